@@ -1,0 +1,310 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The task: a table of scores, and how to judge it
+#
+# **What you will be able to do:** compute R@k, mAP and R-precision by hand; say what they do not see; and read a score
+# matrix together with the weights that a loss puts on it. **Time:** under a minute on one core. **You need:** nothing
+# beyond {doc}`../intro`.
+#
+# Look at the six pictures below and at the caption above them. Which picture does it describe?
+
+# %% tags=["parameters"]
+smoke: bool = False  # a quick try: tiny data, a few updates, no result
+
+# %% tags=["colab-setup", "remove-cell"]
+pass
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import pandas as pd
+import torch
+from IPython.display import Markdown
+from ipywidgets import interact
+
+import icrlib
+from icrlib import chapter, metrics, plots
+from icrlib.losses import NTXent, SmoothAP, Triplet, TripletSH
+from icrlib.widgets import frames_slider
+
+smoke = chapter.start(smoke)
+data = icrlib.load_dataset("scenes", smoke=smoke)
+
+# %% tags=["hide-input"]
+split = data.test
+true_of = split.relevance.sum(1)
+# The first short caption that is true of its own picture and of a few others.
+short = torch.tensor([len(caption.split()) <= 9 for caption in split.captions])
+caption = int(((true_of >= 3) & (true_of <= 6) & short).nonzero()[0])
+own = int(split.image_of[caption])
+others_true = [int(i) for i in split.relevance[caption].nonzero() if int(i) != own][:2]
+others_false = [i for i in range(len(split)) if not split.relevance[caption, i]][:3]
+shown = sorted([own, *others_true, *others_false], key=lambda row: (row * 7919) % 101)
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Six small pictures of coloured shapes on plain backgrounds under one caption. More than one of them fits the caption."}, "figure": {"name": "fig-which", "caption": "One caption, six pictures from the test set. More than one of them fits."}}
+fig = plots.gallery(split.images[shown], [f"picture {n}" for n in range(1, 7)])
+fig.suptitle(f"“{split.captions[caption]}”");
+
+# %%
+fits = [n for n, row in enumerate(shown, 1) if split.relevance[caption, row]]
+counted = shown.index(own) + 1
+Markdown(f"The caption is true of pictures **{', '.join(map(str, fits))}**. The benchmark accepts picture "
+         f"**{counted}** alone, because the caption was written for that one.")
+
+# %% [markdown]
+# That gap between *true* and *counted* runs through this chapter. First, the task itself.
+#
+# ## Two encoders, one table
+#
+# An image encoder and a caption encoder map to unit vectors of one space. The **score** of an image $v$ and a caption
+# $t$ is the inner product of their vectors, the cosine of the angle between them:
+#
+# $$ s_{vt} = \frac{f(v)}{\lVert f(v)\rVert} \cdot \frac{g(t)}{\lVert g(t)\rVert} \in [-1, 1]. $$
+#
+# All scores of a batch, or of a test set, form a matrix. Retrieval reads it in two directions:
+#
+# - **image to text (i2t)**: a row is a query; rank the captions in it.
+# - **text to image (t2i)**: a column is a query; rank the images in it. We transpose, so that queries are always rows.
+#
+# For a query $q$ the candidates $\Omega$ split into positives $P$ (they belong to $q$) and negatives $N$ (all others).
+# A bool matrix, `positives`, says which is which. Nothing else in this book needs labels.
+
+# %% [markdown]
+# ## The pictures and their captions
+#
+# `scenes` has five captions for each picture. Each mentions only some of what is there, as people do.
+
+# %%
+Markdown(f"{len(data.train):,} training images, {len(data.val):,} for validation, {len(data.test):,} for testing; "
+         f"{len(split.captions) / len(split):.0f} captions each, {len(data.vocabulary)} words in the vocabulary.")
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Five pictures of coloured shapes, each with one of its captions above it."}, "figure": {"name": "fig-scenes", "caption": "Five pictures of the training set, each with the first of its five captions."}}
+first = [int((data.train.image_of == row).nonzero()[0]) for row in range(5)]
+plots.gallery(data.train.images[:5], [data.train.captions[c] for c in first], columns=5, size=2.0);
+
+# %% [markdown]
+# ## Measuring by hand
+#
+# Three queries and five candidates. The relevant ones are marked in `positives`; the first query has two.
+
+# %%
+scores = torch.tensor([[0.9, 0.2, 0.7, 0.4, 0.1],
+                       [0.3, 0.8, 0.5, 0.6, 0.2],
+                       [0.5, 0.4, 0.1, 0.3, 0.6]], dtype=torch.float64)  # fmt: skip
+positives = torch.tensor([[1, 0, 0, 1, 0],
+                          [0, 0, 1, 0, 0],
+                          [0, 0, 0, 0, 1]]).bool()  # fmt: skip
+
+# %% [markdown]
+# The **rank** of a relevant candidate is its place in the list of candidates sorted by falling score. We count: one,
+# plus everything that scores higher.
+
+# %%
+ranks = []
+for s, relevant in zip(scores.tolist(), positives.tolist(), strict=True):
+    own_ranks = [1 + sum(other > s[i] for other in s) for i, yes in enumerate(relevant) if yes]
+    ranks.append(sorted(own_ranks))
+ranks
+
+# %% [markdown]
+# **R@k** asks: is there a relevant candidate among the first $k$? It is the percentage of queries for which the *best*
+# rank is at most $k$. It does not care how many relevant candidates were found.
+
+# %%
+recall = {k: 100 * sum(min(r) <= k for r in ranks) / len(ranks) for k in (1, 5, 10)}
+recall
+
+# %% [markdown]
+# **Average precision** looks at all relevant candidates. At the rank of the $l$-th one, precision is $l$ over that
+# rank; AP is the mean of these. **R-precision** is the precision among the first $|P|$. Both are averaged over queries.
+
+# %%
+ap = [sum(place / rank for place, rank in enumerate(r, 1)) / len(r) for r in ranks]
+r_precision = [sum(rank <= len(r) for rank in r) / len(r) for r in ranks]
+mean_ap, mean_rp = sum(ap) / len(ap), sum(r_precision) / len(r_precision)
+round(mean_ap, 4), round(mean_rp, 4)
+
+# %% [markdown]
+# The library gives the same numbers, for any mask and in chunks. From here on we use it.
+
+# %% tags=["nbval-check-output"]
+result = metrics.from_scores(scores, positives)
+assert result["r1"] == recall[1] and result["r5"] == recall[5]
+assert abs(result["map"] - mean_ap) < 1e-12 and abs(result["r_precision"] - mean_rp) < 1e-12
+{key: round(value, 4) for key, value in result.items()}
+
+# %% [markdown]
+# Papers add up six recalls, R@1, R@5 and R@10 of both directions, and call it **rsum** (600 at most). One more number
+# needs care: `map_at_5` follows the released code of ECIR. It averages over the hits *found* in the first five, so one
+# hit at rank 1 gives 1.0 even if four other captions were missed. Never compare it with another paper's mAP@5.
+
+# %% [markdown]
+# ## A model that says nothing
+#
+# What should a model get that gives every pair the same score? Candidates that tie have no order. Counting only those
+# *strictly* higher puts every relevant candidate at rank 1.
+
+# %%
+nothing = torch.zeros(3, 5)
+optimistic = metrics.from_scores(nothing, positives, ties="optimistic")["r1"]
+pessimistic = metrics.from_scores(nothing, positives)["r1"]
+Markdown(f"R@1 with ties in our favour: **{optimistic:.0f}**. With ties against us: **{pessimistic:.0f}**.")
+
+# %% [markdown]
+# Our default counts ties against the model. A collapsed model, which you will meet in {doc}`../lessons/training`, then
+# scores what it knows.
+
+# %% [markdown]
+# ## What recall does not see
+#
+# For `scenes` the truth of every caption for every picture is known: `split.relevance`. How many pictures does a
+# caption fit?
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Histogram: for how many of the test pictures each test caption is true, on a logarithmic axis. Many captions fit exactly one picture, the others up to dozens."}, "figure": {"name": "fig-false-negatives", "caption": "Most benchmarks count one picture per caption. Here the others that fit are known: each is a false negative."}}
+plt.figure(figsize=(6, 3))
+bins = [1, 2, 3, 5, 9, 17, 33, 65, 129, 513]
+share = [100 * ((true_of >= lo) & (true_of < hi)).float().mean().item() for lo, hi in zip(bins, bins[1:], strict=False)]
+names = [f"{lo}" if hi == lo + 1 else f"{lo}–{hi - 1}" for lo, hi in zip(bins, bins[1:], strict=False)]
+plt.bar(names, share, color="#6b6b6b")
+plt.xlabel("test pictures that the caption is true of")
+plt.ylabel("% of captions");
+
+# %%
+alone = 100 * (true_of == 1).float().mean()
+best_r1 = 100 * (1 / true_of.double()).mean()
+Markdown(f"Only **{alone:.0f} %** of the captions fit one picture alone. Even a perfect judge, who knows all that is "
+         f"true and must guess among pictures that fit, reaches a text-to-image R@1 of **{best_r1:.1f}** on own pairs.")
+
+# %% [markdown]
+# Let us see it on a model. We train the simplest one there is: a bag of words. It takes a few seconds.
+
+# %%
+run = icrlib.train(data, "bow", updates=400, smoke=smoke, progress=False)
+counted = icrlib.evaluate(run.model, split)
+true = icrlib.evaluate(run.model, split, relevance=True)
+rows = {"own pairs": counted, "all that is true": true}
+pd.DataFrame({name: r["t2i"] for name, r in rows.items()}).T[["r1", "r5", "r10", "r_precision", "map"]].round(2)
+
+# %% [markdown]
+# Same model, same scores, two ideas of what is right. A recall on own pairs punishes a model for right answers. And
+# because a training batch knows own pairs only, so does every loss in this book: it pushes down captions that are true.
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "The five test pictures that a bag-of-words model ranks first for one caption. Green frames mark pictures that the caption is true of, red ones those it is false of."}, "figure": {"name": "fig-top5", "caption": "What the model returns for the caption of the opening figure, framed by the truth. The benchmark would accept one of them at most."}}
+images, captions = icrlib.evaluation.embed(run.model, split)
+plots.top_k(split, caption, images @ captions[caption]);
+
+# %% [markdown]
+# ## The picture that we come back to
+#
+# A loss reads a score matrix and answers with **weights**: $w_j = \partial \ell / \partial s_j$, one for each score. A
+# training step lowers a score with a positive weight and raises one with a negative weight. All else, the encoders and
+# their thousands of parameters, follows from these numbers by the chain rule.
+#
+# Here are six pictures and captions of the test set as our model scores them, and the weights of four losses.
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Five panels of six by six cells: the scores of six test images with six captions, and the weights that Triplet, Triplet-SH, NT-Xent and SmoothAP put on them. Triplet-SH touches one negative per row, Triplet all within the margin, NT-Xent spreads its weight, SmoothAP concentrates it near the positive's own score."}, "figure": {"name": "fig-weights", "caption": "Scores of a real model, and what each loss would do about them. Framed: own pairs. Red is pushed down, blue pulled up."}}
+six = torch.tensor([int((split.image_of == row).nonzero()[0]) for row in range(6)])
+small = (images[:6] @ captions[six].T).double()
+own_pairs = torch.eye(6, dtype=torch.bool)
+losses = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
+plots.scores_and_weights(small, own_pairs, losses);
+
+# %% [markdown]
+# They agree on little more than the sign. Triplet gives the same weight to every negative inside the margin; Triplet-SH
+# takes the hardest one; NT-Xent spreads its weight in proportion to $e^{s/\tau}$; SmoothAP acts only where two scores
+# are so close that their order could change.
+#
+# How far NT-Xent spreads depends on its temperature $\tau$. Move the slider.
+
+# %% tags=["remove-output"]
+def draw_temperature(tau):
+    fig, (left, right) = plt.subplots(1, 2, figsize=(7, 3.4))
+    plots.matrix(left, small, own_pairs, title="scores s")
+    weights = NTXent(tau=tau).weights(small, own_pairs)
+    plots.matrix(right, weights * tau, own_pairs, title=f"τ·w of NT-Xent, τ = {tau}", weights=True, limit=1.0)
+    return fig
+
+
+taus = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
+interact(lambda tau: plt.show(draw_temperature(tau)), tau=taus);  # needs a running kernel; the next cell does not
+
+# %% tags=["hide-input"]
+frames_slider(draw_temperature, taus, label="temperature τ",
+              alt=lambda tau: f"Scores, and tau times the weights of NT-Xent at temperature {tau}: "
+                              f"{'concentrated on the hardest negatives' if tau < 0.1 else 'spread over all negatives'}")
+
+# %% [markdown]
+# As $\tau$ falls, NT-Xent looks at ever fewer negatives; as it rises, at all of them alike. This can be counted: with
+# $w_j$ the weights of the negatives, $n_\text{eff} = (\sum_j w_j)^2 / \sum_j w_j^2$ is the number of negatives that would
+# carry the same weight if they shared it equally.
+
+# %%
+def effective_negatives(loss):
+    w = loss.weights(small, own_pairs).masked_fill(own_pairs, 0)
+    return float((w.sum(1) ** 2 / (w**2).sum(1)).mean())
+
+
+by_tau = {tau: round(effective_negatives(NTXent(tau=tau)), 2) for tau in taus}
+assert list(by_tau.values()) == sorted(by_tau.values())  # grows with the temperature
+by_tau
+
+# %% [markdown]
+# ## What we found
+#
+# - Retrieval is ranking rows of a score matrix; R@k looks at the best-placed positive alone.
+# - How ties count decides whether a model that knows nothing gets 0 or 100.
+# - Captions that fit several pictures put a ceiling on recall, and every loss pushes some true pairs down.
+# - A loss *is* its weights on the score matrix. Four losses look at the same scores and want different things.
+
+# %% [markdown]
+# ## Exercises
+#
+# ````{exercise-start} A hit rate is not a recall
+# :label: ex-hit-rate
+# ````
+#
+# In information retrieval, "recall at k" is the share of a query's relevant candidates found among the first $k$. Write
+# it for the ranks of the first query above, at $k = 2$, and put it in place of the dots.
+
+# %%
+mine = ...
+
+# %% tags=["hide-input"]
+def check_recall(value):
+    """Passes for the share of relevant candidates of query 0 found in its first two."""
+    if value is ...:
+        return "your turn"
+    order = scores[0].argsort(descending=True)[:2]
+    expected = float(positives[0, order].sum() / positives[0].sum())
+    assert abs(value - expected) < 1e-9, f"not yet: got {value}; a hit rate is 1.0 here, a recall counts both positives"
+    return "right"
+
+
+check_recall(mine)
+
+# %% [markdown]
+# ````{exercise-end}
+# ````
+#
+# ````{solution-start} ex-hit-rate
+# :class: dropdown
+# ````
+#
+# The first query has two relevant candidates, at ranks 1 and 3.
+
+# %%
+check_recall(sum(rank <= 2 for rank in ranks[0]) / len(ranks[0]))
+
+# %% [markdown]
+# ````{solution-end}
+# ````
+#
+# Next: {doc}`../lessons/training` trains one model with each of the four losses.

@@ -1,0 +1,128 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # One experiment, yours to set
+#
+# **What you will be able to do:** run any experiment of this book, or a row of a published table on your own features,
+# by setting parameters. **Time:** the defaults take about a minute and a half on one core. **You need:**
+# {doc}`../lessons/training`.
+#
+# How good is one configuration, and how sure can you be that you ran what you meant to? This page is a notebook with a
+# cell of parameters. Run it as it is, change the cell, or set them from the command line:
+#
+# ```bash
+# papermill book/reproduce/run.ipynb out.ipynb -p loss smoothap -p seed 1
+# papermill book/reproduce/run.ipynb out.ipynb -p dataset flickr8k -p features path/to/f8k_precomp \
+#     -p loss ntxent -p embed_dim 256 -p lr 0.001 -p epochs 15 -p seed 1
+# ```
+#
+# papermill only warns about a parameter that it does not know. `icr run` refuses it, names the allowed ones, and says
+# beforehand what the run will take:
+#
+# ```bash
+# icr run book/reproduce/run.ipynb -p loss=ntxnt        # did you mean 'ntxent'?
+# icr run ecir/1.3 -p features=path/to/f30k_precomp --plan
+# ```
+
+# %% tags=["parameters"]
+dataset: str = "scenes"  # scenes, flickr8k, flickr30k or coco
+features: str = ""  # folder of pre-computed features; not for scenes
+method: str = "vse++"  # vse++, or bow for the baseline without word order
+loss: str = "ntxent"  # triplet, triplet_sh, ntxent or smoothap
+seed: int = 0  # one seed fixes initial weights and batches
+updates: int = None  # number of updates; None for the default of the data
+epochs: int = None  # or epochs instead of updates
+lr: float = None  # learning rate
+lr_update: int = None  # epochs after which the learning rate falls to a tenth
+embed_dim: int = None  # dimensions of the shared space
+word_dim: int = None  # dimensions of a word vector
+batch_size: int = None  # pairs in a batch, or images for smoothap
+margin: float = None  # margin of the triplet losses
+tau: float = None  # temperature of ntxent and smoothap
+warmup: int = 0  # first updates with all negatives
+device: str = "auto"  # auto, cpu or cuda
+out: str = ""  # run folder; a killed run goes on from there
+record: str = ""  # where to write the record, once
+smoke: bool = False  # a quick try: tiny data, a few updates, no result
+
+# %% tags=["colab-setup", "remove-cell"]
+pass
+
+# %% tags=["hide-input"]
+import json
+
+import pandas as pd
+from IPython.display import Markdown
+
+import icrlib
+from icrlib import chapter, paper, plots
+
+smoke = chapter.start(smoke)
+
+# %% [markdown]
+# ## The data
+
+# %%
+data = icrlib.load_dataset(dataset, features=features or None, smoke=smoke)
+pd.DataFrame({s.name: {"images": len(s), "captions": len(s.captions)} for s in (data.train, data.val, data.test)}).T
+
+# %% [markdown]
+# ## The run
+#
+# Parameters left as `None` take the defaults of the data: for `scenes` a small model that trains in about a minute, for
+# the others what ECIR's code ran. With `out` set, checkpoints go there, and starting again continues.
+
+# %%
+chosen = dict(updates=updates, epochs=epochs, lr=lr, lr_update=lr_update, embed_dim=embed_dim, word_dim=word_dim,
+              batch_size=batch_size, margin=margin, tau=tau)  # fmt: skip
+run = icrlib.train(
+    data, method, loss, seed=seed, warmup=warmup, device=device, smoke=smoke, out=out or None, record=record or None,
+    **{name: value for name, value in chosen.items() if value is not None},
+)  # fmt: skip
+
+# %% [markdown]
+# ## What was run
+#
+# This is the configuration after all defaults were filled in. It is part of the record, with hashes of data and code.
+
+# %%
+print(json.dumps({k: v for k, v in run.record["config"].items() if k not in ("data_options", "data_hash")}, indent=1))
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Validation rsum after each evaluation of this run. It rises steeply and then levels off."}, "figure": {"name": "fig-run-curve", "caption": "Validation rsum during this run. The weights at the highest point are the ones that are tested."}}
+plots.learning_curves([run.record]);
+
+# %% tags=["hide-input"]
+best, cost = run.record["chosen"], run.record
+Markdown(f"Best validation rsum **{best['val_rsum']:.1f}** at update {best['update']:,}. The run took "
+         f"{cost['seconds_per_epoch']:.1f} seconds an epoch on {cost['threads']} thread and at most "
+         f"{cost['peak_memory_mb']:,} MB of memory.")
+
+# %% [markdown]
+# ## The result
+#
+# Test data was touched once, after the choice. Recalls are in percent, in the layout of ECIR's Table 1.
+
+# %%
+paper.layout(paper.summarise([run.record]))
+
+# %%
+twins = run.record["test"].get("twins")
+Markdown("Twins: the right one of two pictures scores higher for "
+         f"**{twins['swap']:.1f} %** of the captions on swap twins and **{twins['attribute']:.1f} %** on attribute twins "
+         "(chance is 50 %)." if twins else "This dataset has no twins, so nobody knows whether word order was used.")
+
+# %% [markdown]
+# ## What we found
+#
+# One run is one sample. Before you compare two configurations, run at least three seeds of each; `paper.verdict` says
+# what the differences can carry, and `icr compare RECORD RECORD` shows where two runs part.
+#
+# Next: {doc}`../appendix/notation`.

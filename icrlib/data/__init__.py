@@ -1,0 +1,49 @@
+"""Datasets: ``load_dataset`` and what it returns."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+from icrlib.data.splits import Dataset, Split
+from icrlib.data.text import Vocabulary, tokenize
+from icrlib.errors import choose
+
+__all__ = ["DATASETS", "Dataset", "Split", "Vocabulary", "cache_dir", "load_dataset", "tokenize"]
+
+DATASETS = ("scenes", "flickr8k", "flickr30k", "coco")
+
+
+def cache_dir() -> Path:
+    """Where generated data is kept: ``$ICRLIB_CACHE``, else the user's cache folder. Safe to delete."""
+    return Path(os.environ.get("ICRLIB_CACHE") or platformdirs.user_cache_dir("icrlib"))
+
+
+def load_dataset(
+    name: str = "scenes", *, features: str | os.PathLike | None = None, smoke: bool = False, **options
+) -> Dataset:
+    """Load a dataset by name.
+
+    ``"scenes"`` is generated in seconds and cached (:func:`icrlib.data.scenes.load` lists its options).
+    ``"flickr8k"``, ``"flickr30k"`` and ``"coco"`` are read from ``features``, a folder of pre-computed
+    features (:func:`icrlib.data.precomputed.load`). ``smoke`` keeps a small part, for trying things out.
+
+    Raises ``ValueError`` for an unknown name or option, ``FileNotFoundError`` for a missing folder or file.
+    """
+    choose(name, DATASETS, "dataset")
+    if name == "scenes":
+        from icrlib.data import scenes
+
+        if features is not None:
+            raise ValueError("the dataset 'scenes' makes its own features; leave features= out")
+        return scenes.load(smoke=smoke, **options)
+    from icrlib.data import precomputed
+
+    if features is None:
+        raise ValueError(
+            f"the dataset {name!r} needs features=FOLDER with train_ims.npy, train_caps.txt, dev_…, test_… "
+            "(the layout of SCAN and VSRN)"
+        )
+    return precomputed.load(features, name=name, smoke=smoke, **options)

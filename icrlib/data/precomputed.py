@@ -1,0 +1,155 @@
+"""Folders of pre-computed image features and captions, in the layout that SCAN and VSRN use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from icrlib.data.splits import Dataset, Split
+from icrlib.data.text import Vocabulary
+from icrlib.errors import choose
+from icrlib.files import sha256_of
+
+PARTS = {"train": "train", "val": "dev", "test": "test"}
+
+# As the ECIR release ran VSE++: RF section 1, "Job files". Options of icrlib.train override them.
+PUBLISHED = {"embed_dim": 1024, "word_dim": 300, "lr": 2e-4, "epochs": 30, "lr_update": 15, "batch_size": 128}
+
+
+def load(
+    folder: str | os.PathLike,
+    *,
+    name: str,
+    vocabulary: str = "train",
+    min_count: int = 4,
+    smoke: bool = False,
+) -> Dataset:
+    """Read ``{train,dev,test}_ims.npy`` and ``…_caps.txt`` (one caption a line) from ``folder``.
+
+    Features are (rows, D) pooled or (rows, R, D) regions, float16 or float32; they stay on disk and are
+    read as they are used. Which image a caption belongs to follows from the counts: see :func:`assign`.
+    ``vocabulary="train"`` builds it from the training captions, ``"all"`` from all three files, as the
+    published vocabularies were. ``smoke`` keeps the first 200 images of each split.
+    """
+    choose(vocabulary, ("train", "all"), "vocabulary")
+    folder = Path(folder)
+    wanted = [f"{part}_{end}" for part in PARTS.values() for end in ("ims.npy", "caps.txt")]
+    missing = [file for file in wanted if not (folder / file).is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"{folder}: missing {', '.join(missing)}. A feature folder holds {', '.join(wanted)}"
+        )
+    splits = {name_: _split(folder, name_, part, 200 if smoke else None) for name_, part in PARTS.items()}
+    if name == "coco" and len(splits["test"]) == 5000:
+        splits["test"].folds = 5
+    seen = splits.values() if vocabulary == "all" else [splits["train"]]
+    words = Vocabulary.build((c for split in seen for c in split.captions), min_count)
+    options = {"vocabulary": vocabulary, "min_count": min_count, "smoke": smoke}
+    digest = [
+        sha256_of(folder / file) for file in tqdm(wanted, "checking files", disable=_small(folder, wanted))
+    ]
+    return Dataset(name, **splits, vocabulary=words, fingerprint=sha256_of(*digest, repr(options)),
+                   defaults=dict(PUBLISHED), options=options)  # fmt: skip
+
+
+def assign(
+    rows: int, captions: int, ids: list[str] | None, equal_to_previous: np.ndarray | None
+) -> np.ndarray:
+    """The feature row of each caption, ``(captions,)`` int64.
+
+    Four layouts are in use, told apart by counting. (1) One id a caption line: captions with the same id share
+    an image, whose row is that of its first caption (rows repeated per caption) or the id's order of first sight.
+    (2) ``captions`` is a multiple of ``rows``: that many captions each, in order. (3) As many rows as captions
+    and neighbouring rows equal (``equal_to_previous``): a feature row repeated for each of its captions.
+    (4) As many rows as captions, all different: one caption an image.
+    """
+    if ids is not None and len(ids) == captions and (captions != rows or len(set(ids)) < captions):
+        first: dict[str, int] = {}
+        for line, name in enumerate(ids):
+            first.setdefault(name, line if rows == captions else len(first))
+        if rows not in (captions, len(first)):
+            raise ValueError(
+                f"{rows} feature rows, but the ids name {len(first)} images for {captions} captions"
+            )
+        return np.array([first[name] for name in ids])
+    if rows and captions % rows == 0 and rows != captions:
+        return np.arange(captions) // (captions // rows)
+    if rows == captions:
+        starts = (
+            np.arange(rows) if equal_to_previous is None else np.where(equal_to_previous, 0, np.arange(rows))
+        )
+        return np.maximum.accumulate(starts)
+    raise ValueError(
+        f"{rows} feature rows and {captions} captions: captions must be a whole multiple of the rows, "
+        "or an _ids.txt file must name the image of every caption"
+    )
+
+
+def _split(folder: Path, name: str, part: str, keep: int | None) -> Split:
+    captions = _lines(folder / f"{part}_caps.txt")
+    for line, caption in enumerate(captions, 1):
+        if not caption.strip():
+            raise ValueError(
+                f"{folder / f'{part}_caps.txt'}, line {line}: an empty caption; remove it or write one"
+            )
+    array = _features(folder / f"{part}_ims.npy")
+    ids_file = folder / f"{part}_ids.txt"
+    ids = _lines(ids_file) if ids_file.is_file() else None
+    same = _repeats(array) if len(array) == len(captions) else None
+    try:
+        row_of = assign(len(array), len(captions), ids, same)
+    except ValueError as err:
+        raise ValueError(f"{folder}, part {part!r}: {err}") from err
+    used, image_of = np.unique(row_of, return_inverse=True)
+    named = ids is not None and len(ids) == len(array)
+    names = [ids[row] if named else f"{part}-{row}" for row in used]
+    features = torch.from_numpy(array if len(used) == len(array) else array[used])
+    image_of = torch.from_numpy(image_of.astype(np.int64))
+    if keep is not None:
+        features, names, inside = features[:keep], names[:keep], image_of < keep
+        captions = [c for c, ok in zip(captions, inside.tolist(), strict=True) if ok]
+        image_of = image_of[inside]
+    return Split(name, features, captions, image_of, names)
+
+
+def _features(path: Path) -> np.ndarray:
+    """The array on disk, mapped privately (writes never reach the file); checked for shape, type and NaN."""
+    try:
+        array = np.load(path, mmap_mode="c", allow_pickle=False)
+    except (ValueError, EOFError, OSError) as err:
+        raise ValueError(f"{path}: not a whole .npy array ({err}); copy or compute the file again") from err
+    if array.ndim not in (2, 3) or array.dtype not in (np.float16, np.float32) or not len(array):
+        raise ValueError(
+            f"{path}: {array.dtype} {array.shape}; wanted float16 or float32, (rows, D) or (rows, R, D)"
+        )
+    chunk = max(1, (64 << 20) // array[0].nbytes)
+    starts = range(0, len(array), chunk)
+    for start in tqdm(starts, f"reading {path.name}", disable=len(starts) < 20):
+        bad = ~np.isfinite(array[start : start + chunk]).reshape(len(array[start : start + chunk]), -1).all(1)
+        if bad.any():
+            raise ValueError(
+                f"{path}: row {start + int(bad.argmax())} holds NaN or infinity; compute it again"
+            )
+    return array
+
+
+def _repeats(array: np.ndarray) -> np.ndarray:
+    return np.array([False, *((array[i] == array[i - 1]).all() for i in range(1, len(array)))])
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8").split(
+            "\n"
+        )  # splitlines() would also cut at rarer characters
+    except UnicodeDecodeError as err:
+        raise ValueError(f"{path}: not UTF-8 text ({err}); convert it first") from err
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _small(folder: Path, files: list[str]) -> bool:
+    return sum((folder / file).stat().st_size for file in files) < 1 << 30

@@ -1,0 +1,125 @@
+"""The small frozen CNN that turns pictures into features, as an ImageNet network does for photos.
+
+``scripts/make_backbone.py`` trains it; batch norm is folded into the convolutions, so what is committed is six
+convolutions in half precision.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from icrlib.data.scenes.render import SIDE
+
+WIDTHS = (24, 48, 64, 88, 128, 256)
+STRIDES = (2, 1, 2, 1, 2, 1)
+STRIDE = 8
+MAP_SIDE = SIDE // STRIDE
+FEATURES = WIDTHS[-1]
+WEIGHTS = Path(__file__).with_name("backbone.safetensors")
+_BATCH = 100  # fixed, so that two runs on one machine add in the same order
+
+
+class Backbone(nn.Module):
+    """Six 3 x 3 convolutions, stride 8, 256 channels; two coordinate channels beside the three colours.
+
+    ``forward``: uint8 pictures (n, 64, 64, 3) -> float32 map (n, 256, 8, 8), non-negative.
+    """
+
+    def __init__(self, norm: bool = False) -> None:
+        super().__init__()
+        inputs = (5, *WIDTHS[:-1])
+        layers: list[nn.Module] = []
+        for width_in, width_out, stride in zip(inputs, WIDTHS, STRIDES, strict=True):
+            layers.append(nn.Conv2d(width_in, width_out, 3, stride, 1, bias=not norm))
+            layers += [nn.BatchNorm2d(width_out)] if norm else []
+            layers.append(nn.ReLU())
+        self.layers = nn.Sequential(*layers)
+        along = torch.linspace(-0.5, 0.5, SIDE)
+        self.register_buffer("coordinates", torch.stack(torch.meshgrid(along, along, indexing="ij")), persistent=False)
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        colours = pictures.permute(0, 3, 1, 2).float() / 255 - 0.5
+        coordinates = self.coordinates.expand(len(pictures), -1, -1, -1)
+        return self.layers(torch.cat([coordinates, colours], 1))
+
+    def folded(self) -> Backbone:
+        """The same function (in evaluation mode) without batch norm: its scale and shift move into the weights."""
+        plain = Backbone()
+        convolutions = [layer for layer in plain.layers if isinstance(layer, nn.Conv2d)]
+        trained = [layer for layer in self.layers if not isinstance(layer, nn.ReLU)]
+        with torch.no_grad():
+            for new, conv, norm in zip(convolutions, trained[::2], trained[1::2], strict=True):
+                scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
+                new.weight.copy_(conv.weight * scale[:, None, None, None])
+                new.bias.copy_(norm.bias - norm.running_mean * scale)
+        return plain.eval()
+
+
+def load_backbone(path: Path = WEIGHTS) -> Backbone:
+    """The committed network, float32, frozen. ``FileNotFoundError`` or ``ValueError`` if its file is not whole."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: the weights of the scenes backbone are missing; reinstall icrlib")
+    network = Backbone()
+    try:
+        network.load_state_dict({name: value.float() for name, value in load_file(path).items()})
+    except (SafetensorError, RuntimeError) as err:
+        raise ValueError(f"{path}: not the weights of the scenes backbone ({err}); reinstall icrlib") from err
+    return network.eval().requires_grad_(False)
+
+
+@cache
+def _committed() -> Backbone:
+    return load_backbone()
+
+
+def box_weights(boxes: torch.Tensor) -> torch.Tensor:
+    """Share of every map cell in the mean under a box: (..., 4) pixel boxes -> (..., 8, 8), each adding up to 1.
+
+    A cell counts by the area that the box covers of it, which is exact for any box and needs no sampling grid.
+    """
+    edges = torch.arange(MAP_SIDE, dtype=torch.float32) * STRIDE
+
+    def overlap(first: torch.Tensor, last: torch.Tensor) -> torch.Tensor:
+        low = torch.maximum(first[..., None], edges)
+        return (torch.minimum(last[..., None], edges + STRIDE) - low).clamp(min=0)
+
+    x0, y0, x1, y1 = boxes.float().unbind(-1)
+    area = overlap(y0, y1)[..., :, None] * overlap(x0, x1)[..., None, :]
+    return area / area.sum((-2, -1), keepdim=True)
+
+
+def box_geometry(boxes: torch.Tensor) -> torch.Tensor:
+    """(..., 4) pixel boxes -> (..., 5): x0, y0, x1, y1 and the area, as shares of the picture, float32."""
+    share = boxes.float() / SIDE
+    x0, y0, x1, y1 = share.unbind(-1)
+    return torch.cat([share, ((x1 - x0) * (y1 - y0))[..., None]], -1)
+
+
+@torch.no_grad()
+def features(pictures: np.ndarray, boxes: np.ndarray | None = None, progress: bool = False) -> np.ndarray:
+    """Features of uint8 pictures (N, 64, 64, 3), float32.
+
+    Without ``boxes``: (N, 256), the mean over the map. With ``boxes`` (N, R, 4) in pixels: (N, R, 261), the mean of
+    the map under each box and then the box's geometry.
+    """
+    from tqdm import tqdm
+
+    network, found = _committed(), []
+    for start in tqdm(range(0, len(pictures), _BATCH), desc="scenes: features", delay=5, disable=not progress):
+        part = slice(start, start + _BATCH)
+        maps = network(torch.from_numpy(pictures[part]))
+        if boxes is None:
+            found.append(maps.mean((2, 3)))
+        else:
+            some = torch.from_numpy(boxes[part])
+            means = torch.einsum("ndhw,nrhw->nrd", maps, box_weights(some))
+            found.append(torch.cat([means, box_geometry(some)], -1))
+    return torch.cat(found).numpy()

@@ -1,0 +1,69 @@
+"""What a dataset is: three splits of images and captions, and the vocabulary of the training captions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+
+
+@dataclass
+class Split:
+    """Images (as features) and their captions, any number per image.
+
+    ``features`` (N, D) pooled or (N, R, D) regions, float32 (or float16, cast batch by batch); ``captions``
+    C raw texts; ``image_of`` (C,) int64, the row of each caption's image; ``image_ids`` N names;
+    ``folds`` > 1 asks for COCO's mean over that many parts. ``len(split)`` counts images.
+    """
+
+    name: str
+    features: torch.Tensor
+    captions: list[str]
+    image_of: torch.Tensor
+    image_ids: list[str]
+    folds: int = field(default=1, kw_only=True)
+
+    def __post_init__(self) -> None:
+        images, captions = len(self.features), len(self.captions)
+        if len(self.image_of) != captions or len(self.image_ids) != images:
+            raise ValueError(
+                f"split {self.name!r}: {captions} captions but {len(self.image_of)} entries of image_of, "
+                f"{images} feature rows but {len(self.image_ids)} image ids; each pair must agree"
+            )
+        counts = torch.bincount(self.image_of, minlength=images)
+        if len(counts) != images or (counts == 0).any():
+            bad = int((counts == 0).nonzero()[0]) if len(counts) == images else images
+            raise ValueError(
+                f"split {self.name!r}: image {bad} has no caption, or a caption names a missing image"
+            )
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    @property
+    def positives(self) -> torch.Tensor:
+        """Own pairs as a bool mask (N, C): row = image, column = caption."""
+        return self.image_of[None] == torch.arange(len(self))[:, None]
+
+    @property
+    def relevance(self) -> torch.Tensor | None:
+        """Which images a caption truly describes, bool (C, N); None where the data does not know."""
+        return None
+
+
+@dataclass
+class Dataset:
+    """Three splits, the vocabulary built from the training captions, and the defaults that suit them.
+
+    ``fingerprint`` is a SHA-256 over the data; ``defaults`` are keyword arguments for :func:`icrlib.train`
+    and ``options`` what :func:`icrlib.load_dataset` was asked for. Both end up in the record of a run.
+    """
+
+    name: str
+    train: Split
+    val: Split
+    test: Split
+    vocabulary: object
+    fingerprint: str
+    defaults: dict = field(default_factory=dict)
+    options: dict = field(default_factory=dict)

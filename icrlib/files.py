@@ -1,0 +1,74 @@
+"""Files that are whole or absent: atomic writes and content hashes."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+class StorageError(ValueError, OSError):
+    """A file could not be written; what was there before is untouched."""
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
+    """Yield a temporary path beside ``path``; on success it replaces ``path`` in one step.
+
+    A reader therefore sees the old file or the new one, never a part. If the block raises, or the
+    process is killed, ``path`` keeps what it held. A full disk or a folder that may not be written
+    raises :class:`StorageError`, which names the file and the way out.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        os.close(handle)
+    except OSError as err:
+        raise StorageError(_explain(path, err)) from err
+    temporary = Path(name)
+    try:
+        yield temporary
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        # mkstemp makes private files; give the new one what a plain open() would have given.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except OSError as err:
+        raise StorageError(_explain(path, err)) from err
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: str | os.PathLike, content: bytes) -> None:
+    """Write ``content`` to ``path`` atomically."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def sha256_of(*parts: bytes | str | os.PathLike) -> str:
+    """Hex digest over ``parts`` in order: bytes as they are, paths by their content, text as UTF-8."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, os.PathLike):
+            with open(part, "rb") as file:
+                while chunk := file.read(1 << 20):
+                    digest.update(chunk)
+        else:
+            digest.update(part.encode() if isinstance(part, str) else part)
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def _explain(path: Path, err: OSError) -> str:
+    if err.errno == errno.ENOSPC:
+        return f"{path}: no space left on the device. Free some, or choose another folder; nothing was lost."
+    if err.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+        return f"{path}: this folder cannot be written ({err.strerror}). Choose another with out= or ICRLIB_CACHE."
+    return f"{path}: could not be written ({err}). Nothing that was there before is lost."

@@ -1,0 +1,53 @@
+r"""NT-Xent, also called InfoNCE: a softmax over the candidates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from icrlib.losses.base import Loss, Pairs
+
+
+@dataclass(frozen=True)
+class NTXent(Loss):
+    r"""Cross-entropy of picking the positive among the candidates.
+
+    .. math:: \ell_{q,i} = -s_i/\tau + \log \sum_{j \in \Omega} e^{s_j/\tau}
+
+    ``tau``: temperature, 0.1 in ECIR (0.05 in LTD). ``denominator="all"``: :math:`\Omega` is the positive and the
+    negatives, as in ECIR Eq. 11, the slides and the released code; ``"negatives"``: the negatives alone, as ECIR
+    Eq. 4 prints it, which has no lower bound. Other positives of the query are left out of both. Means over queries
+    and directions, as released.
+
+    Weights: :math:`(p_j - 1[j = i])/\tau` with :math:`p` the softmax over :math:`\Omega` (ECIR Eq. 11, whose sign
+    is that of the descent direction).
+
+    >>> round(float(NTXent(tau=0.1)(torch.eye(3), torch.eye(3, dtype=torch.bool))), 6)
+    9.1e-05
+    """
+
+    tau: float = 0.1
+    denominator: Literal["all", "negatives"] = "all"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.denominator not in ("all", "negatives"):
+            raise ValueError(f"denominator must be 'all' or 'negatives'; got {self.denominator!r}")
+
+    def _logits(self, pairs: Pairs) -> Tensor:
+        left_out = pairs.others if self.denominator == "all" else ~pairs.negatives
+        return (pairs.rows / self.tau).masked_fill(left_out, -torch.inf)
+
+    def terms(self, pairs: Pairs) -> Tensor:
+        return self._logits(pairs).logsumexp(1) - pairs.own[:, 0] / self.tau
+
+    def term_weights(self, pairs: Pairs) -> Tensor:
+        chosen = self._logits(pairs).softmax(1)
+        one = torch.ones_like(pairs.own)
+        return chosen.scatter_add(1, pairs.positive[:, None], -one) / self.tau
+
+
+InfoNCE = NTXent

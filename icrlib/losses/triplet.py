@@ -1,0 +1,65 @@
+r"""The triplet loss, over all negatives and over the hardest one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from icrlib.losses.base import Loss, Pairs, Reduction
+
+
+@dataclass(frozen=True)
+class Triplet(Loss):
+    r"""Every negative that comes within the margin of the positive pays (ECIR Eqs. 1-2).
+
+    .. math:: \ell_{q,i} = \sum_{j \in N_q} [\alpha + s_j - s_i]_+
+
+    ``margin``: :math:`\alpha`, 0.2 in VSE++ and ECIR. As released, queries and directions are summed.
+    Weights (ECIR Eq. 9, whose printed sign is that of the descent direction): +1 on each active negative and
+    minus their number on the positive. On the hinge itself (:math:`\alpha + s_j = s_i`) the weight is 0, as in
+    the strict inequality of Eq. 9; the released code passes a gradient of 1 there.
+
+    >>> Triplet(margin=0.2)(torch.tensor([[0.6, 0.5], [0.1, 0.6]]), torch.eye(2, dtype=torch.bool))
+    tensor(0.2000)
+    """
+
+    margin: float = 0.2
+    queries: Reduction = "sum"
+    directions: Reduction = "sum"
+
+    def terms(self, pairs: Pairs) -> Tensor:
+        return torch.relu(self.margin + pairs.rows - pairs.own).masked_fill(~pairs.negatives, 0).sum(1)
+
+    def term_weights(self, pairs: Pairs) -> Tensor:
+        active = ((self.margin + pairs.rows - pairs.own > 0) & pairs.negatives).to(pairs.rows.dtype)
+        return active.scatter(1, pairs.positive[:, None], -active.sum(1, keepdim=True))
+
+
+@dataclass(frozen=True)
+class TripletSH(Triplet):
+    r"""Only the hardest negative in the batch pays (ECIR Eq. 3; "max of hinges" in VSE++).
+
+    .. math:: \ell_{q,i} = [\alpha + \max_{j \in N_q} s_j - s_i]_+
+
+    The paper calls it semi-hard; the negative chosen is the hardest one. At a tie of maxima the first index takes it.
+    """
+
+    def terms(self, pairs: Pairs) -> Tensor:
+        hardest = pairs.rows.gather(1, _first_hardest(pairs))
+        return torch.relu(self.margin + hardest - pairs.own)[:, 0]
+
+    def term_weights(self, pairs: Pairs) -> Tensor:
+        hardest = _first_hardest(pairs)
+        active = (self.margin + pairs.rows.gather(1, hardest) - pairs.own > 0).to(pairs.rows.dtype)
+        return (
+            torch.zeros_like(pairs.rows)
+            .scatter(1, hardest, active)
+            .scatter(1, pairs.positive[:, None], -active)
+        )
+
+
+def _first_hardest(pairs: Pairs) -> Tensor:
+    # argmax promises the first of equal maxima; max() does not say which one gets the gradient.
+    return pairs.rows.detach().masked_fill(~pairs.negatives, -torch.inf).argmax(1, keepdim=True)

@@ -1,0 +1,31 @@
+"""The baseline that cannot know word order: a linear tower over a bag of words."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from icrlib.models.base import RetrievalModel, check_features, xavier_linear
+
+
+class BagOfWords(RetrievalModel):
+    """Image as in VSE++; caption: the mean of its word vectors → L2 norm.
+
+    Two captions with the same words in another order get the same vector, so whatever a model scores above this
+    one on *swap* twins, it has learnt from word order. Its word vectors live in the shared space directly.
+    """
+
+    def __init__(self, feature_dim: int, words: int, embed_dim: int = 1024) -> None:
+        super().__init__()
+        self.options = {"feature_dim": feature_dim, "words": words, "embed_dim": embed_dim}
+        self.project = xavier_linear(feature_dim, embed_dim)
+        self.bag = nn.EmbeddingBag(words, embed_dim, mode="mean", padding_idx=0)
+        nn.init.uniform_(self.bag.weight, -0.1, 0.1)
+        # the bag skips <pad> (number 0)
+
+    def encode_images(self, features: Tensor) -> Tensor:
+        check_features(features, 2, self.options["feature_dim"])
+        return F.normalize(self.project(F.normalize(features, dim=1)), dim=1)
+
+    def encode_captions(self, words: Tensor, lengths: Tensor) -> Tensor:
+        return F.normalize(self.bag(words[:, : int(lengths.max())]), dim=1)

@@ -1,0 +1,41 @@
+"""VSE++: a linear projection of image features, and a GRU over the words."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from icrlib.models.base import RetrievalModel, check_features, xavier_linear
+
+
+class VSE(RetrievalModel):
+    """VSE++ (Faghri et al. 2018) on features, as the ECIR release runs it.
+
+    Image: features → L2 norm → linear → L2 norm. The first norm is easily overlooked: without it the
+    bias would weigh less for images with large features. Caption: embedding, U(-0.1, 0.1) for every row, ``<pad>``
+    too → one-layer GRU → its state after ``<end>`` → L2 norm. No dropout.
+    Published sizes: ``feature_dim`` 2048, ``word_dim`` 300, ``embed_dim`` 1024.
+    """
+
+    def __init__(self, feature_dim: int, words: int, embed_dim: int = 1024, word_dim: int = 300) -> None:
+        super().__init__()
+        self.options = {
+            "feature_dim": feature_dim,
+            "words": words,
+            "embed_dim": embed_dim,
+            "word_dim": word_dim,
+        }
+        self.project = xavier_linear(feature_dim, embed_dim)
+        self.embed = nn.Embedding(words, word_dim)
+        nn.init.uniform_(self.embed.weight, -0.1, 0.1)
+        self.gru = nn.GRU(word_dim, embed_dim, batch_first=True)
+
+    def encode_images(self, features: Tensor) -> Tensor:
+        check_features(features, 2, self.options["feature_dim"])
+        return F.normalize(self.project(F.normalize(features, dim=1)), dim=1)
+
+    def encode_captions(self, words: Tensor, lengths: Tensor) -> Tensor:
+        # Padding comes after <end>, so the state there does not depend on it: no packing is needed.
+        states, _ = self.gru(self.embed(words[:, : int(lengths.max())]))
+        return F.normalize(states[torch.arange(len(words), device=words.device), lengths - 1], dim=1)

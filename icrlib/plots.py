@@ -1,0 +1,150 @@
+"""Every figure that more than one chapter draws, in one style: one colour per loss across the whole book."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import seaborn as sns
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+_BLIND = sns.color_palette("colorblind").as_hex()  # tells colours apart for colour-blind readers too
+COLOURS = {
+    "triplet": _BLIND[1],
+    "triplet_sh": _BLIND[3],
+    "ntxent": _BLIND[0],
+    "smoothap": _BLIND[2],
+    "bow": "#6b6b6b",
+}
+LABELS = {"triplet": "Triplet", "triplet_sh": "Triplet-SH", "ntxent": "NT-Xent", "smoothap": "SmoothAP",
+          "bow": "bag of words"}  # fmt: skip
+MARKERS = {"triplet": "o", "triplet_sh": "s", "ntxent": "^", "smoothap": "D", "bow": "x"}
+RIGHT, WRONG = _BLIND[2], _BLIND[3]
+
+
+def style() -> None:
+    """Set the book's look; every chapter calls it once."""
+    sns.set_theme(style="ticks", context="notebook", palette="colorblind")
+    plt.rcParams.update({
+        "figure.facecolor": "white", "figure.dpi": 110, "savefig.dpi": 110, "savefig.bbox": "tight",
+        "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": "medium", "axes.titleweight": "bold",
+        "legend.frameon": False, "font.size": 11, "figure.constrained_layout.use": True,
+    })  # fmt: skip
+
+
+def label(name: str) -> str:
+    """The name of a loss as the text writes it."""
+    return LABELS.get(name, name)
+
+
+def matrix(ax: Axes, values: Tensor, positives: Tensor, *, title: str = "", weights: bool = False,
+           annotate: bool = True, limit: float | None = None) -> None:  # fmt: skip
+    """A score matrix (sequential colours) or a weight matrix (red pushes down, blue pulls up) with positives framed."""
+    shown = np.asarray(values, dtype=float)
+    if weights:
+        top = limit or max(abs(shown).max(), 1e-12)
+        sns.heatmap(shown, ax=ax, cmap="RdBu_r", center=0, vmin=-top, vmax=top, cbar=False, square=True)
+    else:
+        sns.heatmap(shown, ax=ax, cmap="Greys", vmin=-0.2, vmax=1, cbar=False, square=True)
+    if annotate:
+        dark = abs(shown) > (0.6 * (limit or max(abs(shown).max(), 1e-12)) if weights else 0.45)
+        for (row, column), value in np.ndenumerate(shown):
+            text = "0" if value == 0 else f"{value:+.2f}" if weights else f"{value:.2f}"
+            ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=10,
+                    color="white" if dark[row, column] else "black")  # fmt: skip
+    for row, column in np.argwhere(np.asarray(positives)):
+        ax.add_patch(plt.Rectangle((column + 0.04, row + 0.04), 0.92, 0.92, fill=False, lw=2.2, ec="#111111"))
+    ax.set(title=title, xticks=[], yticks=[])
+    ax.set_xlabel("captions")
+    ax.set_ylabel("images")
+    sns.despine(ax=ax, left=True, bottom=True)
+
+
+def scores_and_weights(
+    scores: Tensor, positives: Tensor, losses: Mapping[str, object], columns: int = 3
+) -> Figure:
+    """The picture that the book comes back to: a score matrix, and the weights that each loss puts on it.
+
+    Rows are the queries. ``losses`` maps a name to a loss; each weight matrix has its own colour scale.
+    """
+    rows = -(-(len(losses) + 1) // columns)
+    size = (2.9 * columns, (0.9 + 2.3 * scores.shape[0] / scores.shape[1]) * rows)
+    fig, axes = plt.subplots(rows, columns, figsize=size, squeeze=False)
+    cells = iter(axes.flat)
+    matrix(next(cells), scores, positives, title="scores s")
+    for name, loss in losses.items():
+        ax = next(cells)
+        matrix(
+            ax, loss.weights(scores, positives), positives, title=f"weights of {label(name)}", weights=True
+        )
+        ax.title.set_color(COLOURS.get(name, "black"))
+    for ax in cells:
+        ax.axis("off")
+    return fig
+
+
+def learning_curves(records: Iterable[dict], value=lambda entry: entry["val"]["rsum"], *, ax: Axes | None = None,
+                    ylabel: str = "validation rsum") -> Axes:  # fmt: skip
+    """One thin line a seed and one thick line a mean, for every loss (or baseline) among ``records``."""
+    ax = ax or plt.subplots(figsize=(6.4, 3.8))[1]
+    groups: dict[str, list[dict]] = {}
+    for record in records:
+        config = record["config"]
+        groups.setdefault("bow" if config["method"] == "bow" else config["loss"], []).append(record)
+    for name, group in groups.items():
+        x = [entry["update"] for entry in group[0]["history"]]
+        y = np.array([[value(entry) for entry in record["history"]] for record in group])
+        ax.plot(x, y.T, color=COLOURS[name], lw=0.8, alpha=0.45)
+        ax.plot(x, y.mean(0), color=COLOURS[name], lw=2.2, marker=MARKERS[name], ms=4.5, label=label(name))
+    ax.set(xlabel="updates", ylabel=ylabel)
+    ax.legend(fontsize="small")
+    return ax
+
+
+def gallery(images: np.ndarray, titles: Sequence[str] = (), *, frames: Sequence[bool] | None = None, wrap: int = 22,
+            columns: int = 6, size: float = 1.75) -> Figure:  # fmt: skip
+    """A row (or rows) of pictures; ``frames`` draws a right (green, tick) or wrong (red, cross) frame around each."""
+    columns = min(columns, len(images))
+    rows = -(-len(images) // columns)
+    lines = max((len(textwrap.wrap(t, wrap)) for t in titles), default=0)
+    fig, axes = plt.subplots(
+        rows, columns, figsize=(size * columns, (size + 0.19 * lines) * rows), squeeze=False
+    )
+    for i, ax in enumerate(axes.flat):
+        ax.set(xticks=[], yticks=[])
+        if i >= len(images):
+            ax.axis("off")
+            continue
+        ax.imshow(images[i], interpolation="nearest")
+        if titles:
+            ax.set_title(textwrap.fill(titles[i], wrap), fontsize=9.5, fontweight="normal")
+        for spine in ax.spines.values():
+            spine.set(
+                visible=frames is not None,
+                linewidth=4,
+                color=RIGHT if frames is not None and frames[i] else WRONG,
+            )
+        if frames is not None:
+            ax.set_xlabel(
+                "true" if frames[i] else "false", color=RIGHT if frames[i] else WRONG, fontweight="bold"
+            )
+    return fig
+
+
+def top_k(split, caption: int, scores: Tensor, k: int = 5) -> Figure:
+    """The ``k`` images of ``split`` that score highest for a caption; framed by whether the caption is true of them.
+
+    ``scores`` (N,): the caption's similarity to every image. The caption's own image is marked in its title.
+    """
+    best = torch.as_tensor(scores).topk(k)
+    own, true = int(split.image_of[caption]), split.relevance[caption]
+    titles = [f"{value:.2f}" + (" (its own)" if int(row) == own else "")
+              for value, row in zip(best.values.tolist(), best.indices, strict=True)]  # fmt: skip
+    fig = gallery(split.images[best.indices.numpy()], titles, frames=true[best.indices].tolist(), columns=k)
+    fig.suptitle(textwrap.fill(f"“{split.captions[caption]}”", 70), fontsize=12)
+    return fig

@@ -1,0 +1,73 @@
+"""Which images and captions make up the batch of an update: a pure function of the seed and the update."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from icrlib.data.splits import Split
+from icrlib.errors import choose
+
+BATCHES = ("pairs", "images")
+POSITIVES = ("diagonal", "image")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of the split: ``images`` (B,), ``captions`` (M,) int64, and which belong together, bool (B, M)."""
+
+    images: Tensor
+    captions: Tensor
+    positives: Tensor
+
+
+class Sampler:
+    """Batches of one split, epoch after epoch, each epoch in a new order drawn from (seed, epoch).
+
+    ``batches="pairs"``: ``batch_size`` (image, caption) pairs, as published for the losses on pairs; an image can
+    come twice. ``positives="diagonal"`` then counts its other caption as a negative, as the published code does;
+    ``"image"`` uses the true mask. ``batches="images"``: ``batch_size`` images with all their captions.
+    A last batch of fewer than two images joins the one before.
+    Since a batch depends on its number alone, (seed, update) is all the state there is to save.
+    """
+
+    def __init__(
+        self, split: Split, seed: int, batch_size: int, batches: str = "pairs", positives: str = "diagonal"
+    ):
+        self.batches, self.positives = (
+            choose(batches, BATCHES, "batches"),
+            choose(positives, POSITIVES, "positives"),
+        )
+        if batch_size < 2:
+            raise ValueError(f"batch_size must be at least 2 (a positive needs a negative); got {batch_size}")
+        if len(split) < 2:
+            raise ValueError(f"the split {split.name!r} has {len(split)} image; training needs at least two")
+        self.seed, self.image_of = seed, split.image_of
+        self.items = len(split.captions) if batches == "pairs" else len(split)
+        self.batch_size = min(batch_size, self.items)
+        by_image = split.image_of.argsort(stable=True)
+        counts = torch.bincount(split.image_of, minlength=len(split))
+        self._captions_of = by_image.split(counts.tolist())
+        full, rest = divmod(self.items, self.batch_size)
+        self.per_epoch = full + (rest >= 2)
+        self._epoch, self._order = -1, torch.empty(0)
+
+    def __getitem__(self, update: int) -> Batch:
+        """The batch of the given update, counted from 0."""
+        epoch, position = divmod(update, self.per_epoch)
+        if epoch != self._epoch:
+            # NumPy mixes both numbers into the stream; torch's CPU generator would keep 32 bits of one seed.
+            order = np.random.default_rng([self.seed, epoch]).permutation(self.items)
+            self._epoch, self._order = epoch, torch.from_numpy(order)
+        last = position == self.per_epoch - 1
+        rows = self._order[position * self.batch_size : None if last else (position + 1) * self.batch_size]
+        if self.batches == "images":
+            captions = torch.cat([self._captions_of[row] for row in rows.tolist()])
+            return Batch(rows, captions, self.image_of[captions][None] == rows[:, None])
+        images = self.image_of[rows]
+        if self.positives == "image" and int(images.min()) < int(images.max()):
+            return Batch(images, rows, images[None] == images[:, None])
+        return Batch(images, rows, torch.eye(len(rows), dtype=torch.bool))

@@ -1,0 +1,35 @@
+"""What a score matrix and its mask of positives must be, for losses and metrics alike."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+class NonFiniteScores(ValueError):
+    """The scores hold NaN or infinity, so no loss and no rank is defined."""
+
+
+def check(scores: Tensor, positives: Tensor) -> None:
+    """Raise ``ValueError`` unless ``scores`` and ``positives`` are what every loss here needs."""
+    if scores.ndim != 2 or positives.shape != scores.shape:
+        raise ValueError(
+            f"scores {tuple(scores.shape)} and positives {tuple(positives.shape)} must be one (Q, M) matrix each: "
+            "a row a query, a column a candidate"
+        )
+    if positives.dtype != torch.bool:
+        raise ValueError(f"positives must be a bool mask; got {positives.dtype}. Use mask.bool()")
+    if not scores.is_floating_point():
+        raise ValueError(f"scores must be floating point; got {scores.dtype}")
+    count = positives.sum(1)
+    for name, bad in (("positive", count == 0), ("negative", count == positives.shape[1])):
+        if bad.any():
+            raise ValueError(
+                f"row {int(bad.nonzero()[0])} of positives has no {name}; every query needs at least one positive "
+                "and one negative candidate"
+            )
+    if not torch.isfinite(scores).all():
+        row, column = (~torch.isfinite(scores)).nonzero()[0].tolist()
+        raise NonFiniteScores(
+            f"scores[{row}, {column}] is {scores[row, column].item()}; find the NaN before the loss"
+        )

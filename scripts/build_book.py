@@ -1,0 +1,147 @@
+"""Build the book: execute chapters, refresh committed outputs, write the pages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import yaml
+
+from chapters import Book, copy_tree, write_if_new, write_setup_cells
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
+
+
+def say(line: str) -> None:
+    """One line of progress, at once, also into a pipe."""
+    click.echo(line)
+    sys.stdout.flush()
+
+
+def chosen(book: Book, names: tuple[str, ...]) -> list[str]:
+    """The chapters to run: all, or those named (``ValueError`` for a name that is none)."""
+    known = book.chapters()
+    names = tuple(n.removeprefix("book/").removesuffix(".ipynb").removesuffix(".py") for n in names)
+    unknown = [n for n in names if n not in known]
+    if unknown:
+        raise ValueError(f"no such chapter: {', '.join(unknown)}. There are: {', '.join(known)}")
+    return [n for n in known if not names or n in names]
+
+
+def site_config(book: Book) -> str:
+    """_config.yml for Sphinx: launch and source buttons only where an address is configured."""
+    config = book.config()
+    if url := config["repository"]["url"]:
+        config["launch_buttons"]["colab_url"] = "https://colab.research.google.com"
+        config["html"]["use_repository_button"] = True
+        config["repository"]["url"] = url.removesuffix("/").removesuffix(".git")
+    else:
+        del config["repository"]
+    return yaml.safe_dump(config, sort_keys=False)
+
+
+def build_html(book: Book, notebooks: Callable[[str], Path], target: Path, scratch: Path) -> None:
+    """Write the pages to ``target``; on a warning or missing reference ``target`` stays as it was.
+
+    Always from nothing: an incremental build would not repeat the warnings of the pages that it keeps.
+    """
+    source, site = scratch / "book", scratch / "site"
+    copy_tree(book, notebooks, source)
+    shutil.copyfile(book.root / "_toc.yml", source / "_toc.yml")
+    (source / "_config.yml").write_text(site_config(book))
+    shutil.rmtree(site, ignore_errors=True)
+    site.mkdir(parents=True)
+    say("building the pages")
+    tool = Path(sys.executable).with_name("jupyter-book")
+    command = [tool, "build", source, "--path-output", site, "-q", "-W", "-n", "--keep-going"]
+    made = site / "_build" / "html"
+    result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if result.returncode or not (made / "index.html").is_file():
+        say(result.stdout + result.stderr)
+        raise click.ClickException(f"the pages have errors (above); what was made of them is in {made}")
+    shutil.rmtree(target, ignore_errors=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(made, target)
+    say(f"the book is in {target / 'index.html'}")
+
+
+@click.group(help=__doc__)
+@click.option("--root", type=FOLDER, default=ROOT, help="Folder with _config.yml, _toc.yml and book/.")
+@click.pass_context
+def main(context: click.Context, root: Path) -> None:
+    context.obj = Book(root)
+
+
+ONE = click.option(
+    "--chapter", "names", multiple=True, metavar="NAME", help="Only this chapter (repeatable)."
+)
+
+
+def run_or_exit(book: Book, names: list[str]) -> None:
+    """Execute; exit with 1 and the list of names if any failed."""
+    if failed := book.run(names, say):
+        raise click.ClickException(f"{len(failed)} of {len(names)} chapters failed: {', '.join(failed)}")
+
+
+@main.command("book")
+@ONE
+@click.pass_obj
+def make_book(book: Book, names: tuple[str, ...]) -> None:
+    """Execute what changed into _build/executed, then write the pages. Committed notebooks stay."""
+    try:
+        todo = chosen(book, names)
+    except (ValueError, FileNotFoundError) as err:
+        raise click.ClickException(str(err)) from err
+    for name in todo:
+        if all(book.path(name, s).is_file() for s in (".py", ".ipynb")) and not book.in_step(name):
+            say(f"{name}: .py and .ipynb differ; the .py is taken (`make notebooks` brings them in step)")
+    run_or_exit(book, todo)
+    # With --chapter, the others come as they were last executed or committed.
+    best = {
+        n: next(p for p in (book.executed(n), book.path(n, ".ipynb")) if p.is_file()) for n in book.chapters()
+    }
+    build_html(book, best.__getitem__, book.build / "html", book.build)
+
+
+@main.command("html")
+@click.option("--output", type=click.Path(path_type=Path), help="Where the pages go; default _build/html.")
+@click.pass_obj
+def make_html(book: Book, output: Path | None) -> None:
+    """Write the pages from the committed outputs; nothing is executed."""
+    missing = [n for n in book.chapters() if not book.path(n, ".ipynb").is_file()]
+    if missing:
+        raise click.ClickException(f"no outputs yet: {', '.join(missing)}. `make notebooks` makes them.")
+    scratch = output.resolve().parent / "scratch" if output else book.build
+    build_html(book, lambda n: book.path(n, ".ipynb"), output or book.build / "html", scratch)
+
+
+@main.command("notebooks")
+@ONE
+@click.pass_obj
+def make_notebooks(book: Book, names: tuple[str, ...]) -> None:
+    """Execute what changed at full scale and write NAME.ipynb (cells of NAME.py, fresh outputs)."""
+    if os.environ.get("ICR_SMOKE", "0") not in ("", "0"):
+        raise click.ClickException("ICR_SMOKE is set: outputs of smoke runs are not kept. Unset it first.")
+    try:
+        todo = chosen(book, names)
+    except (ValueError, FileNotFoundError) as err:
+        raise click.ClickException(str(err)) from err
+    for name in todo:
+        if book.path(name, ".py").is_file():
+            write_setup_cells(book, name, say)
+    failed = book.run(todo, say)
+    for name in [n for n in todo if n not in failed]:
+        if write_if_new(book.path(name, ".ipynb"), book.executed(name).read_text()):
+            say(f"{name}: outputs refreshed")
+    if failed:
+        raise click.ClickException(f"{len(failed)} of {len(todo)} chapters failed: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()

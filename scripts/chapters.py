@@ -1,0 +1,271 @@
+"""The chapters of the book: which there are, what they depend on, how they are run and cleaned.
+
+A chapter is NAME.py (percent format, what people edit) and its pair NAME.ipynb (the same cells with outputs).
+Everything here takes the folder of the book's project, so that tests can use a small book of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+import jupytext
+import nbformat
+import papermill
+import yaml
+
+PERCENT = {"extension": ".py", "format_name": "percent"}
+PAIRING = {"formats": "ipynb,py:percent", "text_representation": PERCENT}
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+SETUP_TAG = "colab-setup"
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+# What an output depends on besides the repository. Other packages are pinned beside these.
+VERSIONS = ("torch", "numpy", "pandas", "matplotlib", "seaborn")
+
+
+class Book:
+    """The files of the book below ``root``; what is built goes to ``root/_build``."""
+
+    def __init__(self, root: Path):
+        self.root = Path(root).resolve()
+        self.source = self.root / "book"
+        self.build = self.root / "_build"
+
+    def config(self) -> dict:
+        """_config.yml as it stands in the repository."""
+        return yaml.safe_load((self.root / "_config.yml").read_text())
+
+    def pages(self) -> list[str]:
+        """Names of all pages in the order of _toc.yml; ``FileNotFoundError`` for one without a file."""
+        names = list(_files(yaml.safe_load((self.root / "_toc.yml").read_text())))
+        lost = [n for n in names if not any(self.path(n, s).is_file() for s in (".py", ".ipynb", ".md"))]
+        if lost:
+            raise FileNotFoundError(f"_toc.yml names pages that book/ does not have: {', '.join(lost)}")
+        return names
+
+    def chapters(self) -> list[str]:
+        """Names of the pages that are notebooks."""
+        return [n for n in self.pages() if self.path(n, ".py").is_file() or self.path(n, ".ipynb").is_file()]
+
+    def path(self, name: str, suffix: str) -> Path:
+        """Where ``book/`` keeps the page."""
+        return self.source / f"{name}{suffix}"
+
+    def executed(self, name: str) -> Path:
+        """Where the last successful run of the chapter lies; its key lies beside it."""
+        return self.build / "executed" / f"{name}.ipynb"
+
+    def load(self, name: str) -> nbformat.NotebookNode:
+        """The chapter without outputs, from NAME.py (or NAME.ipynb if that is all), with stable cell ids."""
+        script = self.path(name, ".py")
+        if script.is_file():
+            notebook = jupytext.read(script)
+        else:
+            notebook = nbformat.read(self.path(name, ".ipynb"), as_version=4)
+        return normalised(notebook, outputs=False)
+
+    def in_step(self, name: str) -> bool:
+        """Whether NAME.py and NAME.ipynb hold the same cells (outputs and time stamps do not count)."""
+        pair = [self.path(name, s) for s in (".py", ".ipynb")]
+        return all(p.is_file() for p in pair) and cells_hash(jupytext.read(pair[0])) == cells_hash(
+            nbformat.read(pair[1], as_version=4)
+        )
+
+    def surroundings(self) -> str:
+        """Hash of what every chapter depends on: library, records, versions, and the scale of the run."""
+        digest = hashlib.sha256()
+        for folder in ("icrlib", "records"):
+            for path in sorted((self.root / folder).rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith("."):
+                    digest.update(f"{path.relative_to(self.root)}\0".encode() + path.read_bytes() + b"\0")
+        installed = [f"{d}=={metadata.version(d)}" for d in VERSIONS]
+        digest.update(json.dumps([sys.version_info[:2], installed, os.environ.get("ICR_SMOKE", "")]).encode())
+        return digest.hexdigest()
+
+    def run(self, names: list[str], say: Callable[[str], None]) -> list[str]:
+        """Execute the chapters whose cells or surroundings changed; return the names of those that failed.
+
+        A result and its key are written when a chapter has succeeded. So a build that was killed goes on
+        with the chapter in which it was, and a chapter that fails does not stop the others.
+        """
+        around, failed = self.surroundings(), []
+        for number, name in enumerate(names, 1):
+            notebook = self.load(name)
+            key = hashlib.sha256(f"{cells_hash(notebook)} {around}".encode()).hexdigest()
+            mark = self.executed(name).with_suffix(".key")
+            last = json.loads(mark.read_text()) if mark.is_file() else {}
+            head = f"[{number}/{len(names)}] {name}"
+            if last.get("key") == key and self.executed(name).is_file():
+                say(f"{head}: unchanged")
+                continue
+            say(f"{head}: executing" + (f" (last time {last['seconds']:.0f} s)" if last else ""))
+            start = time.monotonic()
+            try:
+                done = execute(notebook, name)
+            except Exception as err:  # whatever a chapter does, the others still get their turn
+                failed.append(name)
+                say(f"{head}: FAILED after {time.monotonic() - start:.0f} s\n{explain(name, err)}")
+                continue
+            seconds = time.monotonic() - start
+            mark.unlink(missing_ok=True)
+            write_text(self.executed(name), nbformat.writes(done) + "\n")
+            write_text(mark, json.dumps({"key": key, "seconds": round(seconds, 1)}))
+            say(f"{head}: done in {seconds:.1f} s")
+        return failed
+
+
+def execute(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
+    """Run all cells in a fresh kernel and an empty folder; return the cleaned result."""
+    os.environ.update(TQDM_DISABLE="1", JUPYTER_PREFER_ENV_PATH="1", PYDEVD_DISABLE_FILE_VALIDATION="1")
+    os.environ.pop("MPLBACKEND", None)  # the kernel chooses the inline one
+    with tempfile.TemporaryDirectory(prefix="chapter-") as folder:
+        source, result = Path(folder, "in.ipynb"), Path(folder, "out.ipynb")
+        work = Path(folder, "work")
+        work.mkdir()
+        nbformat.write(notebook, source)
+        papermill.execute_notebook(
+            source,
+            result,
+            cwd=work,
+            kernel_name="python3",
+            progress_bar=False,
+            log_output=False,
+            request_save_on_cell_execute=False,
+            extra_arguments=["--log-level=ERROR"],  # else a warning about loopback sockets, once a chapter
+        )
+        return normalised(nbformat.read(result, as_version=4), outputs=True)
+
+
+def normalised(notebook: nbformat.NotebookNode, outputs: bool) -> nbformat.NotebookNode:
+    """The notebook without what differs from run to run: time stamps, random ids, split streams, versions."""
+    seen: Counter[str] = Counter()
+    for cell in notebook.cells:
+        cell.metadata = {k: v for k, v in cell.metadata.items() if k in ("tags", "mystnb")}
+        if not cell.metadata.get("tags"):
+            cell.metadata.pop("tags", None)
+        digest = hashlib.sha256(f"{cell.cell_type}\0{cell.source}".encode()).hexdigest()[:8]
+        cell["id"] = f"{digest}-{seen[digest]}" if seen[digest] else digest
+        seen[digest] += 1
+        if cell.cell_type == "code":
+            keep = outputs and "remove-output" not in cell.metadata.get("tags", [])
+            cell.outputs = list(_outputs(cell.outputs)) if keep else []
+            cell.execution_count = cell.execution_count if outputs else None
+    notebook.metadata = {
+        "jupytext": PAIRING,
+        "kernelspec": KERNEL,
+        "language_info": {"name": "python", "pygments_lexer": "ipython3"},
+    }
+    if outputs:
+        notebook.metadata["executed"] = {"cells": cells_hash(notebook)}
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    return nbformat.from_dict(notebook)
+
+
+def cells_hash(notebook: nbformat.NotebookNode) -> str:
+    """Hash of types, sources, tags and figure settings of the cells."""
+    cells = [
+        [c.cell_type, c.source.rstrip(), sorted(c.metadata.get("tags", [])), c.metadata.get("mystnb", {})]
+        for c in notebook.cells
+    ]
+    return hashlib.sha256(json.dumps(cells, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def write_if_new(path: Path, text: str) -> bool:
+    """Write atomically; False, and no write, where ``path`` already holds the same."""
+    if path.is_file() and path.read_text() == text:
+        return False
+    write_text(path, text)
+    return True
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a whole file or none (not by icrlib.files: this tool must run when the library is broken)."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part.write_text(text)
+    os.replace(part, path)
+
+
+def setup_source(url: str) -> str:
+    """What a cell tagged ``colab-setup`` says: how to get the library where it is missing."""
+    if url:
+        act = f'    get_ipython().run_line_magic("pip", "install -q git+{url}")'
+    else:
+        act = (
+            "    raise ModuleNotFoundError(\n"
+            '        "icrlib is missing. In a clone, `make wheel` writes icrlib-0.1.0-py3-none-any.whl; "\n'
+            '        "upload it here, then run %pip install icrlib-0.1.0-py3-none-any.whl"\n    )'
+        )
+    return f'import importlib.util\n\nif importlib.util.find_spec("icrlib") is None:\n{act}'
+
+
+def write_setup_cells(book: Book, name: str, say: Callable[[str], None]) -> None:
+    """Bring the set-up cell of NAME.py in line with the address in _config.yml."""
+    script, source = book.path(name, ".py"), setup_source(book.config()["repository"]["url"])
+    notebook = jupytext.read(script)
+    stale = [c for c in notebook.cells if SETUP_TAG in c.metadata.get("tags", []) and c.source != source]
+    if stale:
+        for cell in stale:
+            cell.source = source
+        write_text(script, jupytext.writes(notebook, "py:percent"))
+        say(f"{name}: set-up cell written anew")
+
+
+def explain(name: str, err: Exception) -> str:
+    """Which cell of the chapter failed, and the last lines of the error."""
+    tail = [str(err)]
+    where = f"  {name}: {type(err).__name__}"
+    if isinstance(err, papermill.PapermillExecutionError):
+        first = next(iter(err.source.strip().splitlines()), "")
+        where = f"  {name}, cell {err.cell_index + 1} (code cell {err.exec_count}): {first}"
+        tail = "\n".join(err.traceback).splitlines() or [f"{err.ename}: {err.evalue}"]
+    return "\n".join([where, *(f"  | {COLOUR.sub('', line)}" for line in tail[-12:])])
+
+
+def copy_tree(book: Book, notebooks: Callable[[str], Path], target: Path) -> None:
+    """Assemble in ``target`` what Sphinx reads: pages, static files, configuration and chosen notebooks."""
+    shutil.rmtree(target, ignore_errors=True)
+    ignore = shutil.ignore_patterns("*.py", "*.ipynb", ".*", "__pycache__")
+    shutil.copytree(book.source, target, ignore=ignore)
+    for name in book.chapters():
+        place = target / f"{name}.ipynb"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(notebooks(name), place)
+
+
+def _outputs(outputs: list) -> Iterator[nbformat.NotebookNode]:
+    """Outputs with neighbouring pieces of one stream joined, and without random widget views."""
+    stream = None
+    for out in outputs:
+        if out.output_type == "stream":
+            if stream is not None and stream.name == out.name:
+                stream.text += out.text
+                continue
+            stream = out
+        else:
+            stream = None
+            out.metadata = {}
+            out.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
+        yield out
+
+
+def _files(node: object) -> Iterator[str]:
+    if isinstance(node, dict):
+        for key in ("root", "file"):
+            if key in node:
+                yield re.sub(r"\.(md|ipynb|py)$", "", node[key])
+        for key in ("parts", "chapters", "sections", "entries", "subtrees"):
+            yield from _files(node.get(key))
+    elif isinstance(node, list):
+        for item in node:
+            yield from _files(item)

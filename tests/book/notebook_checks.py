@@ -1,0 +1,154 @@
+"""What a committed chapter must satisfy: one function a demand, which returns its complaints as sentences."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import jupytext
+import nbformat
+import papermill
+
+from chapters import KERNEL, cells_hash, normalised
+
+LINES, COLUMNS, BYTES = 25, 110, 1_500_000
+ABSOLUTE = re.compile(r"(?<![\w.:/~-])/(?:home|work|tmp|root|Users|private|opt|mnt)/\w|[A-Z]:\\\\?Users")
+ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
+PICTURE = re.compile(r"data:image/[\w+]+;base64,[A-Za-z0-9+/=]*")
+
+
+class Chapter:
+    """A committed notebook and its pair."""
+
+    def __init__(self, path: Path):
+        self.path, self.script = Path(path), Path(path).with_suffix(".py")
+        self.notebook = nbformat.read(self.path, as_version=4)
+        self.code = [c for c in self.notebook.cells if c.cell_type == "code" and c.source.strip()]
+
+    def outputs(self) -> Iterator[tuple[nbformat.NotebookNode, nbformat.NotebookNode]]:
+        """(cell, output) for all outputs."""
+        return ((cell, out) for cell in self.code for out in cell.outputs)
+
+
+def first(cell: nbformat.NotebookNode) -> str:
+    """A cell is named by its first line."""
+    return next(iter(cell.source.strip().splitlines()), "(empty)")[:70]
+
+
+def words(out: nbformat.NotebookNode) -> str:
+    """All text of an output, pictures left out."""
+    data = out.get("data", {})
+    kinds = [v for k, v in data.items() if isinstance(v, str) and not k.startswith("image/")]
+    text = "\n".join([out.get("text", ""), *kinds, "\n".join(out.get("traceback", []))])
+    return PICTURE.sub("", text)
+
+
+def paired(chapter: Chapter) -> list[str]:
+    """The .py has the same cells."""
+    if not chapter.script.is_file():
+        return [f"no {chapter.script.name} beside it"]
+    if cells_hash(jupytext.read(chapter.script)) != cells_hash(chapter.notebook):
+        return [f"its cells differ from {chapter.script.name}: run `make notebooks`"]
+    return []
+
+
+def executed(chapter: Chapter) -> list[str]:
+    """Outputs are there, come from these very cells run in order, and hold no error."""
+    found = []
+    if chapter.code and not any(c.outputs for c in chapter.code):
+        found.append("no outputs")
+    if chapter.notebook.metadata.get("executed", {}).get("cells") != cells_hash(chapter.notebook):
+        found.append("cells were changed after the outputs were made: run `make notebooks`")
+    counts = [c.execution_count for c in chapter.code]
+    if counts != list(range(1, len(counts) + 1)):
+        found.append(f"cells were not run once each in order: {counts}")
+    found += [f"an error in: {first(c)}" for c, out in chapter.outputs() if out.output_type == "error"]
+    return found
+
+
+def clean(chapter: Chapter) -> list[str]:
+    """No warning, no smoke run, no path or address of the machine that ran it."""
+    found = []
+    for cell, out in chapter.outputs():
+        text = words(out)
+        if out.get("name") == "stderr":
+            found.append(f"text on stderr from: {first(cell)}")
+        if "smoke run" in text.lower():
+            found.append(f"a smoke run's output: {first(cell)}")
+        if ADDRESS.search(text):
+            found.append(f"an address in memory, different in every run: {first(cell)}")
+        if ABSOLUTE.search(text):
+            found.append(f"an absolute path in the output of: {first(cell)}")
+    return found + [f"an absolute path in: {first(c)}" for c in chapter.notebook.cells if ABSOLUTE.search(c.source)]
+
+
+def described(chapter: Chapter) -> list[str]:
+    """Every figure has alt text: by cell metadata mystnb.image.alt, or in the HTML of the output."""
+    found = []
+    for cell, out in chapter.outputs():
+        data = out.get("data", {})
+        pictures = any(kind.startswith("image/") for kind in data)
+        alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+        if pictures and len(alt.strip()) < 10:
+            found.append(f"a figure without alt text: {first(cell)}")
+        tags = _Images(data.get("text/html", "")).alts
+        if not all(text and text.strip() for text in tags):
+            found.append(f"an HTML image without alt text: {first(cell)}")
+    return found
+
+
+def readable(chapter: Chapter) -> list[str]:
+    """Short cells, short lines, a file that loads quickly."""
+    found = []
+    for cell in chapter.code:
+        lines = cell.source.splitlines()
+        if len(lines) > LINES:
+            found.append(f"{len(lines)} lines in: {first(cell)}")
+        found += [f"a line of {len(line)} characters: {line[:60]}" for line in lines if len(line) > COLUMNS]
+    if (size := chapter.path.stat().st_size) > BYTES:
+        found.append(f"{size / 1e6:.1f} MB; {BYTES / 1e6} are allowed")
+    return found
+
+
+def stable(chapter: Chapter) -> list[str]:
+    """Metadata and cell ids are those that `make notebooks` writes, so a refresh changes only what changed."""
+    notebook, found = chapter.notebook, []
+    if dict(notebook.metadata.get("kernelspec", {})) != KERNEL:
+        found.append(f"kernelspec is {dict(notebook.metadata.get('kernelspec', {}))}, not python3's")
+    rewritten = normalised(nbformat.read(chapter.path, as_version=4), outputs=True)
+    if [c.id for c in rewritten.cells] != [c.id for c in notebook.cells]:
+        found.append("cell ids are not those of `make notebooks`")
+    if nbformat.writes(rewritten) != nbformat.writes(notebook):
+        found.append("time stamps, widget state or other metadata that `make notebooks` removes")
+    return found
+
+
+def parameters(chapter: Chapter) -> list[str]:
+    """papermill can list the parameters, and `smoke` is one, where there is code."""
+    logger = logging.getLogger("papermill")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        declared = papermill.inspect_notebook(str(chapter.path))
+    finally:
+        logger.setLevel(level)
+    if chapter.code and "smoke" not in declared:
+        return [f"no parameter `smoke`; papermill sees {sorted(declared)}"]
+    return [f"parameter {n} has no help" for n, p in declared.items() if not p["help"].strip()]
+
+
+class _Images(HTMLParser):
+    def __init__(self, text: str):
+        super().__init__()
+        self.alts: list[str | None] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        if tag == "img":
+            self.alts.append(dict(attrs).get("alt"))
+
+
+CHECKS = (paired, executed, clean, described, readable, stable, parameters)

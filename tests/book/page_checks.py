@@ -1,0 +1,160 @@
+"""What a built page must satisfy: one function a demand, which returns its complaints as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+PHONE = 390
+LOCAL = ("file:", "data:", "blob:", "about:")
+
+# Text that a reader sees, without code, where a dollar or a backslash may stand for itself.
+_VISIBLE = """() => { const copy = (document.querySelector('article') || document.body).cloneNode(true);
+  const skip = 'pre, code, script, style, mjx-container, .cell_input, .cell_output';
+  copy.querySelectorAll(skip).forEach(e => e.remove());
+  return copy.textContent; }"""
+_IMAGES = """async () => { const bad = [];
+  for (const i of document.images) {
+    i.loading = 'eager';
+    await i.decode().catch(() => 0);  // reported below
+    const name = (i.getAttribute('src') || '').slice(0, 80);
+    if (!i.naturalWidth) bad.push(`an image is not loaded: ${name}`);
+    if (!i.hasAttribute('alt')) bad.push(`an image has no alt text: ${name}`); }
+  return bad; }"""
+_UNTYPESET = """() => [...document.querySelectorAll('.math')].filter(e => !e.querySelector('mjx-container'))
+  .map(e => e.textContent.slice(0, 80))"""
+_WIDE = """width => [...document.querySelectorAll('article *')]
+  .filter(e => e.getBoundingClientRect().right > width + 1)
+  .filter(e => !e.closest('pre, mjx-container, .cell_output, table, .pst-scrollable-table-container, svg'))
+  .slice(0, 4).map(e => `${e.tagName.toLowerCase()}.${e.className}`).join(', ')"""
+
+
+class Visit:
+    """A page opened from disk without a network, with everything that it complained about or asked for."""
+
+    def __init__(self, browser, path: Path):
+        self.path, self.messages, self.requests = Path(path), [], []
+        self.context = browser.new_context(viewport={"width": 1280, "height": 900})
+        self.context.route("**/*", self._route)
+        self.page = self.context.new_page()
+        self.page.on("console", self._console)
+        self.page.on("pageerror", lambda err: self.messages.append(f"page error: {err}"))
+        self.page.on("requestfailed", self._failed)
+        self.page.goto(self.path.resolve().as_uri())
+        self.page.wait_for_load_state("load")
+        self.page.evaluate("() => window.MathJax && MathJax.startup && MathJax.startup.promise")
+        self.page.wait_for_timeout(150)  # late scripts
+
+    def __enter__(self) -> Visit:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.context.close()
+
+    def _route(self, route) -> None:
+        if route.request.url.startswith(LOCAL):
+            route.continue_()
+        else:
+            self.requests.append(route.request.url)
+            route.abort()
+
+    def _console(self, message) -> None:
+        if message.type in ("error", "warning"):
+            self.messages.append(f"console {message.type}: {message.text[:200]}")
+
+    def _failed(self, request) -> None:
+        if request.url.startswith("file:"):
+            self.messages.append(f"not found: {request.url}")
+
+
+def quiet(visit: Visit) -> list[str]:
+    """No error or warning in the console, no exception, no missing file."""
+    return list(visit.messages)
+
+
+def offline(visit: Visit) -> list[str]:
+    """Nothing is asked of any other machine."""
+    return [f"external request: {url}" for url in visit.requests]
+
+
+def images(visit: Visit) -> list[str]:
+    """Every image is there and has an alt attribute."""
+    return visit.page.evaluate(_IMAGES)
+
+
+def equations(visit: Visit, expected: bool = False) -> list[str]:
+    """All mathematics is typeset, none without an error; with ``expected``, there is some."""
+    found = [f"not typeset: {text}" for text in visit.page.evaluate(_UNTYPESET)]
+    if count := visit.page.locator("mjx-merror, [data-mjx-error]").count():
+        found.append(f"{count} equations with a TeX error")
+    text = visit.page.evaluate(_VISIBLE)
+    found += [f"raw mathematics in the text: {sign}" for sign in ("$", r"\(", r"\[", r"\begin{") if sign in text]
+    if expected and not visit.page.locator("mjx-container").count():
+        found.append("the source has mathematics, the page has none")
+    return found
+
+
+def sliders(visit: Visit) -> list[str]:
+    """Every slider changes its picture, alt text and value when an arrow key is pressed."""
+    found = []
+    for number, slider in enumerate(visit.page.locator(".frames-slider").all()):
+        control, image, value = (slider.locator(s) for s in ("input[type=range]", "img", "output"))
+        control.focus()
+        control.press("Home")
+        before = (image.get_attribute("src"), image.get_attribute("alt"), value.inner_text())
+        control.press("ArrowRight")
+        after = (image.get_attribute("src"), image.get_attribute("alt"), value.inner_text())
+        names = ("picture", "alt text", "value")
+        found += [
+            f"slider {number}: its {n} does not move" for n, b, a in zip(names, before, after, strict=True) if b == a
+        ]
+    return found
+
+
+def fits_phone(visit: Visit) -> list[str]:
+    """At 390 px the page does not scroll sideways (wide tables and equations do, in their own boxes)."""
+    visit.page.set_viewport_size({"width": PHONE, "height": 844})
+    visit.page.wait_for_timeout(100)
+    width = visit.page.evaluate("() => document.documentElement.scrollWidth")
+    if width <= PHONE:
+        return []
+    return [f"{width} px wide on a {PHONE} px phone: {visit.page.evaluate(_WIDE, PHONE)}"]
+
+
+def launch_buttons(visit: Visit, configured: bool) -> list[str]:
+    """Buttons that leave the page for a repository: there where one is configured, else absent."""
+    count = visit.page.locator(".dropdown-launch-buttons, .dropdown-source-buttons a[href^='http']").count()
+    count += visit.page.locator("header a[href*='colab.research'], header a[href*='mybinder']").count()
+    if bool(count) == configured:
+        return []
+    return ["no launch button" if configured else f"{count} launch or source buttons without a configured repository"]
+
+
+class _Anchors(HTMLParser):
+    def __init__(self, text: str):
+        super().__init__()
+        self.links, self.ids = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        values = dict(attrs)
+        self.ids |= {values[k] for k in ("id", "name") if values.get(k)}
+        if tag == "a" and values.get("href"):
+            self.links.append(values["href"])
+
+
+def links(path: Path) -> Iterator[str]:
+    """Links of the page into the book that lead nowhere: a missing file, or a missing place in it."""
+    for link in _Anchors(path.read_text()).links:
+        parts = urlsplit(link)
+        if parts.scheme or parts.netloc:
+            continue
+        target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+        if not target.is_file():
+            yield f"dead link: {link}"
+        elif parts.fragment and target.suffix == ".html":
+            anchors = _Anchors(target.read_text()).ids
+            if unquote(parts.fragment) not in anchors:
+                yield f"dead link: {link} (no such place on that page)"

@@ -1,0 +1,78 @@
+"""The pages, built from the committed outputs, in a real browser from disk with the network blocked."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+import browser
+import page_checks as checks
+from chapters import Book
+
+ROOT = Path(__file__).resolve().parents[2]
+BOOK = Book(ROOT)
+PAGES = [*BOOK.pages(), "search", "genindex"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Built with -W -n: a warning or a missing reference fails here, with Sphinx's words."""
+    target = tmp_path_factory.mktemp("site") / "html"
+    command = [sys.executable, ROOT / "scripts" / "build_book.py", "html", "--output", target]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return target
+
+
+@pytest.fixture(scope="module")
+def chrome():
+    with browser.launch() as running:
+        yield running
+
+
+def has_mathematics(name):
+    """Whether the prose of the page has $...$ or a math directive outside code."""
+    source = BOOK.path(name, ".md")
+    if source.is_file():
+        text = source.read_text()
+    elif BOOK.path(name, ".ipynb").is_file():
+        cells = nbformat.read(BOOK.path(name, ".ipynb"), as_version=4).cells
+        text = "\n".join(c.source for c in cells if c.cell_type == "markdown")
+    else:
+        return False
+    text = re.sub(r"```(?!\{math).*?```|`[^`\n]*`", "", text, flags=re.S)
+    return "$" in text or "{math}" in text
+
+
+def test_every_page_was_built(site):
+    built = {str(p.relative_to(site).with_suffix("")) for p in browser.pages(site)}
+    assert set(PAGES) <= built
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page(site, chrome, name):
+    with checks.Visit(chrome, site / f"{name}.html") as visit:
+        faults = [*checks.quiet(visit), *checks.offline(visit), *checks.images(visit)]
+        faults += checks.equations(visit, expected=has_mathematics(name))
+        faults += checks.sliders(visit)
+        configured = bool(BOOK.config()["repository"]["url"])
+        if name in BOOK.chapters():
+            faults += checks.launch_buttons(visit, configured)
+        faults += checks.fits_phone(visit)
+        faults += checks.quiet(visit)
+    assert sorted(set(faults)) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_inside_the_book(site, name):
+    assert list(checks.links(site / f"{name}.html")) == []
+
+
+def test_phone_shows_text_of_readable_size(site, chrome):
+    with checks.Visit(chrome, site / f"{PAGES[0]}.html") as visit:
+        visit.page.set_viewport_size({"width": 390, "height": 844})
+        size = visit.page.evaluate("() => parseFloat(getComputedStyle(document.querySelector('article p')).fontSize)")
+        assert size >= 14

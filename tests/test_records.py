@@ -1,0 +1,85 @@
+"""Records: complete, written once, found again, never from a smoke run; and the book's own are what runs give."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+import icrlib
+from icrlib import records
+
+
+def test_a_record_says_what_ran(tiny, tmp_path):
+    record = icrlib.train(tiny, updates=4, seed=2, record=tmp_path / "a" / "seed2.json", progress=False).record
+    saved = records.load(tmp_path / "a" / "seed2.json")
+    assert saved["config"]["seed"] == 2 and saved["config"]["updates"] == 4 and saved["config"]["changed"] == {"updates": 4}
+    assert saved["versions"]["torch"] == torch.__version__ and saved["threads"] == 1 and not saved["stale"]
+    assert saved["data_hash"] == tiny.fingerprint and len(saved["code_hash"]) == 64
+    assert saved["test"] == record["test"] and saved["wall_seconds"] >= 0 and saved["parameters"] > 0
+    assert (tmp_path / "a" / "seed2.json").stat().st_size < 200_000
+
+
+def test_a_record_is_written_once(tiny, tmp_path):
+    path = tmp_path / "r.json"
+    path.write_text("{}")
+    with pytest.raises(ValueError, match="a record is written once"):
+        icrlib.train(tiny, updates=4, record=path, progress=False)
+    assert path.read_text() == "{}"
+
+
+def test_a_smoke_run_writes_no_record(tiny, tmp_path):
+    run = icrlib.train(tiny, smoke=True, record=tmp_path / "r.json", progress=False)
+    assert run.record["config"]["updates"] <= 24 and not (tmp_path / "r.json").exists()
+
+
+def test_find_filters_and_load_refuses(tiny, tmp_path):
+    for seed in (0, 1):
+        icrlib.train(tiny, updates=2, seed=seed, record=tmp_path / f"seed{seed}.json", progress=False)
+    assert [r["config"]["seed"] for r in records.find(tmp_path)] == [0, 1]
+    assert [r["config"]["seed"] for r in records.find(tmp_path, seed=1, loss="ntxent")] == [1]
+    assert records.find(tmp_path, loss="smoothap") == []
+    with pytest.raises(FileNotFoundError, match="no record here"):
+        records.load(tmp_path / "nothing.json")
+    (tmp_path / "cut.json").write_text((tmp_path / "seed0.json").read_text()[:500])
+    with pytest.raises(ValueError, match="cut.json: not a record"):
+        records.load(tmp_path / "cut.json")
+
+
+def test_stale_records_are_marked_not_refused(tiny, tmp_path):
+    icrlib.train(tiny, updates=2, record=tmp_path / "r.json", progress=False)
+    old = json.loads((tmp_path / "r.json").read_text()) | {"code_hash": "0" * 64}
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    assert records.load(tmp_path / "old.json")["stale"] is True
+
+
+def test_every_committed_record_is_whole_and_in_its_place():
+    found = records.find()
+    assert found, "the book's records are missing"
+    for record in found:
+        config = record["config"]
+        assert not config["smoke"] and record["history"][-1]["update"] == config["updates"]
+        assert f"seed{config['seed']}" in record["path"] and f"/{config['dataset']}/" in record["path"]
+        best = max(record["history"], key=lambda entry: entry["val"]["rsum"])
+        assert record["chosen"]["update"] == best["update"]
+        sums = sum(record["test"][side][k] for side in ("i2t", "t2i") for k in ("r1", "r5", "r10"))
+        assert record["test"]["rsum"] == pytest.approx(sums, abs=1e-4)
+
+
+def test_a_committed_record_is_what_its_run_gives_again():
+    """The quickest record of the book, from scratch: bit-identical here, else within the seeds' spread."""
+    candidates = records.find(dataset="scenes", method="bow")
+    record = min(candidates, key=lambda r: r["wall_seconds"])
+    config = record["config"]
+    data = icrlib.load_dataset("scenes")
+    assert data.fingerprint == record["data_hash"], "the dataset is not the one of the records"
+    again = icrlib.train(
+        data, config["method"], config["loss"], seed=config["seed"], threads=config["threads"], device="cpu",
+        progress=False, **config["changed"],
+    ).record  # fmt: skip
+    if again["test"] == record["test"]:
+        return
+    sums = [r["test"]["rsum"] for r in candidates]
+    spread = max(sums) - min(sums) + 3.0
+    assert abs(again["test"]["rsum"] - record["test"]["rsum"]) <= spread, "neither identical nor within the seeds' spread"

@@ -1,0 +1,132 @@
+"""A run that was killed ends exactly as one that was not. The killing is real: SIGKILL to another process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import icrlib
+
+WORKER = """
+import os, sys, signal
+from tests.conftest import make_split
+from icrlib.data import Dataset, Vocabulary
+import icrlib, icrlib.files, icrlib.training, torch
+train, val, test = make_split("train", 60, 0), make_split("val", 20, 1), make_split("test", 20, 2)
+data = Dataset("scenes", train, val, test, Vocabulary.build(train.captions, 1), "f" * 64,
+               {"embed_dim": 8, "word_dim": 6, "lr": 1e-2, "updates": 40, "batch_size": 16}, {"tiny": True})
+where, out = sys.argv[1], sys.argv[2]
+die = lambda: os.kill(os.getpid(), signal.SIGKILL)
+steps = 0
+if where == "in a step":
+    real = torch.nn.utils.clip_grad_norm_
+    def clip(*a, **k):
+        global steps; steps += 1
+        if steps == 27: die()
+        return real(*a, **k)
+    torch.nn.utils.clip_grad_norm_ = clip
+elif where == "in a checkpoint write":
+    real = os.replace
+    def replace(source, target):
+        global steps
+        steps += str(target).endswith("checkpoint.pt")
+        if steps == 3:
+            with open(source, "r+b") as f: f.truncate(100)  # half-written beside the good one
+            die()
+        return real(source, target)
+    os.replace = replace
+elif where == "between evaluations":
+    real = icrlib.training.Sampler.__getitem__
+    def get(self, update):
+        if update == 16: die()
+        return real(self, update)
+    icrlib.training.Sampler.__getitem__ = get
+icrlib.train(data, loss="triplet_sh", out=out, progress=False)
+"""
+
+
+def work(where: str, out: Path) -> int:
+    root = Path(__file__).parent.parent
+    env = dict(os.environ, PYTHONPATH=str(root))
+    return subprocess.run([sys.executable, "-c", WORKER, where, str(out)], cwd=root, env=env, timeout=240).returncode
+
+
+def comparable(record: dict) -> dict:
+    cost = ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "path", "stale")
+    return {key: value for key, value in record.items() if key not in cost}
+
+
+@pytest.mark.parametrize("where", ["in a step", "in a checkpoint write", "between evaluations"])
+def test_killed_run_ends_bit_identical(tiny, tmp_path, where):
+    whole = icrlib.train(tiny, loss="triplet_sh", out=tmp_path / "whole", progress=False)
+    assert work(where, tmp_path / "killed") == -signal.SIGKILL
+    assert not (tmp_path / "killed" / "record.json").exists()
+    assert (tmp_path / "killed" / "checkpoint.pt").exists()
+    began = time.time_ns()
+    again = icrlib.train(tiny, loss="triplet_sh", out=tmp_path / "killed", progress=False)
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, again.model.state_dict()[name]), name
+    assert comparable(whole.record) == comparable(again.record)
+    assert (tmp_path / "killed" / "record.json").stat().st_mtime_ns >= began
+
+
+def test_it_resumes_and_does_not_start_over(tiny, tmp_path, monkeypatch):
+    assert work("between evaluations", tmp_path / "run") == -signal.SIGKILL
+    first = []
+    real = icrlib.training.Sampler.__getitem__
+    monkeypatch.setattr(icrlib.training.Sampler, "__getitem__", lambda s, u: (first.append(u), real(s, u))[1])
+    icrlib.train(tiny, loss="triplet_sh", out=tmp_path / "run", progress=False)
+    assert first[0] == 10 and first[-1] == 39
+
+
+def test_a_finished_run_is_returned_not_repeated(tiny, tmp_path, monkeypatch):
+    run = icrlib.train(tiny, out=tmp_path / "run", progress=False)
+    monkeypatch.setattr(icrlib.training, "fit", None)
+    again = icrlib.train(tiny, out=tmp_path / "run", progress=False)
+    assert comparable(again.record) == comparable(run.record)
+    assert icrlib.evaluate(again.model, tiny.test) == icrlib.evaluate(run.model, tiny.test)
+
+
+def test_another_run_in_the_folder_is_refused(tiny, tmp_path):
+    icrlib.train(tiny, out=tmp_path / "run", updates=2, progress=False)
+    with pytest.raises(ValueError, match=r"holds another run \(.*seed: 0, now 1\).*another out="):
+        icrlib.train(tiny, out=tmp_path / "run", updates=2, seed=1, progress=False)
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "pickle"])
+def test_a_damaged_checkpoint_is_named(tiny, tmp_path, damage):
+    work("between evaluations", tmp_path / "run")
+    path = tmp_path / "run" / "checkpoint.pt"
+    content = path.read_bytes()
+    path.write_bytes({"cut": content[:1000], "flipped": content[:-9] + b"!" + content[-8:], "pickle": b"\x80\x04."}[damage])
+    with pytest.raises(ValueError, match=r"checkpoint.pt: damaged.*delete it to start"):
+        icrlib.train(tiny, loss="triplet_sh", out=tmp_path / "run", progress=False)
+    assert path.exists()
+
+
+def test_models_round_trip_and_damage_is_named(tiny, tmp_path):
+    run = icrlib.train(tiny, updates=3, progress=False)
+    folder = run.save(tmp_path / "model")
+    loaded = icrlib.load_model(folder)
+    assert icrlib.evaluate(loaded, tiny.test) == icrlib.evaluate(run.model, tiny.test)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4])
+    with pytest.raises(ValueError, match="damaged.*save or train it again"):
+        icrlib.load_model(folder)
+    with pytest.raises(FileNotFoundError, match="no model.json here"):
+        icrlib.load_model(tmp_path)
+
+
+def test_config_json_damage_is_named(tiny, tmp_path):
+    icrlib.train(tiny, out=tmp_path / "run", updates=2, progress=False)
+    (tmp_path / "run" / "config.json").write_text(json.dumps({})[:-1])
+    with pytest.raises(ValueError, match="config.json is damaged"):
+        icrlib.train(tiny, out=tmp_path / "run", updates=2, progress=False)

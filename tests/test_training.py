@@ -1,0 +1,159 @@
+"""The loop: it learns, chooses by validation, stops in words, and refuses what it cannot do before it starts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+import icrlib
+from icrlib import losses
+from icrlib.config import resolve
+from icrlib.training import Diverged
+
+from .conftest import make_split
+
+
+@pytest.mark.parametrize("loss", list(losses.LOSSES))
+@pytest.mark.parametrize("method", ["vse++", "bow"])
+def test_every_loss_learns(tiny, method, loss):
+    run = icrlib.train(tiny, method, loss, progress=False, updates=120)
+    first, last = run.history[0]["val"]["rsum"], run.record["chosen"]["val_rsum"]
+    chance = 2 * 100 * (1 + 5 + 10) / 20
+    assert last > 1.3 * chance and last >= first
+    assert json.loads(json.dumps(run.record)) == run.record  # plain JSON, no NaN
+
+
+def test_one_step_is_what_it_says(tiny):
+    """Two updates of plain PyTorch, written out here, give the loop's weights to the bit."""
+    run = icrlib.train(tiny, loss="ntxent", updates=2, evaluate_every=2, progress=False, lr=0.01)
+    torch.manual_seed(0)
+    model = icrlib.models.build("vse++", 12, len(tiny.vocabulary), embed_dim=8, word_dim=6)
+    words, lengths = tiny.vocabulary.encode(tiny.train.captions)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+    sampler = icrlib.sampling.Sampler(tiny.train, 0, 16)
+    for update, lr in enumerate((0.01, 0.001)):  # the learning rate falls to a tenth halfway
+        batch = sampler[update]
+        optimiser.param_groups[0]["lr"] = lr
+        scores = model(tiny.train.features[batch.images], words[batch.captions], lengths[batch.captions])
+        same = torch.arange(len(scores))
+        value = (torch.nn.functional.cross_entropy(scores / 0.1, same)
+                 + torch.nn.functional.cross_entropy(scores.T / 0.1, same)) / 2  # fmt: skip
+        optimiser.zero_grad()
+        value.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 2.0)
+        optimiser.step()
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(run.model.state_dict()[name], value, rtol=1e-4, atol=1e-6)
+
+
+def test_the_best_validation_epoch_is_kept(tiny):
+    run = icrlib.train(tiny, loss="triplet", updates=120, progress=False, lr=0.05)
+    sums = [entry["val"]["rsum"] for entry in run.history]
+    assert run.record["chosen"]["val_rsum"] == max(sums)
+    assert run.record["chosen"]["update"] == run.history[sums.index(max(sums))]["update"]
+    assert icrlib.evaluate(run.model, tiny.val)["rsum"] == pytest.approx(max(sums), abs=1e-6)
+
+
+def test_history_tells_the_schedule_and_the_counts(tiny):
+    run = icrlib.train(tiny, loss="triplet_sh", updates=40, progress=False)
+    assert [e["lr"] for e in run.history if e["update"] <= 20] and run.history[-1]["lr"] == pytest.approx(1e-3)
+    assert {"spread", "active", "collapsed"} <= set(run.history[0]["diagnose"])
+    assert set(run.history[0]["cocos"]) == {"i2t", "t2i"}
+
+
+def test_warmup_uses_all_negatives_first(tiny):
+    plain = icrlib.train(tiny, loss="triplet", updates=10, progress=False)
+    warm = icrlib.train(tiny, loss="triplet_sh", updates=10, warmup=10, progress=False)
+    for name, value in plain.model.state_dict().items():
+        assert torch.equal(value, warm.model.state_dict()[name])
+
+
+def test_a_collapse_is_named_and_so_is_its_end(tiny, capsys):
+    """Zero weights make all scores equal: the loss sits at 2·B·α, and the run says so."""
+    scores = torch.zeros(16, 16)
+    eye = torch.eye(16, dtype=torch.bool)
+    assert losses.TripletSH()(scores, eye) == pytest.approx(2 * 16 * 0.2)
+    assert losses.TripletSH().collapsed(eye) == pytest.approx(2 * 16 * 0.2)
+    assert losses.Triplet().collapsed(eye) == pytest.approx(2 * 16 * 15 * 0.2)
+    assert losses.NTXent().collapsed(eye) == pytest.approx(torch.log(torch.tensor(16.0)).item())
+    from icrlib.training import report
+
+    class Bar:
+        disable = False
+
+        def set_postfix(self, **_):
+            pass
+
+    entry = {"update": 1, "loss": 6.4, "val": {"rsum": 1.0}, "diagnose": icrlib.metrics.diagnose(scores, eye)}
+    report(Bar(), {"history": [entry]}, 6.4)
+    healthy = entry | {"diagnose": icrlib.metrics.diagnose(torch.eye(16), eye)}
+    report(Bar(), {"history": [entry, healthy]}, 6.4)
+    said = capsys.readouterr()
+    assert "warmup=500" in said.out + said.err and "plateau is left" in said.out + said.err
+
+
+def test_a_non_finite_loss_stops_with_the_last_checkpoint_kept(tiny, tmp_path, monkeypatch):
+    real = losses.NTXent.__call__
+    calls = {"n": 0}
+
+    def poisoned(self, scores, positives):
+        calls["n"] += scores.requires_grad  # the loop's calls alone
+        return real(self, scores, positives) * (float("nan") if calls["n"] == 15 else 1.0)
+
+    monkeypatch.setattr(losses.NTXent, "__call__", poisoned)
+    with pytest.raises(Diverged, match=r"update 15 .*loss is nan.*checkpoint is kept in .*Lower lr"):
+        icrlib.train(tiny, out=tmp_path / "run", progress=False)
+    monkeypatch.undo()
+    assert icrlib.train(tiny, out=tmp_path / "run", progress=False).record["chosen"]  # it goes on from update 12
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": "ntxnt"}, "unknown loss 'ntxnt'.*'smoothap'.*Did you mean 'ntxent'"),
+        ({"method": "vse+"}, "unknown method 'vse\\+'.*Did you mean 'vse\\+\\+'"),
+        ({"device": "gpu"}, "device 'gpu' is not available; allowed here: auto, cpu"),
+        ({"taw": 0.1}, "unknown option of NTXent 'taw'.*Did you mean 'tau'"),
+        ({"tau": -1.0}, "tau must be positive; got -1.0"),
+        ({"lr": 0.0}, "lr must be a positive number; got 0.0"),
+        ({"updates": 0}, "updates must be a whole number of at least 1; got 0"),
+        ({"updates": 3, "epochs": 3}, "give updates= or epochs=, not both"),
+        ({"batch_size": 1}, "batch_size must be a whole number of at least 2; got 1"),
+        ({"seed": -1}, "seed must be a whole number of at least 0; got -1"),
+        ({"batches": "photos"}, "unknown batches 'photos'; allowed: 'pairs', 'images'"),
+    ],
+)
+def test_refusals_come_before_training(tiny, options, message):
+    with pytest.raises(ValueError, match=message):
+        icrlib.train(tiny, progress=False, **options)
+
+
+def _config(data, loss="ntxent", **changes):
+    given = dict(seed=0, updates=None, epochs=None, batch_size=None, lr=None, lr_update=None, embed_dim=None,
+                 word_dim=None, grad_clip=2.0, batches=None, positives="diagonal", warmup=0, evaluate_every=None,
+                 device="cpu", threads=1, smoke=False, loss_options={}) | changes  # fmt: skip
+    return resolve(data, "vse++", loss, given)
+
+
+def test_the_published_schedule():
+    """30 epochs of pairs, a tenth after 15; SmoothAP: images for captions-per-image times as many epochs (RF 1)."""
+    from icrlib.data.precomputed import PUBLISHED
+
+    train = make_split("train", 300, 0, fewest=5, most=5)
+    data = icrlib.data.Dataset("flickr30k", train, train, train, icrlib.data.Vocabulary.build(train.captions, 1), "0",
+                               dict(PUBLISHED), {})  # fmt: skip
+    config, per_epoch = _config(data)
+    assert per_epoch == 12 and config.updates == 30 * 12 and config.drops == [15 * 12]
+    assert (config.lr, config.batch_size, config.grad_clip) == (2e-4, 128, 2.0)
+    smooth, images = _config(data, "smoothap")
+    assert images == 3 and smooth.updates == 150 * 3 and smooth.drops == [75 * 3] and smooth.batches == "images"
+    vsrn_like, _ = _config(data, epochs=30, lr_update=10)
+    assert vsrn_like.drops == [120, 240]
+
+
+def test_thread_count_is_restored(tiny):
+    torch.set_num_threads(2)
+    icrlib.train(tiny, updates=2, progress=False)
+    assert torch.get_num_threads() == 2
