@@ -41,7 +41,7 @@ smoke = chapter.start(smoke)
 scores = torch.tensor([[0.60, 0.45, 0.10], [0.30, 0.55, 0.50], [0.05, 0.62, 0.40]], dtype=torch.float64)
 positives = torch.eye(3, dtype=torch.bool)
 losses = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
-plots.scores_and_weights(scores, positives, losses);
+plots.scores_and_weights(scores, positives, losses)
 
 # %% [markdown]
 # ## Three papers, three questions

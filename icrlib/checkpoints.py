@@ -17,7 +17,7 @@ from safetensors.torch import save as save_tensors
 from icrlib import models, records
 from icrlib.config import Config
 from icrlib.data.text import Vocabulary
-from icrlib.files import sha256_of, write_bytes
+from icrlib.files import DamagedFile, read_sealed, sha256_of, write_bytes, write_sealed
 from icrlib.models.base import RetrievalModel
 
 
@@ -45,8 +45,7 @@ def write(folder: Path, state: dict, model: RetrievalModel, optimiser: torch.opt
     torch.save(
         {"state": state, "model": model.state_dict(), "optimiser": optimiser.state_dict(), "rng": rng}, buffer
     )
-    content = buffer.getvalue()
-    write_bytes(folder / "checkpoint.pt", bytes.fromhex(sha256_of(content)) + content)
+    write_sealed(folder / "checkpoint.pt", buffer.getvalue())
 
 
 def resume(folder: Path, model: RetrievalModel, optimiser: torch.optim.Optimizer) -> dict | None:
@@ -54,14 +53,13 @@ def resume(folder: Path, model: RetrievalModel, optimiser: torch.optim.Optimizer
     path = folder / "checkpoint.pt"
     if not path.exists():
         return None
-    content = path.read_bytes()
     way_out = "delete it to start this run from its beginning, or put a copy back"
-    if bytes.fromhex(sha256_of(content[32:])) != content[:32]:
-        raise ValueError(f"{path}: damaged (its checksum does not match); {way_out}")
     try:
-        saved = torch.load(io.BytesIO(content[32:]), weights_only=True, map_location="cpu")
+        saved = torch.load(io.BytesIO(read_sealed(path)), weights_only=True, map_location="cpu")
         model.load_state_dict(saved["model"])
         optimiser.load_state_dict(saved["optimiser"])
+    except DamagedFile as err:
+        raise DamagedFile(f"{err}; {way_out}") from err
     except (RuntimeError, KeyError, ValueError, pickle.UnpicklingError, zipfile.BadZipFile) as err:
         raise ValueError(f"{path}: not a checkpoint of this run ({err}); {way_out}") from err
     torch.set_rng_state(saved["rng"]["cpu"])

@@ -72,3 +72,20 @@ def _explain(path: Path, err: OSError) -> str:
     if err.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
         return f"{path}: this folder cannot be written ({err.strerror}). Choose another with out= or ICRLIB_CACHE."
     return f"{path}: could not be written ({err}). Nothing that was there before is lost."
+
+
+class DamagedFile(ValueError):
+    """A file that this library wrote is not as it was written."""
+
+
+def write_sealed(path: str | os.PathLike, content: bytes) -> None:
+    """Write ``content`` atomically behind its SHA-256, so that :func:`read_sealed` notices any damage."""
+    write_bytes(path, hashlib.sha256(content).digest() + content)
+
+
+def read_sealed(path: str | os.PathLike) -> bytes:
+    """Content that :func:`write_sealed` wrote; :class:`DamagedFile` if a byte of it changed or is missing."""
+    stored = Path(path).read_bytes()
+    if hashlib.sha256(stored[32:]).digest() != stored[:32]:
+        raise DamagedFile(f"{path}: damaged (its checksum does not match)")
+    return stored[32:]

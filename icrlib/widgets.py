@@ -48,33 +48,12 @@ def frames_slider(
 ) -> HTML:
     """A slider over figures that are drawn beforehand, one frame a value (5 to 15 kB each).
 
-    Parameters
-    ----------
-    draw
-        ``draw(value)`` returns a new figure, which is closed here. All frames should have one size.
-    values
-        What the slider goes through; ``str(value)`` is shown beside it.
-    label
-        What is moved, with its unit; read out by screen readers.
-    alt
-        ``alt(value)`` says what the frame shows, in words.
-    start
-        Index of the frame that is shown first, and in print.
-    dpi
-        Resolution of the frames.
+    ``draw(value)`` returns a new figure, which is closed here; all should have one size. ``str(value)`` is
+    shown beside the slider. ``label`` says what is moved, with its unit, and ``alt(value)`` what the frame
+    shows, in words: screen readers read both. ``start`` is the index of the frame that is shown first (and
+    in print), ``dpi`` the resolution. Mouse, touch and arrow keys move it, no kernel is needed, and the same
+    input gives the same text. ``ValueError`` for no values, a start that is none of them, or empty words.
 
-    Returns
-    -------
-    IPython.display.HTML
-        The same text for the same input. Mouse, touch and arrow keys move it; no kernel is needed.
-
-    Raises
-    ------
-    ValueError
-        For no values, a start that is none of them, or an empty description.
-
-    Example
-    -------
     >>> frames_slider(lambda tau: plots.softmax(tau), [0.05, 0.1, 0.5], label="temperature",
     ...               alt=lambda tau: f"Softmax weights at temperature {tau}")  # doctest: +SKIP
     """

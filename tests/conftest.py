@@ -8,7 +8,7 @@ import torch
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.text import Vocabulary
 
-WORDS = "red green blue small large ring box star left right above below".split()
+WORDS = ["red", "green", "blue", "small", "large", "ring", "box", "star", "left", "right", "above", "below"]
 
 
 @pytest.fixture(autouse=True)

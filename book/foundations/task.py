@@ -51,7 +51,7 @@ shown = sorted([own, *others_true, *others_false], key=lambda row: (row * 7919) 
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Six small pictures of coloured shapes on plain backgrounds under one caption. More than one of them fits the caption."}, "figure": {"name": "fig-which", "caption": "One caption, six pictures from the test set. More than one of them fits."}}
 fig = plots.gallery(split.images[shown], [f"picture {n}" for n in range(1, 7)])
-fig.suptitle(f"“{split.captions[caption]}”");
+fig.suptitle(f"“{split.captions[caption]}”")
 
 # %%
 fits = [n for n, row in enumerate(shown, 1) if split.relevance[caption, row]]
@@ -88,7 +88,7 @@ Markdown(f"{len(data.train):,} training images, {len(data.val):,} for validation
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Five pictures of coloured shapes, each with one of its captions above it."}, "figure": {"name": "fig-scenes", "caption": "Five pictures of the training set, each with the first of its five captions."}}
 first = [int((data.train.image_of == row).nonzero()[0]) for row in range(5)]
-plots.gallery(data.train.images[:5], [data.train.captions[c] for c in first], columns=5, size=2.0);
+plots.gallery(data.train.images[:5], [data.train.captions[c] for c in first], columns=5, size=2.0)
 
 # %% [markdown]
 # ## Measuring by hand
@@ -175,7 +175,7 @@ share = [100 * ((true_of >= lo) & (true_of < hi)).float().mean().item() for lo, 
 names = [f"{lo}" if hi == lo + 1 else f"{lo}–{hi - 1}" for lo, hi in zip(bins, bins[1:], strict=False)]
 plt.bar(names, share, color="#6b6b6b")
 plt.xlabel("test pictures that the caption is true of")
-plt.ylabel("% of captions");
+plt.ylabel("% of captions")
 
 # %%
 alone = 100 * (true_of == 1).float().mean()
@@ -199,7 +199,7 @@ pd.DataFrame({name: r["t2i"] for name, r in rows.items()}).T[["r1", "r5", "r10",
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "The five test pictures that a bag-of-words model ranks first for one caption. Green frames mark pictures that the caption is true of, red ones those it is false of."}, "figure": {"name": "fig-top5", "caption": "What the model returns for the caption of the opening figure, framed by the truth. The benchmark would accept one of them at most."}}
 images, captions = icrlib.evaluation.embed(run.model, split)
-plots.top_k(split, caption, images @ captions[caption]);
+plots.top_k(split, caption, images @ captions[caption])
 
 # %% [markdown]
 # ## The picture that we come back to
@@ -215,7 +215,7 @@ six = torch.tensor([int((split.image_of == row).nonzero()[0]) for row in range(6
 small = (images[:6] @ captions[six].T).double()
 own_pairs = torch.eye(6, dtype=torch.bool)
 losses = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
-plots.scores_and_weights(small, own_pairs, losses);
+plots.scores_and_weights(small, own_pairs, losses)
 
 # %% [markdown]
 # They agree on little more than the sign. Triplet gives the same weight to every negative inside the margin; Triplet-SH
@@ -234,7 +234,7 @@ def draw_temperature(tau):
 
 
 taus = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
-interact(lambda tau: plt.show(draw_temperature(tau)), tau=taus);  # needs a running kernel; the next cell does not
+interact(lambda tau: plt.show(draw_temperature(tau)), tau=taus)  # needs a running kernel; the next cell does not
 
 # %% tags=["hide-input"]
 frames_slider(draw_temperature, taus, label="temperature τ",

@@ -53,7 +53,10 @@ CASES = {
     "a tagged output that changed": (("print(2)", "1\n", ["nbval-check-output"]), 1),
     "a tagged output that is the same": (("print(1)", "1\n", ["nbval-check-output"]), 0),
     "smoke scale is announced": (("import os; assert os.environ['ICR_SMOKE'] == '1'", ""), 0),
-    "nothing is lying beside it": (("import os; assert os.listdir() == ['case.ipynb', 'pytest.ini']", ""), 0),
+    "nothing is lying beside it": (
+        ("import os; assert set(os.listdir()) <= {'case.ipynb', 'pytest.ini'}, os.listdir()", ""),
+        0,
+    ),
 }
 
 

@@ -81,11 +81,11 @@ def caption(scene: Scene, rng: np.random.Generator) -> tuple[str, dict]:
     if kind < 0.55:
         choices = [(a, name, b) for a, b in permutations(scene.things, 2) for name in RELATIONS if related(a, name, b)]
         a, form["relation"], b = pick(rng, choices)
-        form["things"] = [_mention(a, rng, 0.85, 0.4, 0.7), _mention(b, rng, 0.85, 0.4, 0.7)]
+        form["things"] = [_mention(a, rng, 0.9, 0.45, 0.8), _mention(b, rng, 0.9, 0.45, 0.8)]
         text = f" {form['relation']} ".join(_words(told, rng) for told in form["things"])
     elif kind < 0.85:
         some = order[: 2 + int(rng.random() < 0.5)]
-        form["things"] = [_mention(thing, rng, 0.9, 0.45, 0.7) for thing in some]
+        form["things"] = [_mention(thing, rng, 0.9, 0.5, 0.8) for thing in some]
         words = [_words(told, rng) for told in form["things"]]
         text = ", ".join(words[:-1]) + " and " + words[-1]
     else:

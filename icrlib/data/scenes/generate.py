@@ -1,0 +1,162 @@
+"""The ``scenes`` dataset: drawn from one seed in seconds, then kept in the cache."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from icrlib.data.scenes import backbone, twins
+from icrlib.data.scenes.grammar import CAPTIONS_PER_IMAGE, caption, truth_matrix
+from icrlib.data.scenes.graph import Scene, sample, twin
+from icrlib.data.scenes.render import regions, render
+from icrlib.data.splits import Dataset, Split
+from icrlib.data.text import Vocabulary
+from icrlib.files import DamagedFile, StorageError, read_sealed, sha256_of, write_sealed
+
+SIZES = {"train": 1500, "val": 200, "test": 500}
+SMOKE_SIZES = {"train": 160, "val": 40, "test": 80}
+DEFAULTS = {"embed_dim": 128, "word_dim": 64, "lr": 1e-3, "updates": 3000, "batch_size": 128}
+TWIN_SHARE = 0.5
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class ScenesSplit(Split):
+    """A split that knows everything about its pictures.
+
+    ``images`` uint8 (N, 64, 64, 3); ``graphs`` N scenes; ``forms`` C logical forms; ``twin_of`` (N,) int64, the
+    picture that this one is a twin of, or -1; ``twin_kind`` "swap", "attribute" or ""; ``boxes`` uint8 (N, R, 4).
+    """
+
+    images: np.ndarray = field(kw_only=True)
+    graphs: list[Scene] = field(kw_only=True)
+    forms: list[dict] = field(kw_only=True)
+    twin_of: Tensor = field(kw_only=True)
+    twin_kind: list[str] = field(kw_only=True)
+    boxes: np.ndarray = field(kw_only=True)
+
+    @cached_property
+    def relevance(self) -> Tensor:
+        """Which captions are true of which images, bool (C, N)."""
+        return torch.from_numpy(truth_matrix(self.forms, self.graphs))
+
+    def twin_accuracy(self, images: Tensor, captions: Tensor) -> dict:
+        """See :func:`icrlib.data.scenes.twins.twin_accuracy`."""
+        return twins.twin_accuracy(images, captions, self)
+
+
+def load(
+    seed: int = 0, *, train: int = 1500, val: int = 200, test: int = 500, region_features: bool = False,
+    smoke: bool = False, cache: bool = True, progress: bool = True,
+) -> Dataset:  # fmt: skip
+    """Draw the dataset, or read it from the cache.
+
+    ``train``, ``val``, ``test``: images in each split, five captions each; the size of one does not change another.
+    ``region_features``: features (N, 8, 261) of boxes instead of one pooled vector (N, 256). ``smoke``: small splits.
+    A damaged cache file is named and drawn anew; a cache that cannot be written is named and done without.
+    """
+    sizes = dict(SMOKE_SIZES) if smoke else {"train": train, "val": val, "test": test}
+    for name, size in sizes.items():
+        if not isinstance(size, int) or size < 2:
+            raise ValueError(f"{name}= must be a whole number of at least 2 images; got {size!r}")
+    options = {"seed": seed, **sizes, "region_features": region_features}
+    path = _cache_path(options)
+    stored = _read(path) if cache else None
+    if stored is None:
+        stored = _draw(seed, sizes, region_features, progress)
+        if cache:
+            _keep(path, stored)
+    splits = {name: _split(name, stored) for name in sizes}
+    vocabulary = Vocabulary.build(splits["train"].captions)
+    return Dataset("scenes", **splits, vocabulary=vocabulary, fingerprint=fingerprint(splits.values()),
+                   defaults=dict(DEFAULTS), options=options)  # fmt: skip
+
+
+def fingerprint(splits) -> str:
+    """SHA-256 over pictures, captions, forms and pairs, and the backbone's weights; the same on every machine."""
+    parts: list = []
+    for split in splits:
+        parts += [split.images.tobytes(), json.dumps([split.captions, split.forms, split.image_of.tolist()])]
+    return sha256_of(*parts, backbone.WEIGHTS)
+
+
+def draw_split(count: int, rng: np.random.Generator) -> dict:
+    """``count`` scenes, about half of them followed by a twin, with pictures, captions and boxes."""
+    graphs: list[Scene] = []
+    twin_of, kinds = [], []
+    while len(graphs) < count:
+        graphs.append(sample(rng))
+        twin_of.append(-1)
+        kinds.append("")
+        if rng.random() < TWIN_SHARE and len(graphs) < count:
+            made, kind = twin(graphs[-1], rng)
+            twin_of.append(len(graphs) - 1)
+            graphs.append(made)
+            kinds.append(kind)
+    images = np.stack([render(scene, rng) for scene in graphs])
+    told = [caption(scene, rng) for scene in graphs for _ in range(CAPTIONS_PER_IMAGE)]
+    boxes = np.stack([regions(scene, rng)[0] for scene in graphs])
+    return {"images": images, "boxes": boxes, "graphs": [g.to_json() for g in graphs], "twin_of": twin_of,
+            "twin_kind": kinds, "captions": [text for text, _ in told], "forms": [form for _, form in told]}  # fmt: skip
+
+
+def _draw(seed: int, sizes: dict, region_features: bool, progress: bool) -> dict[str, np.ndarray]:
+    """All splits as flat arrays, ready for an .npz file; text as UTF-8 JSON."""
+    stored = {}
+    streams = np.random.SeedSequence(seed).spawn(len(sizes))
+    bar = tqdm(zip(sizes.items(), streams, strict=True), "drawing scenes", len(sizes), delay=2, disable=not progress)
+    for (name, size), stream in bar:
+        drawn = draw_split(size, np.random.default_rng(stream))
+        images, boxes = drawn.pop("images"), drawn.pop("boxes")
+        stored[f"{name}_images"], stored[f"{name}_boxes"] = images, boxes
+        stored[f"{name}_features"] = backbone.features(images, boxes if region_features else None)
+        stored[f"{name}_text"] = np.frombuffer(json.dumps(drawn).encode(), np.uint8)
+    return stored
+
+
+def _split(name: str, stored: dict[str, np.ndarray]) -> ScenesSplit:
+    text = json.loads(stored[f"{name}_text"].tobytes())
+    images = stored[f"{name}_images"]
+    return ScenesSplit(
+        name, torch.from_numpy(stored[f"{name}_features"]), text["captions"],
+        torch.arange(len(text["captions"])) // CAPTIONS_PER_IMAGE, [f"{name}-{i}" for i in range(len(images))],
+        images=images, graphs=[Scene.from_json(g) for g in text["graphs"]], forms=text["forms"],
+        twin_of=torch.tensor(text["twin_of"]), twin_kind=text["twin_kind"], boxes=stored[f"{name}_boxes"],
+    )  # fmt: skip
+
+
+def _cache_path(options: dict) -> Path:
+    from icrlib.data import cache_dir
+
+    sources = [Path(__file__).with_name(f"{name}.py") for name in ("graph", "render", "grammar", "generate", "backbone")]
+    key = sha256_of(json.dumps(options, sort_keys=True), *sources, backbone.WEIGHTS)[:16]
+    return cache_dir() / "scenes" / f"{key}.npz"
+
+
+def _read(path: Path) -> dict[str, np.ndarray] | None:
+    try:
+        with np.load(io.BytesIO(read_sealed(path)), allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        return None
+    except (DamagedFile, OSError) as err:
+        log.warning("%s: this cached dataset cannot be used (%s); drawing it again", path, err)
+        return None
+
+
+def _keep(path: Path, stored: dict[str, np.ndarray]) -> None:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **stored)
+    try:
+        write_sealed(path, buffer.getvalue())
+    except StorageError as err:
+        log.warning("the dataset is not cached: %s", err)

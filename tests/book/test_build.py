@@ -1,0 +1,185 @@
+"""The build tool on a small book: what is skipped, what is run again, a kill, a failure, and a clean git tree."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOL = ROOT / "scripts" / "build_book.py"
+HEADER = "# %% [markdown]\n# # {title}\n\n# %%\n"
+pytestmark = pytest.mark.slow
+
+
+class Small:
+    """A book of two chapters; each writes a line to a log when it is run."""
+
+    def __init__(self, root):
+        self.root, self.log = root, root.parent / "log.txt"
+        config = yaml.safe_load((ROOT / "_config.yml").read_text())
+        self.write("_config.yml", yaml.safe_dump(config))
+        self.write("book/references.bib", (ROOT / "book/references.bib").read_text())
+        self.write("_toc.yml", "format: jb-book\nroot: one\nchapters:\n  - file: part/two\n")
+        self.write("book/_static/logo.svg", (ROOT / "book/_static/logo.svg").read_text())
+        self.write("icrlib/__init__.py", "")
+        self.write("records/a.json", "{}")
+        self.write(".gitignore", "_build/\n")
+        self.chapter("one")
+        self.chapter("part/two")
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def chapter(self, name, code=""):
+        line = f"open({str(self.log)!r}, 'a').write('{name}\\n')\n{code}\nprint('{name}')\n"
+        self.write(f"book/{name}.py", HEADER.format(title=name) + line)
+
+    def command(self, *arguments):
+        return [sys.executable, TOOL, "--root", self.root, *arguments]
+
+    def run(self, *arguments, code=0, **env):
+        """Run the tool; return (chapters that were executed, its words)."""
+        self.log.write_text("")
+        done = subprocess.run(
+            self.command(*arguments),
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            env={k: v for k, v in os.environ.items() if k != "ICR_SMOKE"} | env,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return self.log.read_text().split(), done.stdout + done.stderr
+
+
+@pytest.fixture
+def small(tmp_path):
+    return Small(tmp_path / "project")
+
+
+def test_only_what_changed_is_run_again(small):
+    assert small.run("notebooks")[0] == ["one", "part/two"]
+    assert small.run("notebooks")[0] == []
+    for name in ("icrlib/new.py", "records/a.json"):
+        small.write(name, "1")
+        assert small.run("notebooks")[0] == ["one", "part/two"], name
+    small.chapter("part/two", "x = 1")
+    ran, said = small.run("notebooks")
+    assert ran == ["part/two"] and "[1/2] one: unchanged" in said and "[2/2] part/two: done in" in said
+    assert small.run("book", ICR_SMOKE="1")[0] == ["one", "part/two"]  # another scale is another result
+    small.chapter("one", "y = 1")
+    small.chapter("part/two", "y = 1")
+    assert small.run("notebooks", "--chapter", "part/two")[0] == ["part/two"]
+    assert "no such chapter: three. There are: one, part/two" in small.run("book", "--chapter", "three", code=1)[1]
+
+
+def test_refreshing_twice_gives_the_same_bytes(small):
+    small.chapter("one", "import IPython.display as d\nd.display(d.HTML('<b>x</b>'))\nprint('a', flush=True)")
+    small.run("notebooks")
+    path = small.root / "book/one.ipynb"
+    before = path.read_bytes()
+    small.write("icrlib/new.py", "x = 1")
+    assert small.run("notebooks")[0] == ["one", "part/two"]
+    assert path.read_bytes() == before
+    cells = nbformat.read(path, as_version=4).cells
+    assert [o.output_type for o in cells[1].outputs] == ["display_data", "stream"]
+
+
+def test_pages_from_committed_outputs_and_a_clean_tree(small):
+    small.run("notebooks")
+    git = ["git", "-C", small.root, "-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
+        subprocess.run([*git, *words], check=True)
+    ran, said = small.run("html")
+    index = small.root / "_build/html/index.html"
+    assert ran == [] and index.is_file() and str(index) in said
+    small.write("icrlib/__init__.py", "x = 1")
+    subprocess.run([*git, "commit", "-qam", "y"], check=True)
+    assert small.run("book")[0] == ["one", "part/two"]
+    assert subprocess.run([*git, "status", "--porcelain"], capture_output=True, check=True).stdout == b""
+
+
+def test_a_killed_build_goes_on_where_it_was(small):
+    small.chapter("part/two", "import time, os\nif not os.environ.get('FAST'): time.sleep(60)")
+    small.log.write_text("")
+    build = subprocess.Popen(small.command("notebooks"), stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 120
+        while "part/two" not in small.log.read_text():
+            assert build.poll() is None and time.monotonic() < deadline
+            time.sleep(0.1)
+    finally:
+        build.send_signal(signal.SIGKILL)
+        build.wait()
+    assert not (small.root / "book/one.ipynb").exists() and not (small.root / "book/part/two.ipynb").exists()
+    ran, said = small.run("notebooks", FAST="1")
+    assert ran == ["part/two"] and "one: unchanged" in said
+    assert (small.root / "book/one.ipynb").is_file() and (small.root / "book/part/two.ipynb").is_file()
+
+
+def test_a_failing_chapter_is_named_and_the_others_go_on(small):
+    small.run("notebooks")
+    before = (small.root / "book/one.ipynb").read_bytes()
+    small.chapter("one", "1 / 0")
+    small.chapter("part/two", "z = 1")
+    ran, said = small.run("notebooks", code=1)
+    assert ran == ["one", "part/two"]
+    assert "one, cell 2 (code cell 1)" in said and "ZeroDivisionError" in said
+    assert "1 of 2 chapters failed: one" in said and "\x1b" not in said
+    assert (small.root / "book/one.ipynb").read_bytes() == before  # what was there is kept
+    assert "z = 1" in (small.root / "book/part/two.ipynb").read_text()
+    assert small.run("notebooks", code=1)[0] == ["one"]
+
+
+def test_a_dead_kernel_is_a_failure_too(small):
+    small.chapter("one", "import os; os._exit(3)")
+    ran, said = small.run("notebooks", code=1)
+    assert ran == ["one", "part/two"] and "one: DeadKernelError" in said
+
+
+def test_outputs_of_smoke_runs_are_refused(small):
+    ran, said = small.run("notebooks", code=1, ICR_SMOKE="1")
+    assert ran == [] and "ICR_SMOKE" in said and not (small.root / "book/one.ipynb").exists()
+
+
+def test_a_warning_of_sphinx_fails_and_keeps_the_old_pages(small):
+    small.run("book")
+    page = small.root / "_build/html/one.html"
+    before = page.read_bytes()
+    small.write("book/one.py", HEADER.format(title="new\n#\n# [gone](gone.md) {ref}`nowhere`") + "1\n")
+    said = small.run("book", code=1)[1]
+    assert "nowhere" in said and page.read_bytes() == before
+
+
+def test_chapters_start_in_an_empty_folder(small):
+    small.chapter("one", "import os; assert os.listdir() == [], os.listdir()")
+    small.run("notebooks")
+
+
+def test_outputs_tagged_for_removal_are_not_kept(small):
+    text = HEADER.format(title="one") + '1\n\n# %% tags=["remove-output"]\nprint("live only")\n'
+    small.write("book/one.py", text)
+    small.run("notebooks")
+    cells = nbformat.read(small.root / "book/one.ipynb", as_version=4).cells
+    assert cells[1].outputs and not cells[2].outputs
+
+
+def test_setup_cell_and_buttons_come_from_one_address(small):
+    text = HEADER.format(title="one") + 'pass\n\n# %% tags=["colab-setup"]\npass\n'
+    small.write("book/one.py", text.replace("pass\n\n", "print('x')\n\n", 1))
+    small.run("notebooks")
+    assert "make wheel" in (small.root / "book/one.py").read_text()
+    small.run("html")
+    assert "colab.research" not in (small.root / "_build/html/one.html").read_text()
+    config = yaml.safe_load((small.root / "_config.yml").read_text())
+    config["repository"]["url"] = "https://code.example/owner/name"
+    small.write("_config.yml", yaml.safe_dump(config))
+    small.run("notebooks")
+    assert "git+https://code.example/owner/name" in (small.root / "book/one.ipynb").read_text()

@@ -1,0 +1,101 @@
+"""The wheel alone, in a fresh environment and an empty folder: library, data, records, and chapters from it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from chapters import Book
+
+ROOT = Path(__file__).resolve().parents[2]
+BOOK = Book(ROOT)
+pytestmark = pytest.mark.slow
+SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "icrlib", "records")
+
+
+def call(*command, cwd, **env):
+    """Run without what would lead Python back to the checkout; return its words."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "ICR", "PYTEST", "MPLBACKEND"))}
+    done = subprocess.run(command, cwd=cwd, env=clean | env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Built from a copy, so that neither the checkout gets a build folder nor an old one gets into the wheel."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    ignore = shutil.ignore_patterns("__pycache__", ".*")
+    for name in SOURCES:
+        path = ROOT / name
+        if path.is_dir():
+            shutil.copytree(path, source / name, ignore=ignore)
+        elif path.is_file():
+            shutil.copyfile(path, source / name)
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
+    call(*pip, "-w", target, ".", cwd=source)
+    (made,) = target.glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def python(wheel, tmp_path_factory):
+    """A fresh environment with the wheel, which sees the other installed packages but not the checkout."""
+    folder = tmp_path_factory.mktemp("fresh")
+    call(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
+    fresh = folder / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", fresh, "install", "-q", "--no-deps", "--no-index"]
+    call(*pip, wheel, cwd=folder)
+    (site,) = folder.glob("lib/python*/site-packages")
+    # A line of a .pth file is added to the path; .pth files *there* (the editable checkout) are not read.
+    (site / "others.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    return fresh
+
+
+def committed(folder, *suffixes):
+    """Files of the checkout that belong into the wheel, as paths below ``folder``."""
+    base = ROOT / folder
+    return {
+        str(p.relative_to(base))
+        for p in base.rglob("*")
+        if p.is_file() and p.suffix in suffixes and "__pycache__" not in p.parts
+    }
+
+
+def test_library_comes_from_the_wheel(python, tmp_path):
+    where = call(python, "-c", "import icrlib; print(icrlib.__file__)", cwd=tmp_path).strip()
+    assert str(python.parents[1]) in where and str(ROOT) not in where
+
+
+def test_everything_is_in_it(wheel, python):
+    (site,) = python.parents[1].glob("lib/python*/site-packages")
+    expected = committed("icrlib", ".py", ".json", ".csv", ".md", ".safetensors", ".pt", ".npz")
+    missing = {n for n in expected if not (site / "icrlib" / n).is_file()}
+    missing |= {n for n in committed("records", ".json") if not (site / "icrlib/_records" / n).is_file()}
+    assert not missing
+    assert wheel.stat().st_size < 12_000_000
+
+
+def test_records_are_found(python, tmp_path):
+    code = "from icrlib import records; print(records.root()); print(len(records.find()))"
+    root, count = call(python, "-c", code, cwd=tmp_path).split()
+    assert root.endswith("_records") and str(ROOT) not in root
+    assert int(count) == len(committed("records", ".json"))
+
+
+def test_command_line_is_installed(python, tmp_path):
+    assert "Usage" in call(python.with_name("icr"), "--help", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("name", BOOK.chapters()[:2])
+def test_chapter_from_the_wheel(python, name, tmp_path):
+    shutil.copyfile(BOOK.path(name, ".ipynb"), tmp_path / "in.ipynb")
+    code = (
+        "import papermill; papermill.execute_notebook('in.ipynb', 'out.ipynb', kernel_name='python3',"
+        " progress_bar=False, extra_arguments=['--log-level=ERROR'])"
+    )
+    call(python, "-c", code, cwd=tmp_path, ICR_SMOKE="1", TQDM_DISABLE="1", OMP_NUM_THREADS="1")

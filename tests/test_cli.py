@@ -1,0 +1,102 @@
+"""The command line: strict about names and values, clear about what it will do."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import icrlib
+from icrlib.cli import main
+
+
+def icr(*words: str):
+    return CliRunner().invoke(main, list(words))
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    import nbformat
+
+    cells = [
+        nbformat.v4.new_code_cell(
+            'dataset: str = "scenes"  # which data\nloss: str = "ntxent"  # which loss\nseed: int = 0  # one seed\n'
+            "lr: float = None  # learning rate\nsmoke: bool = False  # quick",
+            metadata={"tags": ["parameters"]},
+        ),
+        nbformat.v4.new_code_cell("print('ran', dataset, loss, seed, lr)\nassert seed < 5, 'too large a seed'"),
+    ]
+    book = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
+    nbformat.write(book, tmp_path / "page.ipynb")
+    return str(tmp_path / "page.ipynb")
+
+
+def test_help_explains_every_command():
+    for command in ("run", "tables", "compare"):
+        result = icr(command, "--help")
+        assert result.exit_code == 0 and len(result.output.splitlines()) > 4
+
+
+def test_run_executes_with_parameters(notebook, tmp_path):
+    result = icr("run", notebook, str(tmp_path / "out.ipynb"), "-p", "seed=3", "-p", "lr=1e-3", "-p", "smoke=true")
+    assert result.exit_code == 0, result.output
+    assert "ran scenes ntxent 3 0.001" in (tmp_path / "out.ipynb").read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("sede=1", "unknown parameter of .*'sede'.*Did you mean 'seed'"),
+        ("seed=one", "parameter seed: 'one' is not of type int"),
+        ("seed=1.5", "parameter seed: '1.5' is not of type int"),
+        ("smoke=1", "parameter smoke: '1' is not of type bool"),
+        ("loss=ntxnt", "unknown loss 'ntxnt'.*Did you mean 'ntxent'"),
+        ("dataset=flickr", "unknown dataset 'flickr'; allowed: 'scenes'"),
+        ("seed", "write NAME=VALUE"),
+    ],
+)
+def test_run_refuses_before_it_starts(notebook, tmp_path, given, message):
+    import re
+
+    result = icr("run", notebook, str(tmp_path / "out.ipynb"), "-p", given)
+    assert result.exit_code == 2 and re.search(message, result.output.replace("\n", " ")), result.output
+    assert not (tmp_path / "out.ipynb").exists()
+
+
+def test_a_failing_cell_is_named(notebook, tmp_path):
+    result = icr("run", notebook, str(tmp_path / "out.ipynb"), "-p", "seed=7")
+    assert result.exit_code == 1 and "AssertionError: too large a seed" in result.output
+
+
+def test_plan_says_what_past_records_suggest(notebook):
+    result = icr("run", notebook, "--plan")
+    assert result.exit_code == 0 and "plan: about" in result.output and "MB of memory" in result.output
+    known = icr("run", notebook, "--plan", "-p", "dataset=coco")
+    assert "no record of" in known.output
+
+
+def test_rows_and_tables():
+    assert "ecir/1" in icr("tables").output
+    assert "46.6" in icr("tables", "ecir/1").output.replace(" ", "")[:20000] or "466.6" in icr("tables", "ecir/1").output
+    wrong = icr("tables", "ecir/9")
+    assert wrong.exit_code == 2 and "ecir/1" in wrong.output
+    row = icr("run", "ecir/1.4", "--plan", "-p", "features=somewhere")
+    assert row.exit_code == 0, row.output
+    assert "loss = 'smoothap'" in row.output and "epochs = 150" in row.output and "lr_update = 75" in row.output
+    assert icr("run", "ecir/1.99").exit_code == 2
+    assert icr("run", "nowhere.ipynb").exit_code == 2
+
+
+def test_compare_shows_differences_only(tiny, tmp_path):
+    for seed in (0, 1):
+        icrlib.train(tiny, updates=2, seed=seed, record=tmp_path / f"{seed}.json", progress=False)
+    result = icr("compare", str(tmp_path / "0.json"), str(tmp_path / "1.json"))
+    assert result.exit_code == 0 and "seed" in result.output and "rsum" in result.output
+    assert "batch_size" not in result.output
+    same = icr("compare", str(tmp_path / "0.json"), str(tmp_path / "0.json"))
+    assert same.output.count("the same") == 4
+    old = json.loads((tmp_path / "0.json").read_text()) | {"code_hash": "0"}
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    assert "earlier version" in icr("compare", str(tmp_path / "0.json"), str(tmp_path / "old.json")).output
+    assert icr("compare", str(tmp_path / "0.json"), "missing.json").exit_code == 2
