@@ -34,9 +34,7 @@ def main() -> None:
 @main.command()
 @click.argument("what", metavar="NOTEBOOK_OR_ROW")
 @click.argument("output", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "-p", "given", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the notebook; repeatable."
-)
+@click.option("-p", "given", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the notebook; repeatable.")
 @click.option("--plan", is_flag=True, help="Say what the run would take, from past records, and stop.")
 def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> None:
     """Run a chapter with parameters, or a row of a published table such as ecir/1.3.
@@ -53,9 +51,7 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> N
     notebook, preset = _find(what)
     declared = papermill.inspect_notebook(str(notebook))
     values = preset | parse(given, declared, notebook)
-    click.echo(
-        "\n".join(f"  {name} = {value!r}" for name, value in sorted(values.items())) or "  default parameters"
-    )
+    click.echo("\n".join(f"  {name} = {value!r}" for name, value in sorted(values.items())) or "  default parameters")
     click.echo(_plan(values, declared))
     if plan:
         return
@@ -63,8 +59,10 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> N
     output.parent.mkdir(parents=True, exist_ok=True)
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
-        papermill.execute_notebook(str(notebook), str(output), values, kernel_name="python3", progress_bar=sys.stderr.isatty(),
-                                   log_output=True, stdout_file=sys.stdout, stderr_file=sys.stderr)  # fmt: skip
+        papermill.execute_notebook(
+            str(notebook), str(output), values, kernel_name="python3", progress_bar=sys.stderr.isatty(),
+            log_output=True, stdout_file=sys.stdout, stderr_file=sys.stderr,
+        )  # fmt: skip
     except papermill.PapermillExecutionError as err:
         raise click.ClickException(
             f"{notebook}, cell {err.exec_count}: {err.ename}: {err.evalue}\nAll of it: {output}"
@@ -137,9 +135,7 @@ def _value(name: str, text: str, declared: dict):
         return None
     wrong_bool = isinstance(value, bool) and wanted is not bool
     if not isinstance(value, wanted) or wrong_bool:
-        raise ValueError(
-            f"parameter {name}: {text!r} is not of type {kind}; default: {default!r}; {declared['help']}"
-        )
+        raise ValueError(f"parameter {name}: {text!r} is not of type {kind}; default: {default!r}; {declared['help']}")
     return value
 
 
@@ -171,9 +167,7 @@ def _find(what: str) -> tuple[Path, dict]:
     import papermill
 
     declared = papermill.inspect_notebook(str(notebook))
-    return notebook, {
-        name: value for name, value in experiment.items() if name in declared and value is not None
-    }
+    return notebook, {name: value for name, value in experiment.items() if name in declared and value is not None}
 
 
 def _plan(values: dict, declared: dict) -> str:
@@ -188,17 +182,13 @@ def _plan(values: dict, declared: dict) -> str:
     record = min(past, key=lambda r: r["wall_seconds"] / r["config"]["updates"])
     each = record["wall_seconds"] / record["config"]["updates"]
     updates = (
-        full.get("updates")
-        or (full.get("epochs") or 0) * record["updates_per_epoch"]
-        or record["config"]["updates"]
+        full.get("updates") or (full.get("epochs") or 0) * record["updates_per_epoch"] or record["config"]["updates"]
     )
-    disk = (
-        record["parameters"] * 4 * 5 / 1e6
-    )  # weights, Adam's two moments, the best weights, the saved model
+    disk = record["parameters"] * 4 * 5 / 1e6  # weights, Adam's two moments, the best weights, the saved model
     return (
-        f"plan: about {each * updates / 60:.1f} minutes for {updates} updates ({1e3 * each:.0f} ms each on {record['device']}, "
-        f"{record['threads']} thread), {record['peak_memory_mb']} MB of memory, about {max(disk, 1):.0f} MB on disk; "
-        f"from {Path(record['path']).name}, with its sizes"
+        f"plan: about {each * updates / 60:.1f} minutes for {updates} updates ({1e3 * each:.0f} ms each on "
+        f"{record['device']}, {record['threads']} thread), {record['peak_memory_mb']} MB of memory, about "
+        f"{max(disk, 1):.0f} MB on disk; from {Path(record['path']).name}, with its sizes"
     )
 
 

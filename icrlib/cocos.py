@@ -78,8 +78,11 @@ def count(
                 f"ECIR defines no count for {type(loss).__name__}, only for Triplet, TripletSH, NTXent and SmoothAP; "
                 "use convention='exact', which takes any loss with weights"
             )
-        rule = _published if convention == "published" else _definition
-        counts = rule(loss, scores, positives, eps, direction)
+        counts = (
+            _published(loss, scores, positives, eps, direction)
+            if convention == "published"
+            else _definition(loss, scores, positives, eps)
+        )
         extra = _ntxent(loss, scores, positives, eps) if isinstance(loss, NTXent) else {}
     return _summary(counts, weights.masked_fill(positives, 0)) | extra
 
@@ -129,7 +132,7 @@ def _steepness(loss: SmoothAP, pairs: Pairs) -> Tensor:
     return above * (1 - above) / (1 + above.sum(1, keepdim=True)) ** 2
 
 
-def _definition(loss: Loss, scores: Tensor, positives: Tensor, eps: float, direction: str) -> Tensor:
+def _definition(loss: Loss, scores: Tensor, positives: Tensor, eps: float) -> Tensor:
     return _mean_over_positives(loss, scores, positives, lambda pairs: _contributing(loss, pairs, eps).sum(1))
 
 
@@ -167,28 +170,34 @@ def _shares(negatives: Tensor, own: Tensor, eps: float) -> dict[str, float]:
 
 
 def _published(loss: Loss, scores: Tensor, positives: Tensor, eps: float, direction: str) -> Tensor:
-    if not isinstance(loss, SmoothAP):
-        if (positives.sum(1) != 1).any():
-            raise ValueError(
-                f"the released counter of {type(loss).__name__} knows one positive a query; use (image, caption) pairs, "
-                "or another convention"
-            )
-        if type(loss) is Triplet and direction == "t2i":
-            (pairs,) = [lay_out(scores, positives, *positives.nonzero(as_tuple=True))]
-            # The wrong axis, as released: a sum for each image, where the captions are the queries.
-            return _contributing(loss, pairs, eps).sum(0)
-        return _definition(loss, scores, positives, eps, direction)
+    if isinstance(loss, SmoothAP):
+        return _published_smoothap(loss, scores, positives, eps, direction)
+    if (positives.sum(1) != 1).any():
+        raise ValueError(
+            f"the released counter of {type(loss).__name__} knows one positive a query; use (image, caption) "
+            "pairs, or another convention"
+        )
+    if type(loss) is Triplet and direction == "t2i":
+        pairs = lay_out(scores, positives, *positives.nonzero(as_tuple=True))
+        # The wrong axis, as released: a sum for each image, where the captions are the queries.
+        return _contributing(loss, pairs, eps).sum(0)
+    return _definition(loss, scores, positives, eps)
+
+
+def _published_smoothap(
+    loss: SmoothAP, scores: Tensor, positives: Tensor, eps: float, direction: str
+) -> Tensor:
     queries, candidates = scores.shape
     images = queries if direction == "i2t" else candidates
-    each = scores.numel() // images**2  # captions of an image; the release has 5 in the code
-    block = torch.eye(images, dtype=torch.bool, device=scores.device).repeat_interleave(max(each, 1), dim=1)
+    each = max(1, scores.numel() // images**2)  # captions of an image; the release has 5 in the code
+    block = torch.eye(images, dtype=torch.bool, device=scores.device).repeat_interleave(each, dim=1)
     if not torch.equal(positives, block if direction == "i2t" else block.T):
         raise ValueError(
-            "the released counter of SmoothAP takes k captions an image, image by image; use another convention"
+            "the released counter of SmoothAP takes equally many captions an image, image by image; "
+            "use another convention"
         )
     # Both directions read rows kq … kq+k-1 of query q, which are its positives only if q is an image.
     row = torch.arange(candidates, device=scores.device)
-    pairs = lay_out(scores, positives, row // each, row)
-    number = (_steepness(loss, pairs) > eps).sum(1)
-    counts = torch.zeros(queries, dtype=torch.long, device=scores.device).index_add_(0, row // each, number)
+    number = (_steepness(loss, lay_out(scores, positives, row // each, row)) > eps).sum(1)
+    counts = number.new_zeros(queries).index_add_(0, row // each, number)
     return counts / (each if direction == "i2t" else 1)

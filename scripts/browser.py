@@ -59,12 +59,9 @@ def ensure() -> str:
 
 
 def pages(site: Path) -> list[Path]:
-    """The pages of a built book, in order of their names."""
-    return [
-        p
-        for p in sorted(site.rglob("*.html"))
-        if not {"_static", "_sources"} & set(p.relative_to(site).parts)
-    ]
+    """The pages of a built book in order of their names, without index.html, which only leads to the first."""
+    found = [p for p in sorted(site.rglob("*.html")) if not {"_static", "_sources"} & set(p.relative_to(site).parts)]
+    return [p for p in found if 'http-equiv="Refresh"' not in p.read_text()]
 
 
 @contextlib.contextmanager

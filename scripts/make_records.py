@@ -20,7 +20,7 @@ FLICKR8K = {"embed_dim": 256, "lr": 1e-3, "epochs": 15}
 
 
 @click.command(help=__doc__)
-@click.option("--flickr8k", type=click.Path(path_type=Path, exists=True), help="Folder of Flickr8k features; default: scenes.")
+@click.option("--flickr8k", type=click.Path(path_type=Path, exists=True), help="Flickr8k features; default: scenes.")
 @click.option("--loss", "only", multiple=True, help="Only these losses; repeatable.")
 @click.option("--seed", "seeds", multiple=True, type=int, default=SEEDS, show_default=True)
 @click.option("--method", help="Only this method.")

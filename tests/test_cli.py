@@ -27,7 +27,9 @@ def notebook(tmp_path):
         ),
         nbformat.v4.new_code_cell("print('ran', dataset, loss, seed, lr)\nassert seed < 5, 'too large a seed'"),
     ]
-    book = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
+    book = nbformat.v4.new_notebook(
+        cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    )
     nbformat.write(book, tmp_path / "page.ipynb")
     return str(tmp_path / "page.ipynb")
 
@@ -78,7 +80,9 @@ def test_plan_says_what_past_records_suggest(notebook):
 
 def test_rows_and_tables():
     assert "ecir/1" in icr("tables").output
-    assert "46.6" in icr("tables", "ecir/1").output.replace(" ", "")[:20000] or "466.6" in icr("tables", "ecir/1").output
+    assert (
+        "46.6" in icr("tables", "ecir/1").output.replace(" ", "")[:20000] or "466.6" in icr("tables", "ecir/1").output
+    )
     wrong = icr("tables", "ecir/9")
     assert wrong.exit_code == 2 and "ecir/1" in wrong.output
     row = icr("run", "ecir/1.4", "--plan", "-p", "features=somewhere")

@@ -14,7 +14,11 @@ from icrlib import records
 def test_a_record_says_what_ran(tiny, tmp_path):
     record = icrlib.train(tiny, updates=4, seed=2, record=tmp_path / "a" / "seed2.json", progress=False).record
     saved = records.load(tmp_path / "a" / "seed2.json")
-    assert saved["config"]["seed"] == 2 and saved["config"]["updates"] == 4 and saved["config"]["changed"] == {"updates": 4}
+    assert (
+        saved["config"]["seed"] == 2
+        and saved["config"]["updates"] == 4
+        and saved["config"]["changed"] == {"updates": 4}
+    )
     assert saved["versions"]["torch"] == torch.__version__ and saved["threads"] == 1 and not saved["stale"]
     assert saved["data_hash"] == tiny.fingerprint and len(saved["code_hash"]) == 64
     assert saved["test"] == record["test"] and saved["wall_seconds"] >= 0 and saved["parameters"] > 0
@@ -82,4 +86,6 @@ def test_a_committed_record_is_what_its_run_gives_again():
         return
     sums = [r["test"]["rsum"] for r in candidates]
     spread = max(sums) - min(sums) + 3.0
-    assert abs(again["test"]["rsum"] - record["test"]["rsum"]) <= spread, "neither identical nor within the seeds' spread"
+    assert abs(again["test"]["rsum"] - record["test"]["rsum"]) <= spread, (
+        "neither identical nor within the seeds' spread"
+    )

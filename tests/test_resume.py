@@ -84,7 +84,7 @@ def test_it_resumes_and_does_not_start_over(tiny, tmp_path, monkeypatch):
     real = icrlib.training.Sampler.__getitem__
     monkeypatch.setattr(icrlib.training.Sampler, "__getitem__", lambda s, u: (first.append(u), real(s, u))[1])
     icrlib.train(tiny, loss="triplet_sh", out=tmp_path / "run", progress=False)
-    assert first[0] == 10 and first[-1] == 39
+    assert first[0] == 15 and first[-1] == 39  # an evaluation, and so a checkpoint, every 3 updates
 
 
 def test_a_finished_run_is_returned_not_repeated(tiny, tmp_path, monkeypatch):
@@ -106,7 +106,9 @@ def test_a_damaged_checkpoint_is_named(tiny, tmp_path, damage):
     work("between evaluations", tmp_path / "run")
     path = tmp_path / "run" / "checkpoint.pt"
     content = path.read_bytes()
-    path.write_bytes({"cut": content[:1000], "flipped": content[:-9] + b"!" + content[-8:], "pickle": b"\x80\x04."}[damage])
+    path.write_bytes(
+        {"cut": content[:1000], "flipped": content[:-9] + b"!" + content[-8:], "pickle": b"\x80\x04."}[damage]
+    )
     with pytest.raises(ValueError, match=r"checkpoint.pt: damaged.*delete it to start"):
         icrlib.train(tiny, loss="triplet_sh", out=tmp_path / "run", progress=False)
     assert path.exists()

@@ -1,4 +1,4 @@
-"""Losses on a score matrix and a mask of positives. Each has ``per_query``, closed-form ``weights`` and ``__call__``."""
+"""Losses on a score matrix and a mask of positives: ``per_query``, closed-form ``weights``, ``__call__``."""
 
 from __future__ import annotations
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from icrlib.errors import choose
 
 _LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
-_OPTIONS = {"triplet": {"margin": 0.2}, "triplet_sh": {"margin": 0.2}, "ntxent": {"tau": 0.1}, "smoothap": {"tau": 0.01}}
+_OPTIONS = {
+    "triplet": {"margin": 0.2},
+    "triplet_sh": {"margin": 0.2},
+    "ntxent": {"tau": 0.1},
+    "smoothap": {"tau": 0.01},
+}
 _DATA = {"1": "flickr30k", "2": "coco"}
 
 

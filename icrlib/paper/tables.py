@@ -43,7 +43,9 @@ def table(name: str) -> pd.DataFrame:
     about = _paper(paper)["tables"][number]
     rows = []
     for row in about["rows"]:
-        numbers = {key: value for m, pair in row["metrics"].items() for key, value in zip((m, f"{m}_std"), pair, strict=True)}
+        numbers = {}
+        for metric, (mean, std) in row["metrics"].items():
+            numbers |= {metric: mean, f"{metric}_std": std}
         rows.append({key: row[key] for key in ("row", *NAMES, "hyper_parameters")} | numbers)
     frame = pd.DataFrame(rows).set_index("row")
     frame.attrs = {"name": name, "caption": about["caption"], "note": about["note"], "source": _paper(paper)["source"]}
@@ -111,11 +113,10 @@ def layout(table: pd.DataFrame, style: str = "html"):
     repeated = [name for name in ("dataset", "method") if table[name].nunique() == 1]
     frame = frame.drop(columns=[("", name) for name in repeated])
     caption = ", ".join([*(str(table[name].iloc[0]) for name in repeated), table.attrs.get("caption", "")])
-    return (
-        frame.style.hide(axis="index").set_caption(caption.strip(", ")).set_uuid("icr-" + str(table.attrs.get("name", "")))
-        .set_table_styles([{"selector": "td, th", "props": "text-align: right; white-space: nowrap"},
-                           {"selector": "caption", "props": "caption-side: bottom; text-align: left"}])
-    )  # fmt: skip
+    styles = [{"selector": "td, th", "props": "text-align: right; white-space: nowrap"},
+              {"selector": "caption", "props": "caption-side: bottom; text-align: left"}]  # fmt: skip
+    uuid = "icr-" + str(table.attrs.get("name", "")).replace("/", "-")
+    return frame.style.hide(axis="index").set_caption(caption.strip(", ")).set_uuid(uuid).set_table_styles(styles)
 
 
 def cell(value: float | None, std: float | None, decimals: int = 1) -> str:

@@ -71,6 +71,13 @@ def test_links_inside_the_book(site, name):
     assert list(checks.links(site / f"{name}.html")) == []
 
 
+def test_index_leads_to_the_first_page(site, chrome):
+    page = chrome.new_page()
+    page.goto((site / "index.html").as_uri())
+    page.wait_for_url(f"**/{PAGES[0]}.html")
+    page.close()
+
+
 def test_phone_shows_text_of_readable_size(site, chrome):
     with checks.Visit(chrome, site / f"{PAGES[0]}.html") as visit:
         visit.page.set_viewport_size({"width": 390, "height": 844})

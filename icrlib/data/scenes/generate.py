@@ -17,7 +17,8 @@ from tqdm import tqdm
 from icrlib.data.scenes import backbone, twins
 from icrlib.data.scenes.grammar import CAPTIONS_PER_IMAGE, caption, truth_matrix
 from icrlib.data.scenes.graph import Scene, sample, twin
-from icrlib.data.scenes.render import regions, render
+from icrlib.data.scenes.render import regions as draw_regions
+from icrlib.data.scenes.render import render
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.text import Vocabulary
 from icrlib.files import DamagedFile, StorageError, read_sealed, sha256_of, write_sealed
@@ -34,7 +35,8 @@ class ScenesSplit(Split):
     """A split that knows everything about its pictures.
 
     ``images`` uint8 (N, 64, 64, 3); ``graphs`` N scenes; ``forms`` C logical forms; ``twin_of`` (N,) int64, the
-    picture that this one is a twin of, or -1; ``twin_kind`` "swap", "attribute" or ""; ``boxes`` uint8 (N, R, 4).
+    picture that this one is a twin of, or -1; ``twin_kind`` "swap", "attribute" or ""; ``boxes`` uint8 (N, R, 4), x0,
+    y0, x1, y1 in pixels; ``region_of`` int64 (N, R), which thing of the graph each box holds, -1 for a distractor.
     """
 
     images: np.ndarray = field(kw_only=True)
@@ -43,6 +45,7 @@ class ScenesSplit(Split):
     twin_of: Tensor = field(kw_only=True)
     twin_kind: list[str] = field(kw_only=True)
     boxes: np.ndarray = field(kw_only=True)
+    region_of: Tensor = field(kw_only=True)
 
     @cached_property
     def relevance(self) -> Tensor:
@@ -55,24 +58,26 @@ class ScenesSplit(Split):
 
 
 def load(
-    seed: int = 0, *, train: int = 1500, val: int = 200, test: int = 500, region_features: bool = False,
+    seed: int = 0, *, train: int = 1500, val: int = 200, test: int = 500, regions: bool = False,
     smoke: bool = False, cache: bool = True, progress: bool = True,
 ) -> Dataset:  # fmt: skip
     """Draw the dataset, or read it from the cache.
 
     ``train``, ``val``, ``test``: images in each split, five captions each; the size of one does not change another.
-    ``region_features``: features (N, 8, 261) of boxes instead of one pooled vector (N, 256). ``smoke``: small splits.
+    ``regions``: features (N, 8, 261) of boxes instead of one pooled vector (N, 256). ``smoke``: small splits.
     A damaged cache file is named and drawn anew; a cache that cannot be written is named and done without.
     """
+    if not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"seed= must be a whole number, 0 or more; got {seed!r}")
     sizes = dict(SMOKE_SIZES) if smoke else {"train": train, "val": val, "test": test}
     for name, size in sizes.items():
         if not isinstance(size, int) or size < 2:
             raise ValueError(f"{name}= must be a whole number of at least 2 images; got {size!r}")
-    options = {"seed": seed, **sizes, "region_features": region_features}
+    options = {"seed": seed, **sizes, "regions": regions}
     path = _cache_path(options)
     stored = _read(path) if cache else None
     if stored is None:
-        stored = _draw(seed, sizes, region_features, progress)
+        stored = _draw(seed, sizes, regions, progress)
         if cache:
             _keep(path, stored)
     splits = {name: _split(name, stored) for name in sizes}
@@ -104,12 +109,13 @@ def draw_split(count: int, rng: np.random.Generator) -> dict:
             kinds.append(kind)
     images = np.stack([render(scene, rng) for scene in graphs])
     told = [caption(scene, rng) for scene in graphs for _ in range(CAPTIONS_PER_IMAGE)]
-    boxes = np.stack([regions(scene, rng)[0] for scene in graphs])
-    return {"images": images, "boxes": boxes, "graphs": [g.to_json() for g in graphs], "twin_of": twin_of,
-            "twin_kind": kinds, "captions": [text for text, _ in told], "forms": [form for _, form in told]}  # fmt: skip
+    boxes, region_of = (np.stack(part) for part in zip(*(draw_regions(scene, rng) for scene in graphs), strict=True))
+    return {"images": images, "boxes": boxes, "region_of": region_of.tolist(), "twin_of": twin_of,
+            "twin_kind": kinds, "graphs": [scene.to_json() for scene in graphs],
+            "captions": [t for t, _ in told], "forms": [form for _, form in told]}  # fmt: skip
 
 
-def _draw(seed: int, sizes: dict, region_features: bool, progress: bool) -> dict[str, np.ndarray]:
+def _draw(seed: int, sizes: dict, regions: bool, progress: bool) -> dict[str, np.ndarray]:
     """All splits as flat arrays, ready for an .npz file; text as UTF-8 JSON."""
     stored = {}
     streams = np.random.SeedSequence(seed).spawn(len(sizes))
@@ -118,7 +124,7 @@ def _draw(seed: int, sizes: dict, region_features: bool, progress: bool) -> dict
         drawn = draw_split(size, np.random.default_rng(stream))
         images, boxes = drawn.pop("images"), drawn.pop("boxes")
         stored[f"{name}_images"], stored[f"{name}_boxes"] = images, boxes
-        stored[f"{name}_features"] = backbone.features(images, boxes if region_features else None)
+        stored[f"{name}_features"] = backbone.features(images, boxes if regions else None)
         stored[f"{name}_text"] = np.frombuffer(json.dumps(drawn).encode(), np.uint8)
     return stored
 
@@ -131,13 +137,15 @@ def _split(name: str, stored: dict[str, np.ndarray]) -> ScenesSplit:
         torch.arange(len(text["captions"])) // CAPTIONS_PER_IMAGE, [f"{name}-{i}" for i in range(len(images))],
         images=images, graphs=[Scene.from_json(g) for g in text["graphs"]], forms=text["forms"],
         twin_of=torch.tensor(text["twin_of"]), twin_kind=text["twin_kind"], boxes=stored[f"{name}_boxes"],
+        region_of=torch.tensor(text["region_of"]),
     )  # fmt: skip
 
 
 def _cache_path(options: dict) -> Path:
     from icrlib.data import cache_dir
 
-    sources = [Path(__file__).with_name(f"{name}.py") for name in ("graph", "render", "grammar", "generate", "backbone")]
+    parts = ("graph", "render", "grammar", "generate", "backbone")
+    sources = [Path(__file__).with_name(f"{name}.py") for name in parts]
     key = sha256_of(json.dumps(options, sort_keys=True), *sources, backbone.WEIGHTS)[:16]
     return cache_dir() / "scenes" / f"{key}.npz"
 

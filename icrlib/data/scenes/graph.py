@@ -80,11 +80,8 @@ def pick(rng: np.random.Generator, values):
 
 def sample(rng: np.random.Generator) -> Scene:
     """A random scene: attributes independent and uniform (but for ``fill``), cells without repetition."""
-    draw, count = rng.random(), 0
-    for count, share in COUNT_SHARES.items():
-        draw -= share
-        if draw < 0:
-            break
+    draw, below = rng.random(), np.cumsum(list(COUNT_SHARES.values()))
+    count = list(COUNT_SHARES)[min(int((draw >= below).sum()), len(below) - 1)]
     things = [
         Thing(
             shape=pick(rng, SHAPES),

@@ -35,11 +35,11 @@ def twin_accuracy(images: Tensor, captions: Tensor, split) -> dict[str, float | 
     in one attribute or place; ``"swap_n"`` and ``"attribute_n"`` count the captions, None stands for none.
     Chance is 50.
     """
-    found = torch.tensor(list(telling(split.image_of, split.forms, split.graphs, split.twin_of))).view(-1, 3)
-    caption, own, other = found.unbind(1)
+    found = list(telling(split.image_of, split.forms, split.graphs, split.twin_of))
+    caption, own, other = torch.tensor(found, dtype=torch.long).view(-1, 3).unbind(1)
     # Either picture of a pair may be the one that was made as the other's twin.
     made = torch.where(split.twin_of[own] == other, own, other)
-    score = torch.stack([(images[rows] * captions[caption]).sum(1) for rows in (own, other)])
+    score = [(images[rows] * captions[caption]).sum(1) for rows in (own, other)]
     right = (score[0] > score[1]).double()
     result: dict[str, float | int | None] = {}
     for kind in KINDS:

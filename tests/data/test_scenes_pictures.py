@@ -1,0 +1,156 @@
+"""Scene graphs, their pictures, boxes and twins."""
+
+import hashlib
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from icrlib.data.scenes import generate, graph, render
+from icrlib.data.scenes.graph import Scene, Thing
+
+# SHA-256 of what draw_split(40, seed 7) makes; a change of the data on any machine or NumPy version shows here.
+DIGEST = "unset"
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return generate.draw_split(300, np.random.default_rng(5))
+
+
+@pytest.fixture(scope="module")
+def scenes(drawn):
+    return [Scene.from_json(data) for data in drawn["graphs"]]
+
+
+def digest(drawn: dict) -> str:
+    text = json.dumps([drawn[name] for name in ("captions", "forms", "graphs", "twin_of", "twin_kind", "region_of")])
+    return hashlib.sha256(drawn["images"].tobytes() + drawn["boxes"].tobytes() + text.encode()).hexdigest()
+
+
+def test_data_are_the_same_on_every_machine():
+    first, second = (digest(generate.draw_split(40, np.random.default_rng(7))) for _ in range(2))
+    assert first == second
+    assert first == DIGEST, "the data changed: every record made on scenes belongs to the old ones"
+
+
+def test_scenes_are_as_described(scenes):
+    originals = [graph.sample(np.random.default_rng(seed)) for seed in range(2000)]
+    counts = Counter(len(scene.things) for scene in originals)
+    for count, share in graph.COUNT_SHARES.items():
+        assert abs(counts[count] / 2000 - share) < 0.04
+    striped = np.mean([thing.fill == "striped" for scene in originals for thing in scene.things])
+    assert abs(striped - graph.STRIPED_SHARE) < 0.03
+    for scene in scenes:
+        assert len({thing.cell for thing in scene.things}) == len(scene.things)
+        assert scene.background in graph.BACKGROUNDS
+        for thing in scene.things:
+            assert all(getattr(thing, name) in values for name, values in graph.VALUES.items())
+
+
+def test_scene_graphs_survive_json(scenes):
+    for scene in scenes:
+        assert Scene.from_json(json.loads(json.dumps(scene.to_json()))) == scene
+
+
+def test_things_stay_in_their_cell_and_do_not_touch():
+    """At every size and the largest jitter, no pixel of a thing is outside its cell or shared with another."""
+    for shape in graph.SHAPES:
+        for size in graph.SIZES:
+            most = graph.JITTER[size] / 8
+            for dx, dy in ((most, most), (-most, -most), (most, -most), (0, 0)):
+                masks = np.stack([render.mask(Thing(shape, "red", size, "plain", c, dx, dy)) for c in range(9)])
+                assert masks.sum(0).max() == 1
+                # Drawn without the patch of its cell, the shape is the same: nothing was cut off.
+                along = np.arange(-20, 84) + 0.5
+                thing = Thing(shape, "red", size, "plain", 4, dx, dy)
+                cx, cy = render.centre(thing)
+                radius = render.RADIUS[size]
+                free = render.inside(shape, (along[None] - cx) / radius, (along[:, None] - cy) / radius)
+                assert free.sum() == masks[4].sum() > 0
+
+
+def test_star_is_the_cosine_it_stands_for():
+    along = np.linspace(-1.1, 1.1, 101)
+    x, y = along[None] + 0 * along[:, None], along[:, None] + 0 * along[None]
+    angle, radius = np.arctan2(y, x), np.hypot(x, y)
+    edge = 0.6 + 0.4 * np.cos(5 * (angle + np.pi / 2))
+    clear = abs(radius - edge) > 1e-9
+    assert (render.inside("star", x, y) == (radius < edge))[clear].all()
+
+
+def test_colour_background_and_stripes_are_what_the_graph_says():
+    rng = np.random.default_rng(0)
+    for colour, rgb in render.RGB.items():
+        for background, grey in render.BACKGROUND.items():
+            thing = Thing("square", colour, "large", "striped", 4)
+            picture = render.render(Scene(background, (thing,)), rng).astype(int)
+            pixels, stripes = render.mask(thing), render._STRIPES
+            assert abs(picture[pixels & ~stripes].mean(0) - rgb).max() < 4
+            assert abs(picture[pixels & stripes].mean() - render.STRIPE) < 4
+            assert abs(picture[~pixels].mean() - grey) < 1
+    assert picture.dtype == int and picture.shape == (64, 64, 3)
+
+
+def test_boxes_are_tight_and_distractors_inside(drawn, scenes):
+    for scene, boxes, which in zip(scenes, drawn["boxes"].astype(int), drawn["region_of"], strict=True):
+        assert sorted(which) == [-1] * (8 - len(scene.things)) + list(range(len(scene.things)))
+        assert (boxes[:, :2] < boxes[:, 2:]).all() and boxes.max() <= 64
+        for (x0, y0, x1, y1), index in zip(boxes, which, strict=True):
+            if index >= 0:
+                pixels = render.mask(scene.things[index])
+                inner = pixels[y0:y1, x0:x1]
+                assert inner.sum() == pixels.sum()
+                assert inner[0].any() and inner[-1].any() and inner[:, 0].any() and inner[:, -1].any()
+    first = [which[0] for which in drawn["region_of"]]
+    assert -1 in first and 0 in first, "the order of the regions must not tell what is in them"
+
+
+def test_too_many_things_for_the_regions(scenes):
+    with pytest.raises(ValueError, match="does not fit in 1 regions"):
+        render.regions(scenes[0], np.random.default_rng(0), count=1)
+
+
+def multisets(scene: Scene) -> dict:
+    return {name: Counter(getattr(thing, name) for thing in scene.things) for name in (*graph.VALUES, "cell")}
+
+
+def test_swap_twins_have_the_same_words_and_another_meaning(drawn, scenes):
+    kinds = Counter(drawn["twin_kind"])
+    assert kinds[""] > kinds["swap"] > kinds["attribute"] > 0
+    for row, (other, kind) in enumerate(zip(drawn["twin_of"], drawn["twin_kind"], strict=True)):
+        assert (kind == "") == (other == -1)
+        if other < 0:
+            continue
+        assert other == row - 1, "a twin follows its original"
+        scene, original = scenes[row], scenes[other]
+        assert scene.content != original.content and scene.background == original.background
+        same = [multisets(scene)[name] == multisets(original)[name] for name in multisets(scene)]
+        assert sum(same) == (5 if kind == "swap" else 4)
+        assert [t.dx for t in scene.things] != [t.dx for t in original.things], "jitter is drawn anew"
+
+
+def test_share_and_kinds_of_twins():
+    rng = np.random.default_rng(1)
+    made = [(scene, *graph.twin(scene, rng)) for scene in (graph.sample(rng) for _ in range(1500))]
+    assert abs(np.mean([kind == "swap" for *_, kind in made]) - graph.SWAP_SHARE) < 0.04
+    changed = Counter(
+        tuple(name for name in (*graph.VALUES, "cell") if multisets(a)[name] != multisets(b)[name])
+        for a, b, kind in made if kind == "attribute"
+    )  # fmt: skip
+    assert set(changed) == {(name,) for name in (*graph.VALUES, "cell")}
+
+
+def test_a_swap_that_changes_nothing_is_never_called_a_swap():
+    same = Scene("dark", tuple(Thing("ring", "red", "small", "plain", cell) for cell in (0, 5)))
+    assert not any(graph.swaps(same, name) for name in ("colour", "shape", "cell"))
+    for seed in range(30):
+        assert graph.twin(same, np.random.default_rng(seed))[1] == "attribute"
+
+
+def test_description_names_everything():
+    scene = Scene("dark", (Thing("ring", "red", "small", "plain", 8), Thing("bar", "cyan", "large", "striped", 4)))
+    assert graph.describe(scene) == (
+        "dark background: large striped cyan bar (centre); small red ring (bottom right)"
+    )

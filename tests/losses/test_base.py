@@ -1,0 +1,233 @@
+"""What all losses share: reductions, closed-form gradients, several positives, chunks, masks that are refused."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given, settings
+
+from icrlib import losses
+from icrlib.losses import LOSSES, Loss, NonFiniteScores, NTXent, SmoothAP, Triplet, TripletSH, by_name
+
+from . import slow
+from .slow import GM, OWN3, OWN_GM, S3
+
+ALL = [
+    Triplet(),
+    TripletSH(),
+    NTXent(),
+    NTXent(tau=0.05),
+    NTXent(denominator="negatives"),
+    SmoothAP(),
+    SmoothAP(tau=0.1),
+]
+SLOW = {Triplet: slow.triplet, TripletSH: slow.triplet_sh, NTXent: slow.ntxent, SmoothAP: slow.smoothap}
+
+
+def options(loss):
+    return {name: getattr(loss, name) for name in ("margin", "tau", "denominator") if hasattr(loss, name)}
+
+
+@pytest.mark.parametrize("loss", ALL, ids=repr)
+@given(problem=slow.problems())
+@settings(max_examples=40, deadline=None)
+def test_per_query_equals_the_slow_twin(loss, problem):
+    expected = slow.per_query(SLOW[type(loss)], *problem, **options(loss))
+    torch.testing.assert_close(loss.per_query(*problem), expected, atol=1e-10, rtol=1e-10)
+
+
+@pytest.mark.parametrize("loss", ALL, ids=repr)
+@pytest.mark.parametrize("ties", [False, True])
+@given(data=slow.st.data())
+@settings(max_examples=25, deadline=None)
+def test_closed_form_equals_autograd(loss, ties, data):
+    scores, mask = data.draw(slow.problems(ties=ties))
+    assert (loss.weights(scores, mask) - slow.jacobian(loss, scores, mask)).abs().max() < 1e-10
+    assert (loss.score_gradient(scores, mask) - slow.gradient(loss, scores, mask)).abs().max() < 1e-10
+
+
+@pytest.mark.parametrize("loss", ALL, ids=repr)
+def test_weights_agree_with_central_differences(loss):
+    """Neither closed form nor autograd: gradcheck's finite differences, at a point off every hinge and tie."""
+    generator = torch.Generator().manual_seed(4)
+    scores = (torch.rand(4, 6, generator=generator, dtype=torch.float64) * 0.3).requires_grad_()
+    mask = torch.tensor([[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 1], [0, 0, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0]]).bool()
+    assert torch.autograd.gradcheck(lambda s: loss.per_query(s, mask), (scores,), eps=1e-6, atol=1e-6)
+    point, step, weights = scores.detach(), 1e-6, loss.weights(scores, mask)
+    for j in range(6):
+        move = torch.zeros(6, dtype=torch.float64)
+        move[j] = step
+        slope = (loss.per_query(point + move, mask) - loss.per_query(point - move, mask)) / (2 * step)
+        torch.testing.assert_close(weights[:, j], slope, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("loss", ALL, ids=repr)
+@pytest.mark.parametrize("queries", ["sum", "mean"])
+@pytest.mark.parametrize("directions", ["sum", "mean"])
+def test_reductions(loss, queries, directions):
+    loss = type(loss)(**options(loss), queries=queries, directions=directions)
+    i2t, t2i = slow.both(SLOW[type(loss)], GM, OWN_GM, **options(loss))
+    i2t, t2i = (part.sum() if queries == "sum" else part.mean() for part in (i2t, t2i))
+    expected = i2t + t2i if directions == "sum" else (i2t + t2i) / 2
+    torch.testing.assert_close(loss(GM, OWN_GM), expected, atol=1e-10, rtol=1e-10)
+    torch.testing.assert_close(
+        loss.score_gradient(GM, OWN_GM), slow.gradient(loss, GM, OWN_GM), atol=1e-12, rtol=1e-10
+    )
+
+
+def test_published_reductions_are_the_defaults():
+    for kind in (Triplet, TripletSH):
+        assert (kind().queries, kind().directions, kind().margin) == ("sum", "sum", 0.2)
+    for kind, tau in ((NTXent, 0.1), (SmoothAP, 0.01)):
+        assert (kind().queries, kind().directions, kind().tau) == ("mean", "mean", tau)
+    assert losses.InfoNCE is NTXent and NTXent().denominator == "all"
+
+
+@pytest.mark.parametrize("loss", ALL, ids=repr)
+def test_weights_of_a_query_sum_to_zero(loss):
+    """A loss of differences of scores only: adding a constant to a row changes nothing."""
+    sums = loss.weights(GM, OWN_GM).sum(1)
+    torch.testing.assert_close(sums, torch.zeros_like(sums), atol=1e-10, rtol=0)
+    torch.testing.assert_close(loss.per_query(GM + 0.3, OWN_GM), loss.per_query(GM, OWN_GM))
+
+
+@pytest.mark.parametrize("loss", [Triplet(), TripletSH(), NTXent(), NTXent(denominator="negatives")], ids=repr)
+def test_several_positives_are_the_mean_of_one_positive_losses(loss):
+    """Each positive in turn, with the others taken out of the matrix altogether."""
+    for q in range(2):
+        own = OWN_GM[q].nonzero()[:, 0]
+        alone = []
+        for i in own:
+            keep = torch.ones(40, dtype=torch.bool)
+            keep[own[own != i]] = False
+            alone.append(loss.per_query(GM[q : q + 1, keep], OWN_GM[q : q + 1, keep])[0])
+        torch.testing.assert_close(loss.per_query(GM, OWN_GM)[q], torch.stack(alone).mean())
+
+
+@pytest.mark.parametrize("loss", ALL, ids=repr)
+def test_a_tiny_memory_budget_changes_nothing(loss):
+    tight = type(loss)(**options(loss), memory_budget=700)  # two rows of 40 float64 at a time
+    assert len(list(tight._chunks(OWN_GM, 8))) == 20 and len(list(loss._chunks(OWN_GM, 8))) == 1
+    torch.testing.assert_close(tight.per_query(GM, OWN_GM), loss.per_query(GM, OWN_GM), rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(tight.weights(GM, OWN_GM), loss.weights(GM, OWN_GM), rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(
+        slow.gradient(tight, GM, OWN_GM), slow.gradient(loss, GM, OWN_GM), rtol=1e-12, atol=1e-14
+    )
+
+
+class _Recorder(torch.overrides.TorchFunctionMode):
+    """The largest number of elements of any tensor that an operation returned."""
+
+    largest = 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor):
+            self.largest = max(self.largest, result.numel())
+        return result
+
+
+@pytest.mark.parametrize("loss", ALL, ids=repr)
+def test_no_tensor_grows_with_the_square_of_the_candidates(loss):
+    """Q·P·M numbers at most: for SmoothAP the (M, M) matrix of each query would be 8 times as many here."""
+    with _Recorder() as recorder:
+        loss.per_query(GM, OWN_GM)
+        loss.weights(GM, OWN_GM)
+    assert 0 < recorder.largest <= 8 * 5 * 40 < 8 * 40 * 40
+
+
+@pytest.mark.parametrize("loss", ALL, ids=repr)
+def test_float32_agrees_with_float64(loss):
+    assert loss(GM.float(), OWN_GM).dtype == torch.float32
+    torch.testing.assert_close(loss(GM.float(), OWN_GM).double(), loss(GM, OWN_GM), rtol=1e-4, atol=1e-6)
+    single, double = loss.weights(GM.float(), OWN_GM), loss.weights(GM, OWN_GM)
+    assert single.dtype == torch.float32
+    torch.testing.assert_close(single.double(), double, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", ALL, ids=repr)
+def test_extreme_but_finite_scores_stay_finite(loss):
+    for scores in (S3 * 1000, -S3 * 1000, torch.zeros_like(S3)):
+        assert torch.isfinite(loss(scores, OWN3)) and torch.isfinite(slow.gradient(loss, scores, OWN3)).all()
+
+
+@pytest.mark.parametrize("size", [2, 8])
+def test_the_loss_of_a_collapsed_model(size):
+    """2Bα, 2B(B-1)α and ln B: where each loss sits while all scores are equal."""
+    mask = torch.eye(size, dtype=torch.bool)
+    assert TripletSH().collapsed(mask) == pytest.approx(2 * size * 0.2)
+    assert Triplet().collapsed(mask) == pytest.approx(2 * size * (size - 1) * 0.2)
+    assert NTXent().collapsed(mask) == pytest.approx(float(torch.tensor(size).double().log()))
+
+
+@pytest.mark.parametrize("call", ["per_query", "weights", "score_gradient", "__call__"])
+@pytest.mark.parametrize("loss", [Triplet(), TripletSH(), NTXent(), SmoothAP()], ids=repr)
+class TestRefused:
+    def refuse(self, loss, call, scores, positives, match, error=ValueError):
+        with pytest.raises(error, match=match):
+            getattr(loss, call)(scores, positives)
+
+    def test_shapes(self, loss, call):
+        self.refuse(loss, call, S3, torch.ones(3, 4).bool(), r"scores \(3, 3\) and positives \(3, 4\)")
+        self.refuse(loss, call, S3[0], OWN3[0], r"must be one \(Q, M\) matrix")
+
+    def test_types(self, loss, call):
+        self.refuse(loss, call, S3, OWN3.long(), r"bool mask; got torch.int64. Use mask.bool\(\)")
+        self.refuse(loss, call, (S3 * 10).long(), OWN3, "floating point; got torch.int64")
+
+    def test_a_row_without_positive_or_negative(self, loss, call):
+        for row, value, name in itertools.product((1, 2), (False, True), ("",)):
+            mask = OWN3.clone()
+            mask[row] = value
+            wanted = f"row {row} of positives has no {'negative' if value else 'positive'}{name}"
+            self.refuse(loss, call, S3, mask, wanted)
+
+    def test_nan_and_infinity(self, loss, call):
+        for value in (float("nan"), float("inf")):
+            scores = S3.clone()
+            scores[2, 1] = value
+            self.refuse(loss, call, scores, OWN3, r"scores\[2, 1\] is (nan|inf)", NonFiniteScores)
+
+
+@pytest.mark.parametrize("kind", [NTXent, SmoothAP])
+@pytest.mark.parametrize("tau", [0, -0.1, float("nan")])
+def test_temperatures_that_are_refused(kind, tau):
+    with pytest.raises(ValueError, match="tau must be positive; got"):
+        kind(tau=tau)
+
+
+@pytest.mark.parametrize("kind", [Triplet, TripletSH])
+def test_margins(kind):
+    for margin in (-0.2, float("nan")):
+        with pytest.raises(ValueError, match="margin must be zero or more; got"):
+            kind(margin=margin)
+    assert kind(margin=0).margin == 0
+
+
+def test_other_bad_options():
+    with pytest.raises(ValueError, match="queries must be 'sum' or 'mean'; got 'max'"):
+        Triplet(queries="max")
+    with pytest.raises(ValueError, match="directions must be 'sum' or 'mean'; got 'both'"):
+        SmoothAP(directions="both")
+    with pytest.raises(ValueError, match="denominator must be 'all' or 'negatives'; got 'some'"):
+        NTXent(denominator="some")
+
+
+def test_by_name():
+    assert {name: type(by_name(name)) for name in LOSSES} == LOSSES
+    assert by_name("infonce", tau=0.05) == NTXent(tau=0.05)
+    with pytest.raises(ValueError, match=r"unknown loss 'ntxnet'; allowed: 'triplet'.*Did you mean 'ntxent'\?"):
+        by_name("ntxnet")
+    with pytest.raises(ValueError, match=r"unknown option of TripletSH 'margn'.*Did you mean 'margin'\?"):
+        by_name("triplet_sh", margn=0.1)
+    with pytest.raises(ValueError, match="unknown option of NTXent 'margin'"):
+        by_name("ntxent", margin=0.1)
+
+
+def test_a_loss_must_say_what_it_is():
+    with pytest.raises(TypeError, match="Loss must define terms"):
+        Loss().per_query(S3, OWN3)
+    with pytest.raises(TypeError, match="Loss must define term_weights"):
+        Loss().weights(S3, OWN3)
