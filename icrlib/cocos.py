@@ -198,6 +198,6 @@ def _published_smoothap(
         )
     # Both directions read rows kq … kq+k-1 of query q, which are its positives only if q is an image.
     row = torch.arange(candidates, device=scores.device)
-    number = (_steepness(loss, lay_out(scores, positives, row // each, row)) > eps).sum(1)
+    number = (_steepness(loss, lay_out(scores, positives, row // each, row)) > eps).sum(1).to(scores.dtype)
     counts = number.new_zeros(queries).index_add_(0, row // each, number)
     return counts / (each if direction == "i2t" else 1)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from icrlib.data.splits import Split
 from icrlib.metrics import Ranks, from_ranks, ranks
 from icrlib.models.base import RetrievalModel
+from icrlib.progress import bar as progress_bar
 
 RECALLS = ("r1", "r5", "r10")
 
@@ -27,7 +27,7 @@ def embed(
     words, lengths = model.vocabulary.encode(split.captions)
     # Captions of like length share a batch, so little of it is padding.
     by_length = lengths.argsort(stable=True).split(batch_size)
-    with tqdm(total=len(split) + len(words), desc=f"encoding {split.name}", disable=not progress) as bar:
+    with progress_bar(None, f"encoding {split.name}", progress, total=len(split) + len(words)) as bar:
         images = []
         for chunk in split.features.split(batch_size):
             images.append(model.encode_images(chunk.to(device).float()))

@@ -18,6 +18,7 @@ from icrlib.data.splits import Dataset
 from icrlib.evaluation import embed, evaluate, measure
 from icrlib.metrics import diagnose
 from icrlib.models.base import RetrievalModel
+from icrlib.progress import bar as progress_bar
 from icrlib.sampling import Sampler
 from icrlib.scores import NonFiniteScores
 
@@ -101,8 +102,8 @@ def fit(model: RetrievalModel, data: Dataset, config: Config, folder: Path | Non
     state = checkpoints.resume(folder, model, optimiser) if folder else None
     state = state or {"update": 0, "history": [], "log": [], "recent": [], "best": None, "seconds": 0.0}
     model.train()
-    bar = tqdm(range(state["update"], config.updates), initial=state["update"], total=config.updates,
-               desc=f"{config.method} {config.loss} seed {config.seed}", disable=not progress)  # fmt: skip
+    title, left = f"{config.method} {config.loss} seed {config.seed}", range(state["update"], config.updates)
+    bar = progress_bar(left, title, progress, initial=state["update"], total=config.updates)
     clock = time.perf_counter()
     for update in bar:
         batch = sampler[update]

@@ -19,7 +19,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from icrlib.data.scenes import backbone, graph, render
+from icrlib.data.scenes import backbone, graph, pictures
 from icrlib.files import sha256_of, write_bytes
 
 # Pairs of attributes that the pooled head names; each pair is one block of labels.
@@ -38,16 +38,16 @@ def draw(count: int, seed: int) -> dict[str, Tensor]:
         scenes.append(graph.sample(rng))
         if rng.random() < 0.3 and len(scenes) < count:
             scenes.append(graph.twin(scenes[-1], rng)[0])
-    pictures = np.stack([render.render(scene, rng) for scene in tqdm(scenes, "drawing")])
+    drawn = np.stack([pictures.render(scene, rng) for scene in tqdm(scenes, "drawing")])
     labels = np.zeros((count, sum(BLOCKS.values())), np.float32)
     boxes, things = np.zeros((count, BOXES, 4), np.uint8), np.full((count, BOXES, 4), -1)
-    boxes[:, :, 2:] = render.SIDE
+    boxes[:, :, 2:] = pictures.SIDE
     for i, scene in enumerate(scenes):
         labels[i, _labels(scene)] = 1
         for j, thing in enumerate(scene.things):
-            boxes[i, j] = render.box(thing)
+            boxes[i, j] = pictures.box(thing)
             things[i, j] = [CODES[name].index(getattr(thing, name)) for name in graph.VALUES]
-    return {"pictures": torch.from_numpy(pictures), "labels": torch.from_numpy(labels),
+    return {"pictures": torch.from_numpy(drawn), "labels": torch.from_numpy(labels),
             "boxes": torch.from_numpy(boxes), "things": torch.from_numpy(things)}  # fmt: skip
 
 
@@ -107,16 +107,17 @@ def quality(trainer: Trainer, data: dict[str, Tensor]) -> dict:
 
 @click.command(help=__doc__)
 @click.option("--scenes", default=16_000, show_default=True, help="Training scenes.")
+@click.option("--unseen", default=2000, show_default=True, help="Scenes of the report's precision and recall.")
 @click.option("--epochs", default=10, show_default=True)
 @click.option("--batch", default=128, show_default=True)
 @click.option("--lr", default=5e-3, show_default=True, help="Peak learning rate of the one-cycle schedule.")
 @click.option("--seed", default=99, show_default=True, help="Seed of the scenes; the book's own data use others.")
 @click.option("--threads", default=2, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), default=backbone.WEIGHTS, help="Where the weights go.")
-def main(scenes: int, epochs: int, batch: int, lr: float, seed: int, threads: int, out: Path) -> None:
+def main(scenes: int, unseen: int, epochs: int, batch: int, lr: float, seed: int, threads: int, out: Path) -> None:
     torch.manual_seed(0)
     torch.set_num_threads(threads)
-    data, unseen = draw(scenes, seed), draw(2000, seed + 1)
+    data, new = draw(scenes, seed), draw(unseen, seed + 1)
     trainer = Trainer()
     optimiser = torch.optim.AdamW(trainer.parameters(), lr=lr, weight_decay=1e-3)
     steps = scenes // batch
@@ -134,7 +135,7 @@ def main(scenes: int, epochs: int, batch: int, lr: float, seed: int, threads: in
             schedule.step()
         click.echo(f"epoch {epoch + 1}: loss {loss.item():.3f}")
     seconds = time.perf_counter() - began
-    report = quality(trainer, unseen)
+    report = quality(trainer, new)
     trained = {name: value.half() for name, value in trainer.backbone.folded().state_dict().items()}
     write_bytes(out, save(trained))
     about = {"scenes": scenes, "epochs": epochs, "batch": batch, "lr": lr, "seed": seed, "torch": torch.__version__,

@@ -2,6 +2,11 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -21,7 +26,13 @@
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
 
 # %% tags=["colab-setup", "remove-cell"]
-pass
+import importlib.util
+
+if importlib.util.find_spec("icrlib") is None:
+    raise ModuleNotFoundError(
+        "icrlib is missing. In a clone, `make wheel` writes icrlib-0.1.0-py3-none-any.whl; "
+        "upload it here, then run %pip install icrlib-0.1.0-py3-none-any.whl"
+    )
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.text import Vocabulary
 from icrlib.errors import choose
 from icrlib.files import sha256_of
+from icrlib.progress import bar
 
 PARTS = {"train": "train", "val": "dev", "test": "test"}
 
@@ -50,7 +50,7 @@ def load(
     words = Vocabulary.build((c for split in seen for c in split.captions), min_count)
     options = {"vocabulary": vocabulary, "min_count": min_count, "smoke": smoke}
     digest = [
-        sha256_of(folder / file) for file in tqdm(wanted, "checking files", disable=_small(folder, wanted))
+        sha256_of(folder / file) for file in bar(wanted, "checking files", not _small(folder, wanted))
     ]
     return Dataset(name, **splits, vocabulary=words, fingerprint=sha256_of(*digest, repr(options)),
                    defaults=dict(PUBLISHED), options=options)  # fmt: skip
@@ -128,7 +128,7 @@ def _features(path: Path) -> np.ndarray:
         )
     chunk = max(1, (64 << 20) // array[0].nbytes)
     starts = range(0, len(array), chunk)
-    for start in tqdm(starts, f"reading {path.name}", disable=len(starts) < 20):
+    for start in bar(starts, f"reading {path.name}", len(starts) >= 20):
         bad = ~np.isfinite(array[start : start + chunk]).reshape(len(array[start : start + chunk]), -1).all(1)
         if bad.any():
             raise ValueError(

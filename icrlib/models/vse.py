@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icrlib.models.base import RetrievalModel, check_features, xavier_linear
+from icrlib.models.gru import last_states
 
 
 class VSE(RetrievalModel):
@@ -36,6 +36,4 @@ class VSE(RetrievalModel):
         return F.normalize(self.project(F.normalize(features, dim=1)), dim=1)
 
     def encode_captions(self, words: Tensor, lengths: Tensor) -> Tensor:
-        # Padding comes after <end>, so the state there does not depend on it: no packing is needed.
-        states, _ = self.gru(self.embed(words[:, : int(lengths.max())]))
-        return F.normalize(states[torch.arange(len(words), device=words.device), lengths - 1], dim=1)
+        return F.normalize(last_states(self.gru, self.embed, words, lengths), dim=1)

@@ -179,7 +179,10 @@ def test_setup_cell_and_buttons_come_from_one_address(small):
     small.run("html")
     assert "colab.research" not in (small.root / "_build/html/one.html").read_text()
     config = yaml.safe_load((small.root / "_config.yml").read_text())
-    config["repository"]["url"] = "https://code.example/owner/name"
+    config["repository"]["url"] = "https://github.com/owner/name"
     small.write("_config.yml", yaml.safe_dump(config))
     small.run("notebooks")
-    assert "git+https://code.example/owner/name" in (small.root / "book/one.ipynb").read_text()
+    assert "git+https://github.com/owner/name" in (small.root / "book/one.ipynb").read_text()
+    small.run("html")
+    page = (small.root / "_build/html/one.html").read_text()
+    assert "colab.research.google.com/github/owner/name/blob/main/book/one.ipynb" in page

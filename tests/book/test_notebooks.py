@@ -122,6 +122,14 @@ def test_pairs_that_differ_are_found(tmp_path):
     assert "no small.py" in checks.paired(chapter)[0]
 
 
+def test_a_stream_in_pieces_is_found_and_joined(tmp_path):
+    notebook = save(tmp_path, small()).notebook
+    notebook.cells[2].outputs = [stream("1"), stream("\n"), stream("w", "stderr")]
+    assert "time stamps" in checks.stable(save(tmp_path, notebook, finish=False))[0]
+    joined = normalised(notebook, outputs=True).cells[2].outputs
+    assert [(o.name, o.text) for o in joined] == [("stdout", "1\n"), ("stderr", "w")]
+
+
 def test_time_stamps_and_other_kernels_are_found(tmp_path):
     notebook = save(tmp_path, small()).notebook
     notebook.cells[2].metadata["papermill"] = {"start_time": "today"}

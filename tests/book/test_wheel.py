@@ -74,6 +74,7 @@ def test_library_comes_from_the_wheel(python, tmp_path):
 def test_everything_is_in_it(wheel, python):
     (site,) = python.parents[1].glob("lib/python*/site-packages")
     expected = committed("icrlib", ".py", ".json", ".csv", ".md", ".safetensors", ".pt", ".npz")
+    assert committed("records", ".json")
     missing = {n for n in expected if not (site / "icrlib" / n).is_file()}
     missing |= {n for n in committed("records", ".json") if not (site / "icrlib/_records" / n).is_file()}
     assert not missing

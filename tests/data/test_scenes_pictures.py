@@ -7,11 +7,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from icrlib.data.scenes import generate, graph, render
+from icrlib.data.scenes import generate, graph, pictures
 from icrlib.data.scenes.graph import Scene, Thing
 
 # SHA-256 of what draw_split(40, seed 7) makes; a change of the data on any machine or NumPy version shows here.
-DIGEST = "unset"
+DIGEST = "f7bea559c10acd415dcdb08f78461c0e306e2e4faf03f0284d7dff9437de7b12"
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +60,14 @@ def test_things_stay_in_their_cell_and_do_not_touch():
         for size in graph.SIZES:
             most = graph.JITTER[size] / 8
             for dx, dy in ((most, most), (-most, -most), (most, -most), (0, 0)):
-                masks = np.stack([render.mask(Thing(shape, "red", size, "plain", c, dx, dy)) for c in range(9)])
+                masks = np.stack([pictures.mask(Thing(shape, "red", size, "plain", c, dx, dy)) for c in range(9)])
                 assert masks.sum(0).max() == 1
                 # Drawn without the patch of its cell, the shape is the same: nothing was cut off.
                 along = np.arange(-20, 84) + 0.5
                 thing = Thing(shape, "red", size, "plain", 4, dx, dy)
-                cx, cy = render.centre(thing)
-                radius = render.RADIUS[size]
-                free = render.inside(shape, (along[None] - cx) / radius, (along[:, None] - cy) / radius)
+                cx, cy = pictures.centre(thing)
+                radius = pictures.RADIUS[size]
+                free = pictures.inside(shape, (along[None] - cx) / radius, (along[:, None] - cy) / radius)
                 assert free.sum() == masks[4].sum() > 0
 
 
@@ -77,18 +77,18 @@ def test_star_is_the_cosine_it_stands_for():
     angle, radius = np.arctan2(y, x), np.hypot(x, y)
     edge = 0.6 + 0.4 * np.cos(5 * (angle + np.pi / 2))
     clear = abs(radius - edge) > 1e-9
-    assert (render.inside("star", x, y) == (radius < edge))[clear].all()
+    assert (pictures.inside("star", x, y) == (radius < edge))[clear].all()
 
 
 def test_colour_background_and_stripes_are_what_the_graph_says():
     rng = np.random.default_rng(0)
-    for colour, rgb in render.RGB.items():
-        for background, grey in render.BACKGROUND.items():
+    for colour, rgb in pictures.RGB.items():
+        for background, grey in pictures.BACKGROUND.items():
             thing = Thing("square", colour, "large", "striped", 4)
-            picture = render.render(Scene(background, (thing,)), rng).astype(int)
-            pixels, stripes = render.mask(thing), render._STRIPES
+            picture = pictures.render(Scene(background, (thing,)), rng).astype(int)
+            pixels, stripes = pictures.mask(thing), pictures._STRIPES
             assert abs(picture[pixels & ~stripes].mean(0) - rgb).max() < 4
-            assert abs(picture[pixels & stripes].mean() - render.STRIPE) < 4
+            assert abs(picture[pixels & stripes].mean() - pictures.STRIPE) < 4
             assert abs(picture[~pixels].mean() - grey) < 1
     assert picture.dtype == int and picture.shape == (64, 64, 3)
 
@@ -99,7 +99,7 @@ def test_boxes_are_tight_and_distractors_inside(drawn, scenes):
         assert (boxes[:, :2] < boxes[:, 2:]).all() and boxes.max() <= 64
         for (x0, y0, x1, y1), index in zip(boxes, which, strict=True):
             if index >= 0:
-                pixels = render.mask(scene.things[index])
+                pixels = pictures.mask(scene.things[index])
                 inner = pixels[y0:y1, x0:x1]
                 assert inner.sum() == pixels.sum()
                 assert inner[0].any() and inner[-1].any() and inner[:, 0].any() and inner[:, -1].any()
@@ -109,7 +109,7 @@ def test_boxes_are_tight_and_distractors_inside(drawn, scenes):
 
 def test_too_many_things_for_the_regions(scenes):
     with pytest.raises(ValueError, match="does not fit in 1 regions"):
-        render.regions(scenes[0], np.random.default_rng(0), count=1)
+        pictures.regions(scenes[0], np.random.default_rng(0), count=1)
 
 
 def multisets(scene: Scene) -> dict:

@@ -13,7 +13,7 @@ OWN3 = torch.eye(3, dtype=torch.bool)
 OWN24 = torch.eye(2, dtype=torch.bool).repeat_interleave(2, dim=1)
 OWN_GM = torch.eye(8, dtype=torch.bool).repeat_interleave(5, dim=1)
 _A, _B = torch.arange(8, dtype=torch.float64)[:, None], torch.arange(40, dtype=torch.float64)[None]
-GM = 0.25 * torch.sin(1.3 * _A + 0.7 * _B) + 0.30 * OWN_GM  # 8 images, 5 captions each
+GM = 0.25 * torch.sin(1.3 * _A + 0.7 * _B) + 0.30 * OWN_GM.double()  # 8 images, 5 captions each
 S8, OWN8 = GM[:, ::5].contiguous(), torch.eye(8, dtype=torch.bool)
 
 

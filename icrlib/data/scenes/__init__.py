@@ -3,7 +3,7 @@
 from icrlib.data.scenes.generate import ScenesSplit, load
 from icrlib.data.scenes.grammar import caption, truth, truth_matrix
 from icrlib.data.scenes.graph import Scene, Thing, describe, sample, twin
-from icrlib.data.scenes.render import render
+from icrlib.data.scenes.pictures import render
 from icrlib.data.scenes.twins import twin_accuracy
 
 __all__ = ["Scene", "ScenesSplit", "Thing", "caption", "describe", "load", "render", "sample", "truth", "truth_matrix",

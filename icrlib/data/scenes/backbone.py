@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from icrlib.data.scenes.render import SIDE
+from icrlib.data.scenes.pictures import SIDE
 
 WIDTHS = (24, 48, 64, 88, 128, 256)
 STRIDES = (2, 1, 2, 1, 2, 1)
@@ -110,10 +110,8 @@ def features(pictures: np.ndarray, boxes: np.ndarray | None = None, progress: bo
     Without ``boxes``: (N, 256), the mean over the map. With ``boxes`` (N, R, 4) in pixels: (N, R, 261), the mean of
     the map under each box and then the box's geometry.
     """
-    from tqdm import tqdm
-
     network, found = _committed(), []
-    for start in tqdm(range(0, len(pictures), _BATCH), desc="scenes: features", delay=5, disable=not progress):
+    for start in bar(range(0, len(pictures), _BATCH), "scenes: features", progress, delay=5):
         part = slice(start, start + _BATCH)
         maps = network(torch.from_numpy(pictures[part]))
         if boxes is None:

@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from icrlib.data.scenes import backbone, twins
 from icrlib.data.scenes.grammar import CAPTIONS_PER_IMAGE, caption, truth_matrix
 from icrlib.data.scenes.graph import Scene, sample, twin
-from icrlib.data.scenes.render import regions as draw_regions
-from icrlib.data.scenes.render import render
+from icrlib.data.scenes.pictures import regions as draw_regions
+from icrlib.data.scenes.pictures import render
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.text import Vocabulary
 from icrlib.files import DamagedFile, StorageError, read_sealed, sha256_of, write_sealed
+from icrlib.progress import bar
 
 SIZES = {"train": 1500, "val": 200, "test": 500}
 SMOKE_SIZES = {"train": 160, "val": 40, "test": 80}
@@ -119,8 +119,8 @@ def _draw(seed: int, sizes: dict, regions: bool, progress: bool) -> dict[str, np
     """All splits as flat arrays, ready for an .npz file; text as UTF-8 JSON."""
     stored = {}
     streams = np.random.SeedSequence(seed).spawn(len(sizes))
-    bar = tqdm(zip(sizes.items(), streams, strict=True), "drawing scenes", len(sizes), delay=2, disable=not progress)
-    for (name, size), stream in bar:
+    work = zip(sizes.items(), streams, strict=True)
+    for (name, size), stream in bar(work, "drawing scenes", progress, total=len(sizes), delay=2):
         drawn = draw_split(size, np.random.default_rng(stream))
         images, boxes = drawn.pop("images"), drawn.pop("boxes")
         stored[f"{name}_images"], stored[f"{name}_boxes"] = images, boxes
@@ -144,7 +144,7 @@ def _split(name: str, stored: dict[str, np.ndarray]) -> ScenesSplit:
 def _cache_path(options: dict) -> Path:
     from icrlib.data import cache_dir
 
-    parts = ("graph", "render", "grammar", "generate", "backbone")
+    parts = ("graph", "pictures", "grammar", "generate", "backbone")
     sources = [Path(__file__).with_name(f"{name}.py") for name in parts]
     key = sha256_of(json.dumps(options, sort_keys=True), *sources, backbone.WEIGHTS)[:16]
     return cache_dir() / "scenes" / f"{key}.npz"
@@ -163,7 +163,7 @@ def _read(path: Path) -> dict[str, np.ndarray] | None:
 
 def _keep(path: Path, stored: dict[str, np.ndarray]) -> None:
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **stored)
+    np.savez(buffer, **stored)  # noise does not compress
     try:
         write_sealed(path, buffer.getvalue())
     except StorageError as err:

@@ -1,0 +1,244 @@
+"""Loading ``scenes``: sizes, seeds, cache, features, fingerprint."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+import icrlib
+from icrlib.data.scenes import backbone, generate, graph, load
+from icrlib.files import sha256_of
+
+SMALL = {"train": 40, "val": 10, "test": 20, "progress": False}
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("ICRLIB_CACHE", str(tmp_path / "cache"))
+
+
+def cached(tmp_path):
+    return sorted((tmp_path / "cache" / "scenes").glob("*"))
+
+
+def same(a, b) -> bool:
+    return a.fingerprint == b.fingerprint and all(
+        torch.equal(x.features, y.features) and (x.images == y.images).all() and x.captions == y.captions
+        and x.graphs == y.graphs and x.forms == y.forms and torch.equal(x.twin_of, y.twin_of)
+        for x, y in ((a.train, b.train), (a.val, b.val), (a.test, b.test))
+    )  # fmt: skip
+
+
+def test_what_a_split_holds():
+    data = icrlib.load_dataset("scenes", **SMALL)
+    assert data.name == "scenes" and data.options["regions"] is False and data.options["seed"] == 0
+    for name, size in (("train", 40), ("val", 10), ("test", 20)):
+        split = getattr(data, name)
+        assert split.name == name and len(split) == size and len(split.captions) == len(split.forms) == 5 * size
+        assert split.features.shape == (size, 256) and split.features.dtype == torch.float32
+        assert split.images.shape == (size, 64, 64, 3) and split.images.dtype == np.uint8
+        assert split.image_of.tolist() == [row // 5 for row in range(5 * size)]
+        assert split.relevance.shape == (5 * size, size) and split.relevance.dtype == torch.bool
+        assert split.relevance is split.relevance, "computed once"
+        assert (split.relevance | ~split.positives.T).all(), "own captions are true"
+        assert ((split.twin_of >= -1) & (split.twin_of < torch.arange(size))).all()
+    assert len(data.vocabulary) > 20
+
+
+def test_same_seed_same_data_with_and_without_the_cache():
+    fresh, again = load(cache=False, **SMALL), load(cache=False, **SMALL)
+    written, read = load(**SMALL), load(**SMALL)
+    assert same(fresh, again) and same(fresh, written) and same(fresh, read)
+    assert not same(fresh, load(seed=1, **SMALL))
+
+
+def test_sizes_of_one_split_do_not_change_another_and_splits_differ():
+    small, large = load(**SMALL), load(**{**SMALL, "train": 60})
+    assert small.test.captions == large.test.captions and (small.val.images == large.val.images).all()
+    contents = [{scene.content for scene in split.graphs} for split in (small.train, small.val, small.test)]
+    assert not contents[0] & contents[1] and not contents[0] & contents[2] and not contents[1] & contents[2]
+
+
+def test_smoke_is_small_and_has_both_kinds_of_twins():
+    data = load(smoke=True, progress=False)
+    assert len(data.train) <= 200 and len(data.test) <= 100
+    assert {"swap", "attribute"} <= set(data.test.twin_kind)
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "foreign"])
+def test_a_damaged_cache_is_named_and_drawn_anew(tmp_path, caplog, damage):
+    first = load(**SMALL)
+    (path,) = cached(tmp_path)
+    content = bytearray(path.read_bytes())
+    if damage == "flip":
+        content[len(content) // 2] ^= 1
+    path.write_bytes({"cut": content[: len(content) // 2], "flip": content, "empty": b"", "foreign": b"{}"}[damage])
+    with caplog.at_level(logging.WARNING):
+        second = load(**SMALL)
+    assert path.name in caplog.text and "drawing it again" in caplog.text
+    assert same(first, second)
+    caplog.clear()
+    assert same(first, load(**SMALL)) and not caplog.text, "the cache is whole again"
+
+
+def test_a_cache_that_cannot_be_written_is_named_and_done_without(tmp_path, caplog, monkeypatch):
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("ICRLIB_CACHE", str(tmp_path / "file"))
+    with caplog.at_level(logging.WARNING):
+        data = load(**SMALL)
+    assert "not cached" in caplog.text and len(data.train) == 40
+
+
+def test_other_code_or_options_are_another_cache_entry(tmp_path, monkeypatch):
+    load(**SMALL)
+    load(**{**SMALL, "regions": True})
+    load(seed=3, **SMALL)
+    assert len(cached(tmp_path)) == 3
+    before = generate._cache_path({"seed": 0})
+    monkeypatch.setattr(generate, "sha256_of", lambda *parts: sha256_of(*parts, b"changed"))
+    assert generate._cache_path({"seed": 0}) != before
+
+
+def test_two_processes_at_once(tmp_path):
+    code = ("from icrlib.data.scenes import load; "
+            "print(load(train=40, val=10, test=20, progress=False).fingerprint)")  # fmt: skip
+    jobs = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             env={**os.environ, "OMP_NUM_THREADS": "1"}) for _ in range(2)]  # fmt: skip
+    ends = [job.communicate() for job in jobs]
+    assert [job.returncode for job in jobs] == [0, 0], ends
+    assert {out.strip() for out, _ in ends} == {load(**SMALL).fingerprint}
+    assert not any("damaged" in err for _, err in ends)
+    assert [path.suffix for path in cached(tmp_path)] == [".npz"], "no part files are left"
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"train": 1}, "train= must be a whole number of at least 2 images; got 1"),
+        ({"test": 2.5}, "test= must be a whole number"),
+        ({"seed": -1}, "seed= must be a whole number, 0 or more; got -1"),
+        ({"seed": "a"}, "seed= must be a whole number"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        load(**options)
+
+
+def test_the_fingerprint_covers_everything_but_the_features():
+    data = load(cache=False, **SMALL)
+    splits = [data.train, data.val, data.test]
+    assert data.fingerprint == generate.fingerprint(splits)
+    split = data.val
+    split.features = split.features + 1
+    assert generate.fingerprint(splits) == data.fingerprint
+    for name, change in (
+        ("images", split.images ^ np.uint8(1)), ("captions", ["a ring", *split.captions[1:]]),
+        ("forms", split.forms[::-1]), ("image_of", split.image_of.flip(0)),
+    ):  # fmt: skip
+        kept = getattr(split, name)
+        setattr(split, name, change)
+        assert generate.fingerprint(splits) != data.fingerprint, name
+        setattr(split, name, kept)
+
+
+# -- backbone and regions ----------------------------------------------------------------------------------------
+
+
+def test_mean_under_a_box_equals_the_mean_over_its_pixels():
+    """Slow twin: blow the map up to pixels and take the plain mean under the box."""
+    generator = torch.Generator().manual_seed(0)
+    maps = torch.rand(7, 8, 8, generator=generator)
+    pixels = maps.repeat_interleave(8, 1).repeat_interleave(8, 2)
+    boxes = torch.tensor([[0, 0, 64, 64], [3, 5, 4, 6], [10, 20, 33, 22], [8, 16, 24, 40]])
+    weights = backbone.box_weights(boxes)
+    assert torch.allclose(weights.sum((1, 2)), torch.ones(4))
+    for (x0, y0, x1, y1), weight in zip(boxes.tolist(), weights, strict=True):
+        assert torch.allclose((maps * weight).sum((1, 2)), pixels[:, y0:y1, x0:x1].mean((1, 2)), atol=1e-6)
+
+
+def test_box_geometry():
+    assert backbone.box_geometry(torch.tensor([[0, 16, 32, 64]])).tolist() == [[0, 0.25, 0.5, 1, 0.375]]
+
+
+def test_pooled_is_the_mean_of_the_map_and_regions_are_means_under_boxes():
+    pooled, regions = load(**SMALL).test, load(**{**SMALL, "regions": True}).test
+    assert regions.features.shape == (20, 8, 261) and (pooled.images == regions.images).all()
+    maps = backbone.load_backbone()(torch.from_numpy(pooled.images))
+    assert torch.allclose(maps.flatten(2).mean(2), pooled.features, atol=1e-5)
+    weights = backbone.box_weights(torch.from_numpy(regions.boxes))
+    for row, box in ((0, 0), (7, 3), (19, 7)):
+        mean = (maps[row] * weights[row, box]).sum((1, 2))
+        assert torch.allclose(regions.features[row, box, :256], mean, atol=1e-4)
+        assert regions.features[row, box, 256:260].mul(64).tolist() == regions.boxes[row, box].tolist()
+
+
+def test_folding_batch_norm_keeps_the_function():
+    torch.manual_seed(0)
+    network = backbone.Backbone(norm=True)
+    for layer in network.layers:
+        if isinstance(layer, torch.nn.BatchNorm2d):
+            for tensor in (layer.running_mean, layer.bias.data, layer.weight.data):
+                tensor.uniform_(-0.5, 0.5)
+            layer.running_var.uniform_(0.5, 2)
+    pictures = torch.randint(0, 256, (3, 64, 64, 3), dtype=torch.uint8)
+    network.eval()
+    assert torch.allclose(network(pictures), network.folded()(pictures), atol=1e-4)
+
+
+def test_committed_weights_are_those_of_the_report():
+    report = json.loads(backbone.WEIGHTS.with_suffix(".json").read_text())
+    assert report["sha256"] == sha256_of(backbone.WEIGHTS) and report["scenes"] == 16_000
+    assert backbone.WEIGHTS.stat().st_size < 1_000_000
+    assert not any(parameter.requires_grad for parameter in backbone.load_backbone().parameters())
+
+
+def test_missing_or_damaged_weights(tmp_path):
+    with pytest.raises(FileNotFoundError, match="weights of the scenes backbone are missing"):
+        backbone.load_backbone(tmp_path / "none.safetensors")
+    cut = tmp_path / "cut.safetensors"
+    cut.write_bytes(backbone.WEIGHTS.read_bytes()[:5000])
+    with pytest.raises(ValueError, match="not the weights of the scenes backbone"):
+        backbone.load_backbone(cut)
+
+
+@pytest.mark.slow
+def test_a_linear_probe_names_every_attribute_of_a_region():
+    """Acceptance: ridge regression from the features of a box to one-hot attributes, at least 98 % on unseen images."""
+    data = load(train=1000, val=2, test=300, regions=True, progress=False)
+
+    def things(split):
+        known = split.region_of >= 0
+        found = [split.graphs[i].things[j] for i, row in enumerate(split.region_of.tolist()) for j in row if j >= 0]
+        return torch.cat([split.features[known], torch.ones(int(known.sum()), 1)], 1).double(), found
+
+    (x, seen), (z, unseen) = things(data.train), things(data.test)
+    gram = x.T @ x + 1e-3 * len(x) * torch.eye(x.shape[1], dtype=torch.double) * x.var(0).mean()
+    for name, values in graph.VALUES.items():
+        label, truth = (torch.tensor([values.index(getattr(t, name)) for t in some]) for some in (seen, unseen))
+        weights = torch.linalg.solve(gram, x.T @ torch.nn.functional.one_hot(label).double())
+        right = 100 * float(((z @ weights).argmax(1) == truth).double().mean())
+        print(f"probe {name}: {right:.2f} %")
+        assert right >= 98, (name, right)
+
+
+@pytest.mark.slow
+def test_the_script_makes_weights_that_load(tmp_path):
+    """The script that made the committed weights, on a few scenes."""
+    import make_backbone
+
+    out = tmp_path / "weights.safetensors"
+    done = CliRunner().invoke(
+        make_backbone.main, ["--scenes", "256", "--epochs", "1", "--threads", "1", "--unseen", "250", "--out", str(out)]
+    )
+    assert done.exit_code == 0, done.output
+    assert backbone.load_backbone(out)(torch.zeros(1, 64, 64, 3, dtype=torch.uint8)).shape == (1, 256, 8, 8)
+    report = json.loads(out.with_suffix(".json").read_text())
+    assert set(report["region"]) == set(graph.VALUES) and report["sha256"] == sha256_of(out)
+    assert "--scenes" in CliRunner().invoke(make_backbone.main, ["--help"]).output

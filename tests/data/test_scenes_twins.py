@@ -1,0 +1,85 @@
+"""Twin accuracy."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from icrlib.data.scenes import generate, twin_accuracy
+from icrlib.data.scenes.grammar import truth, truth_matrix
+from icrlib.data.scenes.graph import Scene, Thing
+
+
+@pytest.fixture(scope="module")
+def split():
+    drawn = generate.draw_split(150, np.random.default_rng(4))
+    return SimpleNamespace(
+        graphs=[Scene.from_json(g) for g in drawn["graphs"]], forms=drawn["forms"], captions=drawn["captions"],
+        image_of=torch.arange(750) // 5, twin_of=torch.tensor(drawn["twin_of"]), twin_kind=drawn["twin_kind"],
+    )  # fmt: skip
+
+
+def naive(images, captions, split) -> dict:
+    """Slow twin: every ordered pair of images, every caption, straight from the definition."""
+    hits = {"swap": [], "attribute": []}
+    for own, one in enumerate(split.graphs):
+        for other, another in enumerate(split.graphs):
+            if split.twin_of[own] != other and split.twin_of[other] != own:
+                continue
+            kind = split.twin_kind[max(own, other)]
+            for caption, form in enumerate(split.forms):
+                if split.image_of[caption] == own and truth(form, one) and not truth(form, another):
+                    hits[kind].append(float(images[own] @ captions[caption]) > float(images[other] @ captions[caption]))
+    return {key: value for kind, some in hits.items()
+            for key, value in ((kind, 100 * np.mean(some) if some else None), (f"{kind}_n", len(some)))}  # fmt: skip
+
+
+def test_against_the_slow_twin(split):
+    generator = torch.Generator().manual_seed(0)
+    images, captions = (torch.randn(n, 8, generator=generator, dtype=torch.double) for n in (150, 750))
+    assert twin_accuracy(images, captions, split) == pytest.approx(naive(images, captions, split))
+
+
+def test_truth_as_score_is_always_right_and_its_opposite_always_wrong(split):
+    true = torch.from_numpy(truth_matrix(split.forms, split.graphs)).double()
+    found = twin_accuracy(torch.eye(150).double(), true, split)
+    assert found["swap"] == found["attribute"] == 100 and found["swap_n"] > 20 and found["attribute_n"] > 20
+    assert twin_accuracy(torch.eye(150).double(), -true, split)["swap"] == 0
+
+
+def test_ties_do_not_count_as_right(split):
+    found = twin_accuracy(torch.ones(150, 4), torch.ones(750, 4), split)
+    assert found["swap"] == found["attribute"] == 0
+
+
+def test_chance_is_fifty(split):
+    generator = torch.Generator().manual_seed(1)
+    shots = [twin_accuracy(torch.randn(150, 32, generator=generator), torch.randn(750, 32, generator=generator), split)
+             for _ in range(40)]  # fmt: skip
+    for kind in ("swap", "attribute"):
+        assert abs(np.mean([shot[kind] for shot in shots]) - 50) < 4
+
+
+def test_an_image_that_is_a_bag_of_its_words_cannot_tell_swap_twins(split):
+    """Counts of shapes, colours, sizes and fills are equal for swap twins: every caption ties."""
+    from icrlib.data.scenes.graph import VALUES
+
+    words = [value for values in VALUES.values() for value in values]
+    images = torch.tensor([[sum(word in thing.content for thing in scene.things) for word in words]
+                           for scene in split.graphs]).double()  # fmt: skip
+    captions = torch.tensor([[sum(word in told.values() for told in form["things"]) for word in words]
+                             for form in split.forms]).double()  # fmt: skip
+    found = twin_accuracy(images, captions, split)
+    assert found["swap"] == 0 and found["attribute"] > 50
+
+
+def test_no_twin_or_no_telling_caption_is_none_not_nan():
+    scene = Scene("dark", (Thing("ring", "red", "small", "plain", 0), Thing("bar", "blue", "small", "plain", 5)))
+    form = {"things": [{"shape": "ring"}], "relation": None, "count": None, "background": None}
+    alone = SimpleNamespace(graphs=[scene, scene], forms=[form, form], image_of=torch.arange(2),
+                            twin_of=torch.tensor([-1, -1]), twin_kind=["", ""])  # fmt: skip
+    nothing = {"swap": None, "swap_n": 0, "attribute": None, "attribute_n": 0}
+    assert twin_accuracy(torch.rand(2, 3), torch.rand(2, 3), alone) == nothing
+    alone.twin_of, alone.twin_kind = torch.tensor([-1, 0]), ["", "swap"]
+    assert twin_accuracy(torch.rand(2, 3), torch.rand(2, 3), alone) == nothing

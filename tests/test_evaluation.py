@@ -1,0 +1,159 @@
+"""A model and a split in, measures out: chunks, batch sizes and orders that must not matter; truth masks; folds."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import icrlib
+from icrlib import evaluation, metrics
+from icrlib.data.splits import Split
+from icrlib.models import VSE, BagOfWords
+
+from .conftest import make_split
+
+
+class Knowing(Split):
+    """A split that knows more than the own pairs: every caption is also true of the next image."""
+
+    @property
+    def relevance(self):
+        return (self.positives | self.positives.roll(1, 0)).T
+
+
+@pytest.fixture
+def model(tiny):
+    torch.manual_seed(0)
+    made = VSE(12, len(tiny.vocabulary), embed_dim=16, word_dim=8)
+    made.vocabulary = tiny.vocabulary
+    return made
+
+
+def by_hand(model, split, positives):
+    """One matrix, captions one by one, no chunks: (N, C) mask in, the measures of both directions out."""
+    model.eval()
+    with torch.no_grad():
+        images = model.encode_images(split.features)
+        captions = torch.cat([model.encode_captions(*model.vocabulary.encode([c])) for c in split.captions])
+    scores = images @ captions.T
+    i2t, t2i = metrics.from_scores(scores, positives), metrics.from_scores(scores.T, positives.T)
+    return {"i2t": i2t, "t2i": t2i, "rsum": sum(d[k] for d in (i2t, t2i) for k in ("r1", "r5", "r10"))}
+
+
+def same(found, expected):
+    assert found["rsum"] == pytest.approx(expected["rsum"])
+    for side in ("i2t", "t2i"):
+        assert found[side] == pytest.approx(expected[side])
+
+
+def test_equals_one_matrix_by_hand_with_varying_numbers_of_captions(model, tiny):
+    split = make_split("test", 23, 5, fewest=1, most=7)
+    assert len(set(torch.bincount(split.image_of).tolist())) > 3
+    same(icrlib.evaluate(model, split), by_hand(model, split, split.positives))
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 512])
+def test_batch_sizes_do_not_matter(model, tiny, batch_size):
+    images, captions = evaluation.embed(model, tiny.test, batch_size)
+    again = evaluation.embed(model, tiny.test)
+    torch.testing.assert_close(images, again[0])
+    torch.testing.assert_close(captions, again[1])
+    same(icrlib.evaluate(model, tiny.test, batch_size=batch_size), icrlib.evaluate(model, tiny.test))
+
+
+def test_the_order_of_captions_does_not_matter(model):
+    split = make_split("test", 20, 3)
+    shuffle = torch.randperm(len(split.captions), generator=torch.Generator().manual_seed(1))
+    other = Split(
+        "test", split.features, [split.captions[i] for i in shuffle], split.image_of[shuffle], split.image_ids
+    )
+    same(icrlib.evaluate(model, other), icrlib.evaluate(model, split))
+
+
+def test_chunked_scores_equal_the_whole(model, tiny):
+    """Queries in chunks of 3, as a large split would be; ranked rows must keep their own positives."""
+    images, captions = evaluation.embed(model, tiny.test)
+    own = tiny.test.positives
+    parts = [metrics.ranks(images[r] @ captions.T, own[r]) for r in torch.arange(len(images)).split(3)]
+    whole = evaluation._ranked(images, captions, lambda rows: own[rows])
+    assert torch.equal(metrics.Ranks.join(parts).rank, whole.rank)
+
+
+def test_no_more_than_a_chunk_of_scores_is_held(monkeypatch):
+    sizes = []
+    original = evaluation.ranks
+    monkeypatch.setattr(evaluation, "ranks", lambda s, p: sizes.append(s.numel()) or original(s, p))
+    count = 6000
+    vectors = torch.nn.functional.normalize(torch.randn(count, 2), dim=1)
+    split = Split("test", vectors, ["x"] * count, torch.arange(count), [str(i) for i in range(count)])
+    evaluation.measure(vectors, vectors, split)
+    assert len(sizes) > 2 and max(sizes) * 4 <= 64 << 20
+
+
+def test_relevance_widens_the_mask(model, tiny):
+    plain = make_split("test", 18, 4)
+    knowing = Knowing("test", plain.features, plain.captions, plain.image_of, plain.image_ids)
+    same(icrlib.evaluate(model, knowing), by_hand(model, plain, plain.positives))
+    same(icrlib.evaluate(model, knowing, relevance=True), by_hand(model, plain, knowing.relevance.T))
+    with pytest.raises(ValueError, match="'test' does not know which images a caption describes"):
+        icrlib.evaluate(model, plain, relevance=True)
+
+
+def test_folds_are_the_mean_of_five_parts(model):
+    split = make_split("test", 40, 6, fewest=1, most=4)
+    assert "folds_1k" not in icrlib.evaluate(model, split)
+    split.folds = 5
+    found = icrlib.evaluate(model, split)
+    parts = []
+    for start in range(0, 40, 8):
+        inside = (split.image_of >= start) & (split.image_of < start + 8)
+        captions = [c for c, ok in zip(split.captions, inside.tolist(), strict=True) if ok]
+        features, own = split.features[start : start + 8], split.image_of[inside] - start
+        part = Split("part", features, captions, own, list("abcdefgh"))
+        parts.append(by_hand(model, part, part.positives))
+    mean = {
+        side: {k: sum(p[side][k] for p in parts) / 5 for k in metrics.KEYS} for side in ("i2t", "t2i")
+    } | {"rsum": sum(p["rsum"] for p in parts) / 5}
+    same(found["folds_1k"], mean)
+    split.folds = 1
+    same(found, icrlib.evaluate(model, split))  # the whole is reported beside the folds
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_model_is_left_as_it_was(model, tiny, training):
+    model.train(training)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    icrlib.evaluate(model, tiny.test)
+    assert model.training is training
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert all(p.grad is None for p in model.parameters())
+
+
+def test_evaluation_switches_dropout_off(tiny):
+    class Noisy(BagOfWords):
+        def encode_images(self, features):
+            return super().encode_images(torch.nn.functional.dropout(features, 0.5, self.training))
+
+    noisy = Noisy(12, len(tiny.vocabulary), embed_dim=8)
+    noisy.vocabulary = tiny.vocabulary
+    first, second = (evaluation.embed(noisy.train(), tiny.test)[0] for _ in range(2))
+    assert torch.equal(first, second)
+
+
+def test_half_precision_features_are_cast(model, tiny):
+    split = tiny.test
+    half = Split("test", split.features.half(), split.captions, split.image_of, split.image_ids)
+    exact = Split("test", split.features.half().float(), split.captions, split.image_of, split.image_ids)
+    same(icrlib.evaluate(model, half), icrlib.evaluate(model, exact))
+
+
+def test_a_model_without_vocabulary_is_refused(tiny):
+    with pytest.raises(ValueError, match="no vocabulary yet"):
+        icrlib.evaluate(VSE(12, 20, 8, 4), tiny.test)
+
+
+def test_a_collapsed_model_scores_nothing(tiny):
+    split = tiny.test
+    flat = torch.ones(1, 4) / 2
+    found = evaluation.measure(flat.expand(len(split), 4), flat.expand(len(split.captions), 4), split)
+    assert found["rsum"] == 0

@@ -1,0 +1,192 @@
+"""Ranks and measures against naive loops; torchmetrics where definitions agree, and where they do not."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+import torch
+from hypothesis import given, settings
+
+from icrlib import metrics
+from icrlib.metrics import KEYS, Ranks, diagnose, from_ranks, from_scores, ranks
+from icrlib.scores import NonFiniteScores
+
+from .losses.slow import GM, OWN3, OWN_GM, S3, problems, split_row, st
+from .peers import import_torchmetrics
+
+retrieval = import_torchmetrics()
+
+
+def slow_ranks(row, mask, ties):
+    """Ranks of the relevant candidates of one query, best first; pessimistic: every tied non-relevant goes ahead."""
+    own, rest = split_row(row, mask)
+    found = []
+    for k, score in enumerate(sorted((row[i] for i in own), reverse=True)):
+        ahead = sum(row[j] > score or (ties == "pessimistic" and row[j] == score) for j in rest)
+        found.append(1 + k + ahead)
+    return found
+
+
+def slow_measures(scores, positives, ties="pessimistic"):
+    """One query after the other, from the list that a reader would see: 1 for relevant, 0 for not."""
+    lists = []
+    for row, mask in zip(scores.tolist(), positives.tolist(), strict=True):
+        hits = set(slow_ranks(row, mask, ties))
+        lists.append([rank in hits for rank in range(1, len(row) + 1)])
+    best = [shown.index(True) + 1 for shown in lists]
+    result = {f"r{k}": 100 * statistics.fmean(any(shown[:k]) for shown in lists) for k in (1, 5, 10)}
+    result["average_recall"] = statistics.fmean(result.values())
+
+    def precision_at_hits(shown):
+        return [sum(shown[: r + 1]) / (r + 1) for r, hit in enumerate(shown) if hit]
+
+    result["map"] = statistics.fmean(statistics.fmean(precision_at_hits(shown)) for shown in lists)
+    five = [precision_at_hits(shown[:5]) for shown in lists]
+    result["map_at_5"] = statistics.fmean(statistics.fmean(hits) if hits else 0.0 for hits in five)
+    result["r_precision"] = statistics.fmean(sum(shown[: sum(shown)]) / sum(shown) for shown in lists)
+    result["median_rank"] = statistics.median(best)
+    return result
+
+
+@pytest.mark.parametrize("ties", ["pessimistic", "optimistic"])
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_equals_the_naive_loops(ties, data):
+    scores, mask = data.draw(problems(ties=data.draw(st.booleans()), largest=14))
+    scores = scores.mul(10).round() / 10  # ties of relevant with non-relevant, too
+    found = ranks(scores, mask, ties)
+    expected = [slow_ranks(*q, ties) for q in zip(scores.tolist(), mask.tolist(), strict=True)]
+    assert found.query.tolist() == [q for q, row in enumerate(expected) for _ in row]
+    assert found.k.tolist() == [k for row in expected for k in range(len(row))]
+    assert found.rank.tolist() == [r for row in expected for r in row]
+    measures = from_scores(scores, mask, ties)
+    assert tuple(measures) == KEYS and all(type(v) is float for v in measures.values())
+    assert measures == pytest.approx(slow_measures(scores, mask, ties), abs=1e-9)
+
+
+def one_query(*hits, length=20, relevant=5):
+    """A query whose relevant candidates come at the given ranks, the remaining ones last."""
+    at = [*hits, *range(length, length - relevant + len(hits), -1)]
+    mask = torch.zeros(1, length, dtype=torch.bool)
+    mask[0, [rank - 1 for rank in at]] = True
+    return torch.linspace(1, 0, length)[None], mask
+
+
+@pytest.mark.parametrize(
+    ("hits", "value"),
+    [((1,), 1.0), ((2, 5), 0.45), ((5,), 0.2), ((1, 2, 3, 4, 5), 1.0), ((1, 3), (1 + 2 / 3) / 2), ((), 0), ((6,), 0)],
+)
+def test_map_at_5_divides_by_the_hits_found(hits, value):
+    """As released: not by min(5, |P|), so a single hit at rank 1 is already perfect (the usual AP@5: 0.2)."""
+    assert from_scores(*one_query(*hits))["map_at_5"] == pytest.approx(value)
+
+
+def test_by_hand():
+    found = from_scores(*one_query(1, 3, 4, 10, 20))
+    assert found["map"] == pytest.approx((1 + 2 / 3 + 3 / 4 + 4 / 10 + 5 / 20) / 5)
+    assert found["r_precision"] == pytest.approx(3 / 5)
+    assert (found["r1"], found["median_rank"]) == (100, 1)
+    found = from_scores(*one_query(6, 7))
+    assert (found["r1"], found["r5"], found["r10"], found["median_rank"]) == (0, 0, 100, 6)
+    assert found["average_recall"] == pytest.approx(100 / 3)
+
+
+def test_the_median_of_an_even_number_is_the_middle():
+    scores = torch.tensor([[4.0, 3, 2, 1]] * 2)
+    assert from_scores(scores, torch.tensor([[1, 0, 0, 0], [0, 0, 0, 1]]).bool())["median_rank"] == 2.5
+
+
+def test_collapsed_scores_are_worth_nothing():
+    """The pessimistic ranks; the optimistic ones call the same model perfect."""
+    flat, mask = torch.zeros(12, 12), torch.eye(12).bool()
+    found = from_scores(flat, mask)
+    assert [found[k] for k in ("r1", "r10", "map_at_5", "r_precision", "median_rank")] == [0, 0, 0, 0, 12]
+    assert from_scores(flat, mask, ties="optimistic")["r1"] == 100
+
+
+@given(problem=problems(largest=12))
+@settings(max_examples=30, deadline=None)
+def test_equals_torchmetrics_without_ties(problem):
+    scores, mask = problem
+    found = from_scores(scores, mask)
+
+    def mean(measure, **options):
+        return float(torch.stack([measure(s, p, **options) for s, p in zip(scores, mask, strict=True)]).double().mean())
+
+    assert found["map"] == pytest.approx(mean(retrieval.retrieval_average_precision), abs=1e-5)
+    assert found["r_precision"] == pytest.approx(mean(retrieval.retrieval_r_precision), abs=1e-5)
+    for k in (1, 5, 10):
+        top = min(k, scores.shape[1])
+        assert found[f"r{k}"] == pytest.approx(100 * mean(retrieval.retrieval_hit_rate, top_k=top), abs=1e-4)
+
+
+def test_where_torchmetrics_differs():
+    # AP@5: torchmetrics 1.9, too, divides by the hits found; but a tie is whatever its sort makes of it.
+    scores, mask = one_query(2, 5)
+    assert float(retrieval.retrieval_average_precision(scores[0], mask[0], top_k=5)) == pytest.approx(0.45)
+    flat = torch.zeros(4)
+    answers = {float(retrieval.retrieval_hit_rate(flat, torch.arange(4) == j, top_k=1)) for j in range(4)}
+    assert answers == {0.0, 1.0}  # the order of the columns decides
+    assert all(from_scores(flat[None], (torch.arange(4) == j)[None])["r1"] == 0 for j in range(4))
+    # What it calls recall@k is the share of the relevant found; R@k in the papers is its hit rate.
+    scores, mask = one_query(1, length=20, relevant=5)
+    assert from_scores(scores, mask)["r5"] == 100
+    assert float(retrieval.retrieval_precision(scores[0], mask[0], top_k=5)) == pytest.approx(0.2)
+
+
+@given(problem=problems(ties=True), budget=st.sampled_from([1, 100, 500]))
+@settings(max_examples=20, deadline=None)
+def test_chunks_change_nothing(problem, budget):
+    whole, parts = ranks(*problem), ranks(*problem, memory_budget=budget)
+    assert torch.equal(whole.rank, parts.rank) and torch.equal(whole.query, parts.query)
+
+
+def test_joined_chunks_of_queries_are_the_whole():
+    parts = [ranks(GM[rows], OWN_GM[rows]) for rows in torch.arange(8).split(3)]
+    whole, joined = ranks(GM, OWN_GM), Ranks.join(parts)
+    assert joined.queries == 8 and all(
+        torch.equal(getattr(whole, name), getattr(joined, name)) for name in ("query", "k", "rank")
+    )
+    assert from_ranks(joined) == from_scores(GM, OWN_GM)
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match=r"unknown ties 'pesimistic'.*Did you mean 'pessimistic'\?"):
+        from_scores(S3, OWN3, ties="pesimistic")
+    with pytest.raises(ValueError, match="row 0 of positives has no negative"):
+        from_scores(S3, torch.ones(3, 3).bool())
+    with pytest.raises(NonFiniteScores, match=r"scores\[1, 2\] is nan"):
+        from_scores(torch.where(torch.arange(9).view(3, 3) == 5, torch.nan, S3), OWN3)
+
+
+def test_diagnose_a_collapse():
+    generator = torch.Generator().manual_seed(0)
+    flat = 0.5 + 1e-4 * torch.randn(16, 16, generator=generator)
+    found = diagnose(flat, torch.eye(16).bool())
+    assert found["collapsed"] is True and found["active"] == 1 and found["spread"] == pytest.approx(1e-4, rel=0.2)
+    assert "nearly the same score" in found["hint"] and "train longer" in found["hint"]
+
+
+def test_diagnose_a_healthy_model():
+    """Scores far apart; also a solved batch (nothing active) and a bad model (spread, but wrong) are no collapse."""
+    found = diagnose(S3, OWN3)
+    assert found["positive"] == pytest.approx((0.6 + 0.55 + 0.4) / 3)
+    assert found["negative"] == pytest.approx((0.45 + 0.1 + 0.3 + 0.5 + 0.05 + 0.62) / 6)
+    assert found["spread"] == pytest.approx(statistics.pstdev(S3.flatten().tolist()))
+    assert found["active"] == 1 and not found["collapsed"] and found["hint"] == ""
+    solved = diagnose(torch.eye(3), OWN3)
+    assert solved["active"] == 0 and not solved["collapsed"]
+    assert not diagnose(-torch.eye(3), OWN3)["collapsed"]
+
+
+def test_diagnose_counts_active_queries_by_the_margin():
+    scores = torch.tensor([[0.9, 0.5, 0.1], [0.1, 0.9, 0.75], [0.1, 0.1, 0.9]])
+    assert diagnose(scores, OWN3)["active"] == pytest.approx(1 / 3)
+    assert diagnose(scores, OWN3, margin=0.5)["active"] == pytest.approx(2 / 3)
+
+
+def test_keys_are_the_documented_ones():
+    assert metrics.KEYS == (
+        "r1", "r5", "r10", "average_recall", "map_at_5", "map", "r_precision", "median_rank"
+    )  # fmt: skip
