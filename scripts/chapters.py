@@ -141,7 +141,7 @@ def execute(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode
             progress_bar=False,
             log_output=False,
             request_save_on_cell_execute=False,
-            extra_arguments=["--log-level=ERROR"],  # else a warning about loopback sockets, once a chapter
+            extra_arguments=["--log-level=CRITICAL"],  # else a line about loopback sockets, each chapter
         )
         return normalised(nbformat.read(result, as_version=4), outputs=True)
 
@@ -210,14 +210,10 @@ def setup_source(url: str) -> str:
 
 
 def write_setup_cells(book: Book, name: str, say: Callable[[str], None]) -> None:
-    """Bring the set-up cell of NAME.py in line with the address in _config.yml."""
+    """Bring the set-up cell of NAME.py in line with the address in _config.yml; all other text stays as it is."""
     script, source = book.path(name, ".py"), setup_source(book.config()["repository"]["url"])
-    notebook = jupytext.read(script)
-    stale = [c for c in notebook.cells if SETUP_TAG in c.metadata.get("tags", []) and c.source != source]
-    if stale:
-        for cell in stale:
-            cell.source = source
-        write_text(script, jupytext.writes(notebook, "py:percent"))
+    cell = re.compile(rf'^(# %%[^\n]*"{SETUP_TAG}"[^\n]*\n).*?(?=^# %%|\Z)', re.MULTILINE | re.DOTALL)
+    if write_if_new(script, cell.sub(lambda m: f"{m[1]}{source}\n\n", script.read_text()).rstrip() + "\n"):
         say(f"{name}: set-up cell written anew")
 
 

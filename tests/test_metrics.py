@@ -109,6 +109,7 @@ def test_collapsed_scores_are_worth_nothing():
 @settings(max_examples=30, deadline=None)
 def test_equals_torchmetrics_without_ties(problem):
     scores, mask = problem
+    scores = scores + 1  # above 0: see the next test
     found = from_scores(scores, mask)
 
     def mean(measure, **options):
@@ -129,6 +130,10 @@ def test_where_torchmetrics_differs():
     answers = {float(retrieval.retrieval_hit_rate(flat, torch.arange(4) == j, top_k=1)) for j in range(4)}
     assert answers == {0.0, 1.0}  # the order of the columns decides
     assert all(from_scores(flat[None], (torch.arange(4) == j)[None])["r1"] == 0 for j in range(4))
+    # Its AP leaves out relevant candidates whose score is not above 0; a cosine similarity may well be.
+    scores, mask = torch.tensor([[0.4, -0.5]]), torch.tensor([[False, True]])
+    assert float(retrieval.retrieval_average_precision(scores[0], mask[0])) == 0
+    assert from_scores(scores, mask)["map"] == 0.5
     # What it calls recall@k is the share of the relevant found; R@k in the papers is its hit rate.
     scores, mask = one_query(1, length=20, relevant=5)
     assert from_scores(scores, mask)["r5"] == 100

@@ -34,9 +34,11 @@ class Vocabulary:
     """
 
     def __init__(self, words: Sequence[str]) -> None:
-        if tuple(words[:4]) != SPECIAL or len(set(words)) != len(words):
+        plain = isinstance(words, (list, tuple)) and all(isinstance(word, str) for word in words)
+        if not plain or tuple(words[:4]) != SPECIAL or len(set(words)) != len(words):
             raise ValueError(
-                f"a vocabulary starts with {SPECIAL} and names each word once; got {list(words[:5])} …"
+                f"a vocabulary is a list of words that starts with {SPECIAL} and names each once; "
+                f"got {str(words)[:60]} …"
             )
         self.words = list(words)
         self.number = {word: i for i, word in enumerate(self.words)}
@@ -88,7 +90,7 @@ class Vocabulary:
             )
         try:
             return cls(json.loads(path.read_text(encoding="utf-8")))
-        except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as err:
+        except ValueError as err:  # not UTF-8, not JSON, or not a vocabulary
             raise ValueError(
                 f"{path}: not a vocabulary in JSON ({err}); build it again from the captions"
             ) from err

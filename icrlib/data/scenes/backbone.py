@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from icrlib.data.scenes.pictures import SIDE
+from icrlib.progress import bar
 
 WIDTHS = (24, 48, 64, 88, 128, 256)
 STRIDES = (2, 1, 2, 1, 2, 1)

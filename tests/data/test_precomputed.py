@@ -1,0 +1,259 @@
+"""Folders of pre-computed features: each layout gives the same splits, each fault is named."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+import icrlib
+from icrlib.data.precomputed import PUBLISHED, assign
+
+PARTS = {"train": 8, "dev": 4, "test": 5}
+COLOURS = ["red", "blue", "green", "pink", "grey"]
+
+
+def features(images, shape=(6,), seed=0):
+    return np.random.default_rng(seed).random((images, *shape), dtype=np.float32)
+
+
+def captions_of(part, images, counts):
+    """Caption c of image i, and the image of each."""
+    rows = [(f"{part} {COLOURS[c]} dog number{i}", i) for i in range(images) for c in range(counts(i))]
+    return [text for text, _ in rows], [image for _, image in rows]
+
+
+def write(folder, counts=lambda image: 5, shape=(6,), per_caption=False, ids=None, dtype=np.float32):
+    """A feature folder; ``ids`` None, "image" (one a row) or "caption" (one a line). Returns what a split should hold."""
+    expected = {}
+    folder.mkdir(exist_ok=True)
+    for seed, (part, images) in enumerate(PARTS.items()):
+        array = features(images, shape, seed).astype(dtype)
+        captions, image_of = captions_of(part, images, counts)
+        np.save(folder / f"{part}_ims.npy", array[image_of] if per_caption else array)
+        (folder / f"{part}_caps.txt").write_text("\n".join(captions) + "\n", encoding="utf-8")
+        names = {"image": range(images), "caption": image_of}.get(ids, [])
+        if ids:
+            (folder / f"{part}_ids.txt").write_text("".join(f"photo{i}\n" for i in names))
+        expected[part] = array, captions, image_of
+    return expected
+
+
+def load(folder, name="flickr8k", **options):
+    return icrlib.load_dataset(name, features=folder, **options)
+
+
+def check(data, expected):
+    for split, part in ((data.train, "train"), (data.val, "dev"), (data.test, "test")):
+        array, captions, image_of = expected[part]
+        assert len(split) == PARTS[part] == len(set(split.image_ids)) and split.folds == 1
+        assert np.array_equal(split.features.numpy(), array) and split.captions == captions
+        assert split.image_of.dtype == torch.int64 and split.image_of.tolist() == image_of
+        rows = torch.arange(PARTS[part])[:, None]
+        assert torch.equal(split.positives, rows == torch.tensor(image_of)) and split.relevance is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("shape", [(6,), (3, 4)], ids=["pooled", "regions"])
+@pytest.mark.parametrize("ids", [None, "image", "caption"])
+@pytest.mark.parametrize("per_caption", [False, True])
+def test_layouts(tmp_path, dtype, shape, ids, per_caption):
+    if per_caption and ids == "image":
+        ids = None  # a name for each of fewer images says nothing about the rows
+    check(load(tmp_path), expected) if (expected := write(tmp_path, lambda i: 5, shape, per_caption, ids, dtype)) else None
+
+
+@pytest.mark.parametrize(("per_caption", "ids"), [(False, "caption"), (True, "caption"), (True, None)])
+def test_any_number_of_captions_an_image(tmp_path, per_caption, ids):
+    check(load(tmp_path), write(tmp_path, lambda i: 1 + i % 4, per_caption=per_caption, ids=ids))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("per_caption", [False, True])
+def test_a_constant_other_than_five(tmp_path, count, per_caption):
+    check(load(tmp_path), write(tmp_path, lambda i: count, per_caption=per_caption))
+
+
+def test_ids_name_the_images(tmp_path):
+    write(tmp_path, ids="image")
+    assert load(tmp_path).test.image_ids == [f"photo{i}" for i in range(5)]
+
+
+def test_assign():
+    assert assign(3, 6, None, None).tolist() == [0, 0, 1, 1, 2, 2]
+    assert assign(4, 4, None, np.array([False, True, False, True])).tolist() == [0, 0, 2, 2]
+    assert assign(2, 5, ["b", "a", "b", "b", "a"], None).tolist() == [0, 1, 0, 0, 1]  # order of first sight
+    assert assign(5, 5, ["b", "a", "b", "b", "a"], None).tolist() == [0, 1, 0, 0, 1]  # row of the first caption
+    assert assign(4, 4, list("abcd"), None).tolist() == [0, 1, 2, 3]
+
+
+def test_lines_end_only_at_newlines(tmp_path):
+    """Other characters that some functions take for line ends would shift all later captions."""
+    write(tmp_path)
+    lines = (tmp_path / "test_caps.txt").read_text().splitlines()
+    lines[3] = "a dog\u2028in\u0085the\x0bsun"
+    (tmp_path / "test_caps.txt").write_text("\n".join(lines), encoding="utf-8")  # and no newline at the end
+    found = load(tmp_path).test.captions
+    assert len(found) == 25 and found[3] == lines[3] and found[4] == lines[4]
+
+
+def test_windows_line_ends(tmp_path):
+    expected = write(tmp_path)
+    text = (tmp_path / "test_caps.txt").read_text()
+    (tmp_path / "test_caps.txt").write_bytes(text.replace("\n", "\r\n").encode())
+    check(load(tmp_path), expected)
+
+
+def test_features_stay_on_disk_and_are_never_written(tmp_path):
+    write(tmp_path)
+    before = (tmp_path / "train_ims.npy").read_bytes()
+    data = load(tmp_path)
+    data.train.features[:] = 0
+    assert (tmp_path / "train_ims.npy").read_bytes() == before
+
+
+def test_vocabulary(tmp_path):
+    """Counted in the training captions; "all" counts every file, as the published vocabularies did."""
+    write(tmp_path)
+    train, everything = load(tmp_path).vocabulary, load(tmp_path, vocabulary="all").vocabulary
+    assert {"red", "dog", "train", "number7"} <= set(train.words) and "test" not in train.words
+    assert {"red", "dog", "train", "dev", "test"} <= set(everything.words)
+    assert "red" in load(tmp_path, min_count=8).vocabulary.words
+    assert load(tmp_path, min_count=9).vocabulary.words[4:] == ["train", "dog"]
+
+
+def test_defaults_and_fingerprint(tmp_path):
+    write(tmp_path)
+    data = load(tmp_path)
+    assert data.name == "flickr8k" and data.defaults == PUBLISHED and data.options["vocabulary"] == "train"
+    assert data.fingerprint == load(tmp_path).fingerprint != load(tmp_path, vocabulary="all").fingerprint
+    text = (tmp_path / "dev_caps.txt").read_text()
+    (tmp_path / "dev_caps.txt").write_text(text.replace("red", "ref", 1))
+    assert load(tmp_path).fingerprint != data.fingerprint
+
+
+def test_coco_is_cut_in_five_parts(tmp_path, monkeypatch):
+    write(tmp_path, lambda i: 1)
+    np.save(tmp_path / "test_ims.npy", features(5000, (2,)))
+    (tmp_path / "test_caps.txt").write_text("a dog\n" * 5000)
+    assert load(tmp_path, "coco").test.folds == 5 and load(tmp_path, "flickr30k").test.folds == 1
+    assert load(tmp_path, "coco").val.folds == 1
+
+
+def test_smoke_keeps_the_first_images_with_their_captions(tmp_path):
+    write(tmp_path, lambda i: 1 + i % 3, ids="caption")
+    array = features(300)
+    counts = [1 + i % 3 for i in range(300)]
+    np.save(tmp_path / "train_ims.npy", array)
+    lines = [(f"dog {i}", f"photo{i}") for i in range(300) for _ in range(counts[i])]
+    (tmp_path / "train_caps.txt").write_text("".join(f"{text}\n" for text, _ in lines))
+    (tmp_path / "train_ids.txt").write_text("".join(f"{name}\n" for _, name in lines))
+    train = load(tmp_path, smoke=True).train
+    assert len(train) == 200 and train.captions == [text for text, _ in lines][: sum(counts[:200])]
+    assert np.array_equal(train.features.numpy(), array[:200])
+
+
+# Faults: each names the file, and what is wrong with it.
+
+
+def refuse(folder, match, error=ValueError, **options):
+    with pytest.raises(error, match=match):
+        load(folder, **options)
+
+
+def test_unknown_names(tmp_path):
+    write(tmp_path)
+    with pytest.raises(ValueError, match=r"unknown dataset 'flicker8k'; allowed: .*Did you mean 'flickr8k'\?"):
+        icrlib.load_dataset("flicker8k", features=tmp_path)
+    with pytest.raises(ValueError, match="'coco' needs features=FOLDER"):
+        icrlib.load_dataset("coco")
+    refuse(tmp_path, r"unknown vocabulary 'al'; allowed: 'train', 'all'", vocabulary="al")
+
+
+def test_unknown_options(tmp_path):
+    write(tmp_path)
+    refuse(tmp_path, r"unknown option .*'min_cuont'.*Did you mean 'min_count'\?", min_cuont=2)
+
+
+def test_missing_files(tmp_path):
+    refuse(tmp_path / "nowhere", "nowhere: missing train_ims.npy, train_caps.txt, dev_ims.npy", FileNotFoundError)
+    write(tmp_path)
+    (tmp_path / "dev_caps.txt").unlink()
+    refuse(tmp_path, r"missing dev_caps.txt\. A feature folder holds train_ims.npy", FileNotFoundError)
+
+
+@pytest.mark.parametrize("kept", [0, 5, 60, 200])
+def test_a_truncated_array(tmp_path, kept):
+    write(tmp_path)
+    content = (tmp_path / "train_ims.npy").read_bytes()
+    (tmp_path / "train_ims.npy").write_bytes(content[:kept])
+    refuse(tmp_path, "train_ims.npy: not a whole .npy array")
+
+
+def test_pickled_arrays_are_never_opened(tmp_path):
+    write(tmp_path)
+    np.save(tmp_path / "dev_ims.npy", np.array([{"a": 1}] * 4, dtype=object), allow_pickle=True)
+    refuse(tmp_path, "dev_ims.npy: not a whole .npy array")
+    (tmp_path / "dev_ims.npy").write_bytes(pickle.dumps([1, 2]))
+    refuse(tmp_path, "dev_ims.npy: not a whole .npy array")
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.zeros(4, np.float32), np.zeros((4, 2, 2, 2), np.float32), np.zeros((4, 6)), np.zeros((4, 6), np.int64),
+     np.zeros((0, 6), np.float32)],
+)  # fmt: skip
+def test_wrong_shape_or_type(tmp_path, array):
+    write(tmp_path)
+    np.save(tmp_path / "dev_ims.npy", array)
+    refuse(tmp_path, r"dev_ims.npy: \w+ \(.*\); wanted float16 or float32, \(rows, D\) or \(rows, R, D\)")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("shape", [(6,), (3, 4)])
+def test_a_row_with_nan_is_named(tmp_path, value, shape):
+    write(tmp_path, shape=shape)
+    array = np.load(tmp_path / "test_ims.npy")
+    array[3].flat[2] = value
+    np.save(tmp_path / "test_ims.npy", array)
+    refuse(tmp_path, "test_ims.npy: row 3 holds NaN or infinity")
+
+
+def test_rows_that_do_not_fit_the_captions(tmp_path):
+    write(tmp_path)
+    np.save(tmp_path / "train_ims.npy", features(7))
+    refuse(tmp_path, "part 'train': 7 feature rows and 40 captions: captions must be a whole multiple")
+    np.save(tmp_path / "train_ims.npy", features(80))
+    refuse(tmp_path, "part 'train': 80 feature rows and 40 captions")
+    write(tmp_path, ids="caption")
+    np.save(tmp_path / "dev_ims.npy", features(3))
+    refuse(tmp_path, "part 'dev': 3 feature rows, but the ids name 4 images for 20 captions")
+
+
+def test_a_number_of_ids_that_fits_nothing(tmp_path):
+    write(tmp_path, ids="caption")
+    (tmp_path / "dev_ids.txt").write_text("photo0\nphoto1\n")
+    refuse(tmp_path, "dev_ids.txt.*2 ids")
+
+
+@pytest.mark.parametrize("line", ["", "   ", "\t"])
+def test_an_empty_caption_line_is_named(tmp_path, line):
+    write(tmp_path)
+    lines = (tmp_path / "test_caps.txt").read_text().splitlines()
+    lines[6] = line
+    (tmp_path / "test_caps.txt").write_text("\n".join(lines) + "\n")
+    refuse(tmp_path, "test_caps.txt, line 7: an empty caption")
+
+
+def test_no_captions_at_all(tmp_path):
+    write(tmp_path)
+    (tmp_path / "dev_caps.txt").write_text("")
+    refuse(tmp_path, "part 'dev'|dev_caps.txt")
+
+
+def test_text_that_is_not_utf8(tmp_path):
+    write(tmp_path)
+    (tmp_path / "dev_caps.txt").write_bytes("a café\n".encode("latin-1") * 20)
+    refuse(tmp_path, "dev_caps.txt: not UTF-8 text")

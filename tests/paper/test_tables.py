@@ -1,0 +1,103 @@
+"""Published tables: whole, consistent as far as the papers are, and rendered as printed."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from icrlib import paper
+
+
+def test_every_table_is_there_with_its_rows():
+    assert paper.tables() == ["ecir/1", "ecir/2", "ecir/3", "ecir/4"]
+    assert [len(paper.table(name)) for name in paper.tables()] == [16, 8, 4, 4]
+    first = paper.table("ecir/1")
+    assert list(first.index) == [f"{d}.{r}" for d in (1, 2) for r in range(1, 9)]
+    # Spot checks against the printed page.
+    assert first.loc["1.2", "i2t_r1"] == 42.4 and first.loc["1.2", "i2t_r1_std"] == 0.5
+    assert first.loc["1.6", "rsum"] == 466.6 and first.loc["2.7", "t2i_average_recall"] == 54.6
+    assert first.attrs["source"] and first.attrs["caption"]
+
+
+def test_arithmetic_of_table_1_holds_but_for_one_cell():
+    """rsum is the sum of six recalls, average recall the mean of three, within what rounding allows."""
+    off = set()
+    for row, values in paper.table("ecir/1").iterrows():
+        total = sum(values[f"{side}_r{k}"] for side in ("i2t", "t2i") for k in (1, 5, 10))
+        assert abs(total - values["rsum"]) <= 0.35, row
+        for side in ("i2t", "t2i"):
+            mean = sum(values[f"{side}_r{k}"] for k in (1, 5, 10)) / 3
+            if abs(mean - values[f"{side}_average_recall"]) > 0.1:
+                off.add((row, f"{side}_average_recall"))
+    assert off == {("2.7", "t2i_average_recall")}
+    listed = paper.inconsistencies()
+    assert off <= {(r["row"], r["metric"]) for _, r in listed.iterrows() if r["table"] == "1"}
+
+
+def test_arithmetic_of_table_2_shows_conditional_means():
+    """C_q (B - C_0) = C_B: the printed C_q averages over queries with a gradient only (B = 127.979)."""
+    for row, values in paper.table("ecir/2").iterrows():
+        for side in ("i2t", "t2i"):
+            if math.isnan(values[f"{side}_C_q"]):
+                continue
+            product = values[f"{side}_C_q"] * (127.979 - values[f"{side}_C_0"])
+            assert abs(product / values[f"{side}_C_B"] - 1) < 0.006, (row, side)
+
+
+def test_unknown_names_are_refused_with_the_allowed_ones():
+    with pytest.raises(ValueError, match="unknown table 'ecir/9'.*'ecir/1'.*Did you mean"):
+        paper.table("ecir/9")
+    with pytest.raises(ValueError, match="unknown row 'ecir/1.9'"):
+        paper.experiment("ecir/1.9")
+
+
+def test_layout_prints_as_the_paper_does():
+    from icrlib.paper.tables import cell
+
+    assert cell(46.0, 0.6) == "46.0 ± .6" and cell(353.8, 1.6) == "353.8 ± 1.6"
+    assert cell(0.41, 0.0, 2) == "0.41 ± .00" and cell(50.0, None) == "50.0" and cell(None, None) == "–"
+    assert cell(float("nan"), 1.0) == "–"
+    plain = paper.layout(paper.table("ecir/1"), style="plain")
+    assert plain.loc["1.8", ("image to text", "R@1")] == "63.1 ± 1.0"
+    assert plain.loc["1.8", ("", "rsum")] == "444.0 ± 2.1"
+    page = paper.layout(paper.table("ecir/1")).to_html()
+    assert "444.0 ± 2.1" in page and page == paper.layout(paper.table("ecir/1")).to_html()  # same input, same ids
+
+
+def _record(loss: str, seed: int, r1: float, swap: float | None = None) -> dict:
+    side = {"r1": r1, "r5": r1 + 10, "r10": r1 + 20, "average_recall": r1 + 10, "map_at_5": 0.5}
+    test = {"i2t": side, "t2i": side, "rsum": 2 * (3 * r1 + 30)}
+    if swap is not None:
+        test["twins"] = {"swap": swap, "attribute": 90.0, "swap_n": 5, "attribute_n": 5}
+    return {"config": {"dataset": "scenes", "method": "vse++", "loss": loss, "seed": seed, "warmup": 0}, "test": test}
+
+
+def test_summarise_means_and_population_spread():
+    runs = [_record("ntxent", seed, 40.0 + seed, 50.0 + seed) for seed in (0, 1, 2)] + [_record("triplet", 0, 30.0)]
+    found = paper.summarise(runs)
+    ntxent, triplet = found.iloc[0], found.iloc[1]
+    assert ntxent["n"] == 3 and ntxent["i2t_r1"] == pytest.approx(41.0)
+    assert ntxent["i2t_r1_std"] == pytest.approx(math.sqrt(2 / 3)) and ntxent["swap"] == pytest.approx(51.0)
+    assert triplet["n"] == 1 and math.isnan(triplet["i2t_r1_std"])
+    shown = paper.layout(found, style="plain")
+    assert shown.loc[1, ("image to text", "R@1")] == "41.0 ± .8" and shown.loc[2, ("twins", "swap %")] == "–"
+    with pytest.raises(ValueError, match="no records"):
+        paper.summarise([])
+
+
+def test_rows_as_they_were_run():
+    """RF section 1, job files: the schedule differs by loss, by method and by data."""
+    assert paper.experiment("ecir/1.3")["loss"] == "ntxent" and paper.experiment("ecir/1.3")["tau"] == 0.1
+    wanted = {"1.1": (30, 15), "1.4": (150, 75), "1.5": (30, 10), "1.8": (150, 50), "2.5": (30, 15), "2.8": (150, 75)}
+    for row, (epochs, lr_update) in wanted.items():
+        settings = paper.experiment(f"ecir/{row}")
+        assert (settings["epochs"], settings["lr_update"]) == (epochs, lr_update), row
+    assert paper.experiment("ecir/2.6")["embed_dim"] == 2048 and paper.experiment("ecir/2.6")["method"] == "vsrn"
+    printed = paper.table("ecir/1")
+    names = {"triplet": "Triplet loss", "triplet_sh": "Triplet loss SH", "ntxent": "NT-Xent", "smoothap": "SmoothAP"}
+    data = {"flickr30k": "Flickr30k", "coco": "MS-COCO"}
+    for row in paper.experiments():
+        settings, line = paper.experiment(row), printed.loc[row.removeprefix("ecir/")]
+        assert names[settings["loss"]] == line["loss"] and data[settings["dataset"]] == line["dataset"]
+        assert settings["method"] == line["method"].lower()
