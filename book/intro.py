@@ -40,19 +40,16 @@ if importlib.util.find_spec("icrlib") is None:
     )
 
 # %% tags=["hide-input"]
-import torch
-
 import icrlib
 from icrlib import chapter, plots
 from icrlib.losses import NTXent, SmoothAP, Triplet, TripletSH
 
 smoke = chapter.start(smoke)
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Five panels of three by three cells. The first holds the scores of three images with three captions, with the matching pairs framed on the diagonal. The other four hold the weights that Triplet, Triplet-SH, NT-Xent and SmoothAP put on these scores. Triplet-SH touches two cells a row at most, SmoothAP almost only the second row, NT-Xent every cell."}, "figure": {"name": "fig-one-picture", "caption": "One score matrix, four losses. Rows are images (the queries), columns captions, matching pairs are framed. Red cells are pushed down by a training step, blue cells pulled up."}}
-scores = torch.tensor([[0.60, 0.45, 0.10], [0.30, 0.55, 0.50], [0.05, 0.62, 0.40]], dtype=torch.float64)
-positives = torch.eye(3, dtype=torch.bool)
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Five panels of four by four cells. The first holds the scores of four images with four captions, with the matching pairs framed on the diagonal. The other four hold the weights that Triplet, Triplet-SH, NT-Xent and SmoothAP put on these scores. Triplet pushes every close negative, Triplet-SH one a row at most, NT-Xent every cell, SmoothAP those that nearly tie with the match."}, "figure": {"name": "fig-one-picture", "caption": "One score matrix, four losses. Rows are images (the queries), columns captions, matching pairs are framed. Red cells are pushed down by a training step, blue cells pulled up."}}
+scores, positives = plots.example()
 losses = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
-plots.scores_and_weights(scores, positives, losses)
+plots.scores_and_weights(scores, positives, losses, columns=3);
 
 # %% [markdown]
 # ## Three papers, three questions
@@ -105,8 +102,8 @@ plots.scores_and_weights(scores, positives, losses)
 # %% tags=["remove-cell"]
 assert losses["triplet_sh"].weights(scores, positives).count_nonzero(1).max() <= 2
 assert bool((losses["ntxent"].weights(scores, positives) != 0).all())
-second = losses["smoothap"].weights(scores, positives).abs().sum(1)
-print(icrlib.__name__, [round(float(x), 4) for x in second])
+assert (losses["triplet"].weights(scores, positives).count_nonzero(1) > 2).any()
+icrlib.__name__
 
 # %% [markdown]
 # Next: {doc}`foundations/task`, where you look at the data and compute the measures by hand.

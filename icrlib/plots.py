@@ -54,7 +54,7 @@ def matrix(ax: Axes, values: Tensor, positives: Tensor, *, title: str = "", weig
     if annotate:
         dark = abs(shown) > (0.6 * (limit or max(abs(shown).max(), 1e-12)) if weights else 0.45)
         for (row, column), value in np.ndenumerate(shown):
-            text = "0" if value == 0 else f"{value:+.2f}" if weights else f"{value:.2f}"
+            text = weight_text(value, 2 if shown.shape[1] <= 4 else 1) if weights else f"{value:.2f}"
             ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=10,
                     color="white" if dark[row, column] else "black")  # fmt: skip
     for row, column in np.argwhere(np.asarray(positives)):
@@ -63,6 +63,18 @@ def matrix(ax: Axes, values: Tensor, positives: Tensor, *, title: str = "", weig
     ax.set_xlabel("captions")
     ax.set_ylabel("images")
     sns.despine(ax=ax, left=True, bottom=True)
+
+
+def example() -> tuple[Tensor, Tensor]:
+    """Four images and four captions on which the losses disagree: scores (4, 4) float64 and the mask of own pairs."""
+    scores = [[0.60, 0.45, 0.50, 0.10], [0.30, 0.55, 0.50, 0.20], [0.05, 0.62, 0.40, 0.35], [0.10, 0.30, 0.20, 0.70]]
+    return torch.tensor(scores, dtype=torch.float64), torch.eye(4, dtype=torch.bool)
+
+
+def weight_text(value: float, decimals: int) -> str:
+    """A weight as a cell shows it; what would round to zero but is not gets its own sign."""
+    small = 0 < abs(value) < 0.5 * 10**-decimals
+    return "0" if value == 0 else "≈0" if small else f"{value:+.{decimals}f}"
 
 
 def scores_and_weights(

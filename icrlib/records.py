@@ -9,6 +9,7 @@ import resource
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -41,8 +42,9 @@ def path_for(dataset: str, method: str, loss: str, seed: int, tag: str = "") -> 
     return root() / dataset / method.replace("++", "pp") / loss / f"{tag + '-' if tag else ''}seed{seed}.json"
 
 
+@cache
 def code_hash() -> str:
-    """SHA-256 over the sources that a run imports."""
+    """SHA-256 over the sources that a run imports, as they were when this process first asked."""
     files = sorted(
         f
         for name in CODE

@@ -67,6 +67,7 @@ def train(
     Raises ``ValueError`` for unknown names and bad values, :class:`Diverged` if the loss stops being finite.
     """
     asked = dict(locals())  # first, while the only names here are the arguments
+    records.code_hash()  # as the code is now, at the start of the run
     config, per_epoch = resolve(data, method, loss, asked)
     if record is not None and Path(record).exists():
         raise ValueError(f"{record}: this record exists, and a record is written once. Choose another path.")

@@ -62,7 +62,7 @@ shown = sorted([own, *others_true, *others_false], key=lambda row: (row * 7919) 
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Six small pictures of coloured shapes on plain backgrounds under one caption. More than one of them fits the caption."}, "figure": {"name": "fig-which", "caption": "One caption, six pictures from the test set. More than one of them fits."}}
 fig = plots.gallery(split.images[shown], [f"picture {n}" for n in range(1, 7)])
-fig.suptitle(f"“{split.captions[caption]}”")
+fig.suptitle(f"“{split.captions[caption]}”");
 
 # %%
 fits = [n for n, row in enumerate(shown, 1) if split.relevance[caption, row]]
@@ -99,7 +99,7 @@ Markdown(f"{len(data.train):,} training images, {len(data.val):,} for validation
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Five pictures of coloured shapes, each with one of its captions above it."}, "figure": {"name": "fig-scenes", "caption": "Five pictures of the training set, each with the first of its five captions."}}
 first = [int((data.train.image_of == row).nonzero()[0]) for row in range(5)]
-plots.gallery(data.train.images[:5], [data.train.captions[c] for c in first], columns=5, size=2.0)
+plots.gallery(data.train.images[:5], [data.train.captions[c] for c in first], columns=5, size=2.0);
 
 # %% [markdown]
 # ## Measuring by hand
@@ -148,7 +148,7 @@ round(mean_ap, 4), round(mean_rp, 4)
 
 # %% tags=["nbval-check-output"]
 result = metrics.from_scores(scores, positives)
-assert result["r1"] == recall[1] and result["r5"] == recall[5]
+assert abs(result["r1"] - recall[1]) < 1e-9 and abs(result["r5"] - recall[5]) < 1e-9
 assert abs(result["map"] - mean_ap) < 1e-12 and abs(result["r_precision"] - mean_rp) < 1e-12
 {key: round(value, 4) for key, value in result.items()}
 
@@ -179,14 +179,14 @@ Markdown(f"R@1 with ties in our favour: **{optimistic:.0f}**. With ties against 
 # For `scenes` the truth of every caption for every picture is known: `split.relevance`. How many pictures does a
 # caption fit?
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Histogram: for how many of the test pictures each test caption is true, on a logarithmic axis. Many captions fit exactly one picture, the others up to dozens."}, "figure": {"name": "fig-false-negatives", "caption": "Most benchmarks count one picture per caption. Here the others that fit are known: each is a false negative."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Histogram: for how many of the test pictures each test caption is true. Many captions fit exactly one picture, others several, a few very many."}, "figure": {"name": "fig-false-negatives", "caption": "Most benchmarks count one picture per caption. Here the others that fit are known: each is a false negative."}}
 plt.figure(figsize=(6, 3))
-bins = [1, 2, 3, 5, 9, 17, 33, 65, 129, 513]
+bins = [edge for edge in (1, 2, 3, 5, 9, 17, 33, 65, 129, 257) if edge <= 2 * int(true_of.max())]
 share = [100 * ((true_of >= lo) & (true_of < hi)).float().mean().item() for lo, hi in zip(bins, bins[1:], strict=False)]
 names = [f"{lo}" if hi == lo + 1 else f"{lo}–{hi - 1}" for lo, hi in zip(bins, bins[1:], strict=False)]
 plt.bar(names, share, color="#6b6b6b")
 plt.xlabel("test pictures that the caption is true of")
-plt.ylabel("% of captions")
+plt.ylabel("% of captions");
 
 # %%
 alone = 100 * (true_of == 1).float().mean()
@@ -210,7 +210,7 @@ pd.DataFrame({name: r["t2i"] for name, r in rows.items()}).T[["r1", "r5", "r10",
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "The five test pictures that a bag-of-words model ranks first for one caption. Green frames mark pictures that the caption is true of, red ones those it is false of."}, "figure": {"name": "fig-top5", "caption": "What the model returns for the caption of the opening figure, framed by the truth. The benchmark would accept one of them at most."}}
 images, captions = icrlib.evaluation.embed(run.model, split)
-plots.top_k(split, caption, images @ captions[caption])
+plots.top_k(split, caption, images @ captions[caption]);
 
 # %% [markdown]
 # ## The picture that we come back to
@@ -226,7 +226,7 @@ six = torch.tensor([int((split.image_of == row).nonzero()[0]) for row in range(6
 small = (images[:6] @ captions[six].T).double()
 own_pairs = torch.eye(6, dtype=torch.bool)
 losses = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
-plots.scores_and_weights(small, own_pairs, losses)
+plots.scores_and_weights(small, own_pairs, losses);
 
 # %% [markdown]
 # They agree on little more than the sign. Triplet gives the same weight to every negative inside the margin; Triplet-SH
@@ -245,7 +245,7 @@ def draw_temperature(tau):
 
 
 taus = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
-interact(lambda tau: plt.show(draw_temperature(tau)), tau=taus)  # needs a running kernel; the next cell does not
+interact(lambda tau: plt.show(draw_temperature(tau)), tau=taus);  # needs a running kernel; the next cell does not
 
 # %% tags=["hide-input"]
 frames_slider(draw_temperature, taus, label="temperature τ",

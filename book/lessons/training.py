@@ -56,7 +56,7 @@ for record in found["triplet_sh"]:
 plt.axhline(plateau, color="black", ls=":")
 plt.ylim(0, None)
 plt.xlabel("updates")
-plt.ylabel("training loss")
+plt.ylabel("training loss");
 
 # %% [markdown]
 # Has it failed? Should you stop it? To answer, we need to know what the loss is doing.
@@ -143,7 +143,7 @@ assert np.allclose(computed, list(constants.values()), rtol=1e-12)
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Spread of the scores in a training batch over updates, logarithmic axis, one curve per loss. Triplet-SH starts lowest and rises late; the others rise at once."}, "figure": {"name": "fig-spread", "caption": "Standard deviation of the scores in a batch. Where it is tiny, the model cannot tell captions apart, whatever the loss says."}}
 everything = [record for name in NAMES for record in found[name]]
 ax = plots.learning_curves(everything, lambda entry: entry["diagnose"]["spread"], ylabel="spread of the scores")
-ax.set_yscale("log")
+ax.set_yscale("log");
 
 # %% tags=["hide-input"]
 def left_at(record):
@@ -179,13 +179,13 @@ for kind, group, colour in (("Triplet-SH", found["triplet_sh"], plots.COLOURS["t
 plt.axhline(plateau, color="black", ls=":", label="2Bα")
 plt.xlabel("updates")
 plt.ylabel("training loss")
-plt.legend()
+plt.legend();
 
 # %% [markdown]
 # ## Learning curves
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Validation rsum over updates for Triplet, Triplet-SH, NT-Xent, SmoothAP and the bag-of-words baseline; thin lines are seeds, thick lines means. Triplet-SH starts late."}, "figure": {"name": "fig-curves", "caption": "Validation rsum, thin lines one seed each. The learning rate falls to a tenth halfway."}}
-plots.learning_curves([*everything, *bags])
+plots.learning_curves([*everything, *bags]);
 
 # %% [markdown]
 # ## The table
@@ -254,7 +254,7 @@ pairs = [(row, twin, c) for row, twin in pairs for c in telling(row, twin)[:1] i
 rows = [row for pair in pairs for row in pair[:2]]
 titles = [f"{split.captions[c]}: score {float(images[i] @ captions[c]):.3f}" for row, twin, c in pairs for i in (row, twin)]
 true = [bool(split.relevance[c, i]) for row, twin, c in pairs for i in (row, twin)]
-plots.gallery(split.images[rows], titles, frames=true, columns=4, size=2.2, wrap=24)
+plots.gallery(split.images[rows], titles, frames=true, columns=4, size=2.2, wrap=24);
 
 # %% [markdown]
 # The scores of the two pictures are nearly the same. Over the whole test set, with the interval over seeds:
@@ -284,7 +284,7 @@ paper.ledger([
 # %% tags=["hide-input"] mystnb={"image": {"alt": "The five test pictures that score highest for one caption, each framed green if the caption is true of it and red if not."}, "figure": {"name": "fig-retrieval", "caption": "Top five of the model trained above for one test caption. Several answers are right; the benchmark counts one."}}
 several = ((split.relevance.sum(1) >= 3) & (split.relevance.sum(1) <= 8)).nonzero().flatten()
 query = int(several[1])
-plots.top_k(split, query, images @ captions[query])
+plots.top_k(split, query, images @ captions[query]);
 
 # %% [markdown]
 # ## Why the losses differ: the weights on one batch
@@ -306,7 +306,7 @@ def draw_margin(margin):
 
 
 margins = [0.0, 0.1, 0.2, 0.3, 0.5, 0.8]
-interact(lambda margin: plt.show(draw_margin(margin)), margin=margins)  # needs a running kernel; the next cell does not
+interact(lambda margin: plt.show(draw_margin(margin)), margin=margins);  # needs a running kernel; the next cell does not
 
 # %% tags=["hide-input"]
 frames_slider(draw_margin, margins, label="margin α",

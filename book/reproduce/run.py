@@ -97,7 +97,7 @@ run = icrlib.train(
 print(json.dumps({k: v for k, v in run.record["config"].items() if k not in ("data_options", "data_hash")}, indent=1))
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Validation rsum after each evaluation of this run. It rises steeply and then levels off."}, "figure": {"name": "fig-run-curve", "caption": "Validation rsum during this run. The weights at the highest point are the ones that are tested."}}
-plots.learning_curves([run.record])
+plots.learning_curves([run.record]);
 
 # %% tags=["hide-input"]
 best, cost = run.record["chosen"], run.record

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import platformdirs
@@ -38,6 +40,7 @@ def load_dataset(
 
         if features is not None:
             raise ValueError("the dataset 'scenes' makes its own features; leave features= out")
+        _check_options(scenes.load, options, name)
         return scenes.load(smoke=smoke, **options)
     from icrlib.data import precomputed
 
@@ -46,4 +49,12 @@ def load_dataset(
             f"the dataset {name!r} needs features=FOLDER with train_ims.npy, train_caps.txt, dev_…, test_… "
             "(the layout of SCAN and VSRN)"
         )
+    _check_options(precomputed.load, options, name)
     return precomputed.load(features, name=name, smoke=smoke, **options)
+
+
+def _check_options(loader: Callable, options: dict, name: str) -> None:
+    given = ("folder", "name", "smoke")  # these come from load_dataset's own arguments
+    allowed = [option for option in inspect.signature(loader).parameters if option not in given]
+    for option in options:
+        choose(option, allowed, f"option of the dataset {name!r}")

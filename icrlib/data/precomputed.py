@@ -76,7 +76,7 @@ def assign(
                 f"{rows} feature rows, but the ids name {len(first)} images for {captions} captions"
             )
         return np.array([first[name] for name in ids])
-    if rows and captions % rows == 0 and rows != captions:
+    if rows and captions and captions % rows == 0 and rows != captions:
         return np.arange(captions) // (captions // rows)
     if rows == captions:
         starts = (
@@ -99,6 +99,11 @@ def _split(folder: Path, name: str, part: str, keep: int | None) -> Split:
     array = _features(folder / f"{part}_ims.npy")
     ids_file = folder / f"{part}_ids.txt"
     ids = _lines(ids_file) if ids_file.is_file() else None
+    if ids is not None and len(ids) not in (len(array), len(captions)):
+        raise ValueError(
+            f"{ids_file}: {len(ids)} ids for {len(array)} feature rows and {len(captions)} captions; "
+            "one a row or one a caption, or remove the file"
+        )
     same = _repeats(array) if len(array) == len(captions) else None
     try:
         row_of = assign(len(array), len(captions), ids, same)

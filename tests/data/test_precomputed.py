@@ -26,7 +26,7 @@ def captions_of(part, images, counts):
 
 
 def write(folder, counts=lambda image: 5, shape=(6,), per_caption=False, ids=None, dtype=np.float32):
-    """A feature folder; ``ids`` None, "image" (one a row) or "caption" (one a line). Returns what a split should hold."""
+    """A feature folder; ``ids`` None, "image" (one a row) or "caption" (one a line). Returns what to expect."""
     expected = {}
     folder.mkdir(exist_ok=True)
     for seed, (part, images) in enumerate(PARTS.items()):
@@ -62,18 +62,21 @@ def check(data, expected):
 def test_layouts(tmp_path, dtype, shape, ids, per_caption):
     if per_caption and ids == "image":
         ids = None  # a name for each of fewer images says nothing about the rows
-    check(load(tmp_path), expected) if (expected := write(tmp_path, lambda i: 5, shape, per_caption, ids, dtype)) else None
+    expected = write(tmp_path, lambda i: 5, shape, per_caption, ids, dtype)
+    check(load(tmp_path), expected)
 
 
 @pytest.mark.parametrize(("per_caption", "ids"), [(False, "caption"), (True, "caption"), (True, None)])
 def test_any_number_of_captions_an_image(tmp_path, per_caption, ids):
-    check(load(tmp_path), write(tmp_path, lambda i: 1 + i % 4, per_caption=per_caption, ids=ids))
+    expected = write(tmp_path, lambda i: 1 + i % 4, per_caption=per_caption, ids=ids)
+    check(load(tmp_path), expected)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("per_caption", [False, True])
 def test_a_constant_other_than_five(tmp_path, count, per_caption):
-    check(load(tmp_path), write(tmp_path, lambda i: count, per_caption=per_caption))
+    expected = write(tmp_path, lambda i: count, per_caption=per_caption)
+    check(load(tmp_path), expected)
 
 
 def test_ids_name_the_images(tmp_path):
@@ -134,7 +137,7 @@ def test_defaults_and_fingerprint(tmp_path):
     assert load(tmp_path).fingerprint != data.fingerprint
 
 
-def test_coco_is_cut_in_five_parts(tmp_path, monkeypatch):
+def test_coco_is_cut_in_five_parts(tmp_path):
     write(tmp_path, lambda i: 1)
     np.save(tmp_path / "test_ims.npy", features(5000, (2,)))
     (tmp_path / "test_caps.txt").write_text("a dog\n" * 5000)
@@ -175,6 +178,10 @@ def test_unknown_names(tmp_path):
 def test_unknown_options(tmp_path):
     write(tmp_path)
     refuse(tmp_path, r"unknown option .*'min_cuont'.*Did you mean 'min_count'\?", min_cuont=2)
+    with pytest.raises(ValueError, match=r"unknown option of the dataset 'scenes' 'trian'.*Did you mean 'train'\?"):
+        icrlib.load_dataset("scenes", trian=10)
+    with pytest.raises(ValueError, match="'scenes' makes its own features"):
+        icrlib.load_dataset("scenes", features=tmp_path)
 
 
 def test_missing_files(tmp_path):
@@ -250,7 +257,7 @@ def test_an_empty_caption_line_is_named(tmp_path, line):
 def test_no_captions_at_all(tmp_path):
     write(tmp_path)
     (tmp_path / "dev_caps.txt").write_text("")
-    refuse(tmp_path, "part 'dev'|dev_caps.txt")
+    refuse(tmp_path, "part 'dev': 4 feature rows and 0 captions")
 
 
 def test_text_that_is_not_utf8(tmp_path):
