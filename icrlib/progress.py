@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from tqdm.auto import tqdm
 
 
 def bar(items, description: str, shown: bool = True, **options) -> tqdm:
     """A tqdm bar over ``items`` (or ``None`` with ``total=``)."""
-    # Passing disable=False would overrule the environment, so it is passed only to switch off.
-    return tqdm(items, desc=description, **({} if shown else {"disable": True}), **options)
+    # tqdm's notebook bar does not read the variable itself.
+    shown = shown and os.environ.get("TQDM_DISABLE", "") in ("", "0")
+    return tqdm(items, desc=description, disable=not shown, **options)

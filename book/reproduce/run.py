@@ -54,7 +54,13 @@ record: str = ""  # where to write the record, once
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
 
 # %% tags=["colab-setup", "remove-cell"]
-pass
+import importlib.util
+
+if importlib.util.find_spec("icrlib") is None:
+    raise ModuleNotFoundError(
+        "icrlib is missing. In a clone, `make wheel` writes icrlib-0.1.0-py3-none-any.whl; "
+        "upload it here, then run %pip install icrlib-0.1.0-py3-none-any.whl"
+    )
 
 # %% tags=["hide-input"]
 import json

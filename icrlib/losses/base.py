@@ -40,7 +40,7 @@ class Pairs:
     others: Tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Loss:
     """Base of all losses. A subclass gives :meth:`terms` and :meth:`term_weights`; the rest follows.
 

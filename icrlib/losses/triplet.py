@@ -2,7 +2,7 @@ r"""The triplet loss, over all negatives and over the hardest one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -26,8 +26,8 @@ class Triplet(Loss):
     """
 
     margin: float = 0.2
-    queries: Reduction = "sum"
-    directions: Reduction = "sum"
+    queries: Reduction = field(default="sum", kw_only=True)
+    directions: Reduction = field(default="sum", kw_only=True)
 
     def terms(self, pairs: Pairs) -> Tensor:
         return torch.relu(self.margin + pairs.rows - pairs.own).masked_fill(~pairs.negatives, 0).sum(1)
