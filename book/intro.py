@@ -27,7 +27,7 @@
 # The picture below is the answer for one small table. Each panel is a different loss looking at the *same* scores.
 # They disagree.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
 
 # %% tags=["colab-setup", "remove-cell"]
@@ -49,7 +49,7 @@ smoke = chapter.start(smoke)
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Five panels of four by four cells. The first holds the scores of four images with four captions, with the matching pairs framed on the diagonal. The other four hold the weights that Triplet, Triplet-SH, NT-Xent and SmoothAP put on these scores. Triplet pushes every close negative, Triplet-SH one a row at most, NT-Xent every cell, SmoothAP those that nearly tie with the match."}, "figure": {"name": "fig-one-picture", "caption": "One score matrix, four losses. Rows are images (the queries), columns captions, matching pairs are framed. Red cells are pushed down by a training step, blue cells pulled up."}}
 scores, positives = plots.example()
 losses = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
-plots.scores_and_weights(scores, positives, losses, columns=3);
+plots.scores_and_weights(scores, positives, losses);
 
 # %% [markdown]
 # ## Three papers, three questions

@@ -22,7 +22,7 @@ COLOURS = {
     "bow": "#6b6b6b",
 }
 LABELS = {"triplet": "Triplet", "triplet_sh": "Triplet-SH", "ntxent": "NT-Xent", "smoothap": "SmoothAP",
-          "bow": "bag of words"}  # fmt: skip
+          "bow": "bag of words", "vse++": "VSE++", "vsrn": "VSRN"}  # fmt: skip
 MARKERS = {"triplet": "o", "triplet_sh": "s", "ntxent": "^", "smoothap": "D", "bow": "x"}
 RIGHT, WRONG = _BLIND[2], _BLIND[3]
 
@@ -38,8 +38,9 @@ def style() -> None:
 
 
 def label(name: str) -> str:
-    """The name of a loss as the text writes it."""
-    return LABELS.get(name, name)
+    """The name of a loss or method as the text writes it."""
+    name, bracket, rest = name.partition(" (")
+    return LABELS.get(name, name) + bracket + rest
 
 
 def matrix(ax: Axes, values: Tensor, positives: Tensor, *, title: str = "", weights: bool = False,
@@ -78,7 +79,7 @@ def weight_text(value: float, decimals: int) -> str:
 
 
 def scores_and_weights(
-    scores: Tensor, positives: Tensor, losses: Mapping[str, object], columns: int = 3
+    scores: Tensor, positives: Tensor, losses: Mapping[str, object], columns: int = 2
 ) -> Figure:
     """The picture that the book comes back to: a score matrix, and the weights that each loss puts on it.
 

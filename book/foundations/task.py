@@ -22,7 +22,7 @@
 #
 # Look at the six pictures below and at the caption above them. Which picture does it describe?
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
 
 # %% tags=["colab-setup", "remove-cell"]
@@ -202,11 +202,12 @@ run = icrlib.train(data, "bow", updates=400, smoke=smoke, progress=False)
 counted = icrlib.evaluate(run.model, split)
 true = icrlib.evaluate(run.model, split, relevance=True)
 rows = {"own pairs": counted, "all that is true": true}
-pd.DataFrame({name: r["t2i"] for name, r in rows.items()}).T[["r1", "r5", "r10", "r_precision", "map"]].round(2)
+columns = ["r1", "r5", "r10", "r_precision", "map"]
+pd.DataFrame({name: r["t2i"] for name, r in rows.items()}).T[columns].round(2)
 
 # %% [markdown]
-# Same model, same scores, two ideas of what is right. A recall on own pairs punishes a model for right answers. And
-# because a training batch knows own pairs only, so does every loss in this book: it pushes down captions that are true.
+# Same model, same scores, two ideas of what is right. A recall on own pairs punishes a model for right answers. A
+# training batch knows own pairs only, so every loss in this book pushes down some captions that are true.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "The five test pictures that a bag-of-words model ranks first for one caption. Green frames mark pictures that the caption is true of, red ones those it is false of."}, "figure": {"name": "fig-top5", "caption": "What the model returns for the caption of the opening figure, framed by the truth. The benchmark would accept one of them at most."}}
 images, captions = icrlib.evaluation.embed(run.model, split)

@@ -116,7 +116,7 @@ Markdown(f"Best validation rsum **{best['val_rsum']:.1f}** at update {best['upda
 #
 # Test data was touched once, after the choice. Recalls are in percent, in the layout of ECIR's Table 1.
 
-# %%
+# %% tags=["full-width"]
 paper.layout(paper.summarise([run.record]))
 
 # %%

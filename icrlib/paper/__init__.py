@@ -1,8 +1,8 @@
 """What the papers printed, as data; our results in their layout; and the one function that decides a claim."""
 
 from icrlib.paper.experiments import experiment, experiments
-from icrlib.paper.tables import inconsistencies, layout, summarise, table, tables
+from icrlib.paper.tables import inconsistencies, layout, styled, summarise, table, tables
 from icrlib.paper.verdicts import Difference, Verdict, ledger, verdict
 
-__all__ = ["Difference", "Verdict", "experiment", "experiments", "inconsistencies", "layout", "ledger", "summarise",
-           "table", "tables", "verdict"]  # fmt: skip
+__all__ = ["Difference", "Verdict", "experiment", "experiments", "inconsistencies", "layout", "ledger", "styled",
+           "summarise", "table", "tables", "verdict"]  # fmt: skip

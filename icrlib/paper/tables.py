@@ -97,7 +97,7 @@ def layout(table: pd.DataFrame, style: str = "html"):
     from icrlib.plots import label
 
     metrics = [c for c in table.columns if f"{c}_std" in table.columns]
-    shown = {("", name): table[name].map(label if name == "loss" else str) for name in NAMES}
+    shown = {("", name): table[name].map(str if name == "dataset" else label) for name in NAMES}
     for metric in metrics:
         side, _, rest = metric.partition("_") if metric[:4] in ("i2t_", "t2i_") else ("", "", metric)
         head = HEADS.get(rest, {"swap": "swap %", "attribute": "attribute %"}.get(rest, rest))
@@ -113,10 +113,17 @@ def layout(table: pd.DataFrame, style: str = "html"):
     repeated = [name for name in ("dataset", "method") if table[name].nunique() == 1]
     frame = frame.drop(columns=[("", name) for name in repeated])
     caption = ", ".join([*(str(table[name].iloc[0]) for name in repeated), table.attrs.get("caption", "")])
-    styles = [{"selector": "td, th", "props": "text-align: right; white-space: nowrap"},
+    return styled(frame, caption.strip(", "), str(table.attrs.get("name", "")))
+
+
+def styled(frame: pd.DataFrame, caption: str = "", name: str = "table"):
+    """A frame as the book shows it: no index, small enough for many columns, the same ids each time."""
+    cells = "text-align: right; white-space: nowrap; font-size: .85em; padding: .2em .5em"
+    styles = [{"selector": "td, th", "props": cells},
               {"selector": "caption", "props": "caption-side: bottom; text-align: left"}]  # fmt: skip
-    uuid = "icr-" + str(table.attrs.get("name", "")).replace("/", "-")
-    return frame.style.hide(axis="index").set_caption(caption.strip(", ")).set_uuid(uuid).set_table_styles(styles)
+    shown = frame.style.hide(axis="index").set_uuid("icr-" + name.replace("/", "-")).set_table_styles(styles)
+    shown = shown.set_table_attributes('class="dataframe"')
+    return shown.set_caption(caption) if caption else shown
 
 
 def cell(value: float | None, std: float | None, decimals: int = 1) -> str:

@@ -87,11 +87,11 @@ def verdict(
 
 
 def ledger(rows: list[dict]) -> pd.DataFrame:
-    """Rows of ``{"claim", "paper", "ours", "verdict"}`` as the book's table of claims."""
+    """Rows of ``{"claim", "paper", "ours", "verdict"}`` as the book's table of claims, with n, the number of seeds."""
     frame = pd.DataFrame(rows, columns=["claim", "paper", "ours", "verdict"])
     frame["n"] = [row["verdict"].n for row in rows]
     frame["verdict"] = [str(row["verdict"]) for row in rows]
-    return frame.set_index("claim")
+    return frame
 
 
 def _paired(claim: str, ours: Mapping | None, other: Mapping | None) -> tuple[np.ndarray, np.ndarray]:
