@@ -51,6 +51,9 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> N
     notebook, preset = _find(what)
     declared = papermill.inspect_notebook(str(notebook))
     values = preset | parse(given, declared, notebook)
+    for name, allowed in _allowed().items():
+        if values.get(name):
+            choose(values[name], allowed, name)
     click.echo("\n".join(f"  {name} = {value!r}" for name, value in sorted(values.items())) or "  default parameters")
     click.echo(_plan(values, declared))
     if plan:
@@ -115,9 +118,6 @@ def parse(given: tuple[str, ...], declared: dict, notebook: Path | str) -> dict:
             raise ValueError(f"-p {text}: write NAME=VALUE")
         choose(name, declared, f"parameter of {notebook}")
         values[name] = _value(name, value, declared[name])
-    for name, allowed in _allowed().items():
-        if name in values and values[name]:
-            choose(values[name], allowed, name)
     return values
 
 
@@ -176,9 +176,10 @@ def _plan(values: dict, declared: dict) -> str:
 
     full = {name: ast.literal_eval(about["default"]) for name, about in declared.items()} | values
     known = {name: full[name] for name in ("dataset", "method", "loss") if full.get(name)}
-    past = records.find(**known)
+    exact, alike = records.find(**known), {name: known[name] for name in ("method", "loss") if name in known}
+    past = exact or records.find(**alike)
     if not past:
-        return f"plan: no record of {known} yet, so its time is unknown; a first run with smoke=True takes seconds"
+        return f"plan: no record of {alike} yet, so its time is unknown; a first run with smoke=True takes seconds"
     record = min(past, key=lambda r: r["wall_seconds"] / r["config"]["updates"])
     each = record["wall_seconds"] / record["config"]["updates"]
     updates = (
@@ -189,6 +190,7 @@ def _plan(values: dict, declared: dict) -> str:
         f"plan: about {each * updates / 60:.1f} minutes for {updates} updates ({1e3 * each:.0f} ms each on "
         f"{record['device']}, {record['threads']} thread), {record['peak_memory_mb']} MB of memory, about "
         f"{max(disk, 1):.0f} MB on disk; from {Path(record['path']).name}, with its sizes"
+        + ("" if exact else f". A guess: that record is of {record['config']['dataset']}; there is none of this data")
     )
 
 

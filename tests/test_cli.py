@@ -28,7 +28,7 @@ def notebook(tmp_path):
         nbformat.v4.new_code_cell("print('ran', dataset, loss, seed, lr)\nassert seed < 5, 'too large a seed'"),
     ]
     book = nbformat.v4.new_notebook(
-        cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+        cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     )
     nbformat.write(book, tmp_path / "page.ipynb")
     return str(tmp_path / "page.ipynb")
@@ -75,7 +75,7 @@ def test_plan_says_what_past_records_suggest(notebook):
     result = icr("run", notebook, "--plan")
     assert result.exit_code == 0 and "plan: about" in result.output and "MB of memory" in result.output
     known = icr("run", notebook, "--plan", "-p", "dataset=coco")
-    assert "no record of" in known.output
+    assert "A guess: that record is of" in known.output
 
 
 def test_rows_and_tables():
@@ -88,6 +88,8 @@ def test_rows_and_tables():
     row = icr("run", "ecir/1.4", "--plan", "-p", "features=somewhere")
     assert row.exit_code == 0, row.output
     assert "loss = 'smoothap'" in row.output and "epochs = 150" in row.output and "lr_update = 75" in row.output
+    vsrn = icr("run", "ecir/1.5", "--plan")
+    assert vsrn.exit_code == 2 and "unknown method 'vsrn'" in vsrn.output
     assert icr("run", "ecir/1.99").exit_code == 2
     assert icr("run", "nowhere.ipynb").exit_code == 2
 
