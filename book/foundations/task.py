@@ -246,7 +246,7 @@ def draw_temperature(tau):
 
 
 taus = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
-interact(lambda tau: plt.show(draw_temperature(tau)), tau=taus);  # needs a running kernel; the next cell does not
+interact(lambda tau: plt.show(draw_temperature(tau)), tau=taus);  # live only
 
 # %% tags=["hide-input"]
 frames_slider(draw_temperature, taus, label="temperature τ",

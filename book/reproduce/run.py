@@ -78,7 +78,8 @@ smoke = chapter.start(smoke)
 
 # %%
 data = icrlib.load_dataset(dataset, features=features or None, smoke=smoke)
-pd.DataFrame({s.name: {"images": len(s), "captions": len(s.captions)} for s in (data.train, data.val, data.test)}).T
+splits = (data.train, data.val, data.test)
+pd.DataFrame({s.name: {"images": len(s), "captions": len(s.captions)} for s in splits}).T
 
 # %% [markdown]
 # ## The run
@@ -87,12 +88,12 @@ pd.DataFrame({s.name: {"images": len(s), "captions": len(s.captions)} for s in (
 # the others what ECIR's code ran. With `out` set, checkpoints go there, and starting again continues.
 
 # %%
-chosen = dict(updates=updates, epochs=epochs, lr=lr, lr_update=lr_update, embed_dim=embed_dim, word_dim=word_dim,
-              batch_size=batch_size, margin=margin, tau=tau)  # fmt: skip
-run = icrlib.train(
-    data, method, loss, seed=seed, warmup=warmup, device=device, smoke=smoke, out=out or None, record=record or None,
-    **{name: value for name, value in chosen.items() if value is not None},
-)  # fmt: skip
+chosen = dict(updates=updates, epochs=epochs, lr=lr, lr_update=lr_update,
+              embed_dim=embed_dim, word_dim=word_dim, batch_size=batch_size,
+              margin=margin, tau=tau)
+chosen = {name: value for name, value in chosen.items() if value is not None}
+run = icrlib.train(data, method, loss, seed=seed, warmup=warmup, device=device,
+                   smoke=smoke, out=out or None, record=record or None, **chosen)
 
 # %% [markdown]
 # ## What was run
@@ -100,7 +101,8 @@ run = icrlib.train(
 # This is the configuration after all defaults were filled in. It is part of the record, with hashes of data and code.
 
 # %%
-print(json.dumps({k: v for k, v in run.record["config"].items() if k not in ("data_options", "data_hash")}, indent=1))
+shown = {k: v for k, v in run.record["config"].items() if not k.startswith("data_")}
+print(json.dumps(shown, indent=1))
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Validation rsum after each evaluation of this run. It rises steeply and then levels off."}, "figure": {"name": "fig-run-curve", "caption": "Validation rsum during this run. The weights at the highest point are the ones that are tested."}}
 plots.learning_curves([run.record]);

@@ -14,11 +14,12 @@ from icrlib.errors import choose
 
 PAPERS = ("ecir",)
 METRICS = ("r1", "r5", "r10", "average_recall", "map_at_5")
-HEADS = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "average_recall": "avg. recall", "map_at_5": "mAP@5", "C_q": "C^q",
+HEADS = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "average_recall": "avg.", "map_at_5": "mAP@5", "C_q": "C^q",
          "C_B": "C^B", "C_0": "C^0", "C_neg": "C^qv-", "W_neg": "W^qv-", "W_pos": "W^qv+"}  # fmt: skip
 SIDES = {"i2t": "image to text", "t2i": "text to image"}
 DECIMALS = {"map_at_5": 2, "C_q": 2, "C_B": 2, "C_0": 2, "C_neg": 2, "W_neg": 2, "W_pos": 2}
 NAMES = ("dataset", "method", "loss")
+TWINS = ("swap", "attribute")
 
 
 @cache
@@ -85,7 +86,7 @@ def summarise(records: Iterable[dict]) -> pd.DataFrame:
 def _numbers(test: dict) -> dict[str, float]:
     numbers = {f"{side}_{metric}": test[side][metric] for side in SIDES for metric in METRICS} | {"rsum": test["rsum"]}
     twins = test.get("twins") or {}
-    return numbers | {kind: twins[kind] for kind in ("swap", "attribute") if twins.get(kind) is not None}
+    return numbers | {kind: twins[kind] for kind in TWINS if twins.get(kind) is not None}
 
 
 def layout(table: pd.DataFrame, style: str = "html"):
@@ -97,11 +98,12 @@ def layout(table: pd.DataFrame, style: str = "html"):
     from icrlib.plots import label
 
     metrics = [c for c in table.columns if f"{c}_std" in table.columns]
+    metrics.sort(key=lambda name: name not in TWINS)  # first what no paper prints: on a narrow page the rest scrolls
     shown = {("", name): table[name].map(str if name == "dataset" else label) for name in NAMES}
     for metric in metrics:
         side, _, rest = metric.partition("_") if metric[:4] in ("i2t_", "t2i_") else ("", "", metric)
-        head = HEADS.get(rest, {"swap": "swap %", "attribute": "attribute %"}.get(rest, rest))
-        group = SIDES.get(side, "twins" if rest in ("swap", "attribute") else "")
+        head = HEADS.get(rest, f"{rest} %" if rest in TWINS else rest)
+        group = SIDES.get(side, "twins" if rest in TWINS else "")
         pairs = zip(table[metric], table[f"{metric}_std"], strict=True)
         shown[(group, head)] = [cell(value, std, DECIMALS.get(rest, 1)) for value, std in pairs]
     if "n" in table.columns:
@@ -112,14 +114,15 @@ def layout(table: pd.DataFrame, style: str = "html"):
         return frame
     repeated = [name for name in ("dataset", "method") if table[name].nunique() == 1]
     frame = frame.drop(columns=[("", name) for name in repeated])
-    caption = ", ".join([*(str(table[name].iloc[0]) for name in repeated), table.attrs.get("caption", "")])
+    caption = ", ".join([*(label(str(table[name].iloc[0])) for name in repeated), table.attrs.get("caption", "")])
     return styled(frame, caption.strip(", "), str(table.attrs.get("name", "")))
 
 
 def styled(frame: pd.DataFrame, caption: str = "", name: str = "table"):
     """A frame as the book shows it: no index, small enough for many columns, the same ids each time."""
-    cells = "text-align: right; white-space: nowrap; font-size: .85em; padding: .2em .5em"
+    cells = "text-align: right; white-space: nowrap; font-size: .8em; padding: .2em .4em"
     styles = [{"selector": "td, th", "props": cells},
+              {"selector": "th.col_heading.level0[colspan]", "props": "text-align: center"},
               {"selector": "caption", "props": "caption-side: bottom; text-align: left"}]  # fmt: skip
     shown = frame.style.hide(axis="index").set_uuid("icr-" + name.replace("/", "-")).set_table_styles(styles)
     shown = shown.set_table_attributes('class="dataframe"')
