@@ -7,6 +7,8 @@ import hashlib
 import html
 import io
 import json
+import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -88,3 +90,20 @@ def _png(figure: Figure, dpi: int) -> str:
     figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": None})
     plt.close(figure)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+
+
+def live(draw: Callable[[Any], Figure], values: Sequence[Any], *, label: str) -> None:
+    """A slider that calls ``draw(value)`` anew at each move, where somebody has this notebook open.
+
+    Elsewhere, in a notebook that papermill or nbclient runs, nothing happens: no one could move it, and the messages
+    of a widget without a page can leave the runner waiting for ever. :func:`frames_slider` serves the page.
+    """
+    if watched():
+        from ipywidgets import SelectionSlider, interact
+
+        interact(lambda value: plt.show(draw(value)), value=SelectionSlider(options=list(values), description=label))
+
+
+def watched() -> bool:
+    """Whether a front end shows this kernel's output: Jupyter names its session, VS Code and Colab leave their mark."""
+    return any(name in os.environ for name in ("JPY_SESSION_NAME", "VSCODE_PID")) or "google.colab" in sys.modules

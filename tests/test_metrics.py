@@ -183,6 +183,7 @@ def test_diagnose_a_healthy_model():
     solved = diagnose(torch.eye(3), OWN3)
     assert solved["active"] == 0 and not solved["collapsed"]
     assert not diagnose(-torch.eye(3), OWN3)["collapsed"]
+    assert not diagnose(1e-4 * torch.eye(3), OWN3, margin=0)["collapsed"]  # close together, but nothing is active
 
 
 def test_diagnose_counts_active_queries_by_the_margin():

@@ -93,3 +93,23 @@ def test_figures_are_closed():
 def test_bad_input_is_refused_with_what_to_do(options, says):
     with pytest.raises(ValueError, match=says):
         slider(**options)
+
+
+def test_live_sliders_appear_only_where_somebody_looks(monkeypatch):
+    import sys
+
+    import ipywidgets
+
+    from icrlib.widgets import live
+
+    for name in ("JPY_SESSION_NAME", "VSCODE_PID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delitem(sys.modules, "google.colab", raising=False)
+    shown, drawn = [], []
+    monkeypatch.setattr(ipywidgets, "interact", lambda function, value: (shown.append(value), function(value.value)))
+    monkeypatch.setattr("icrlib.widgets.plt.show", lambda figure: None)
+    live(drawn.append, [1, 2], label="x")
+    assert not shown and not drawn
+    monkeypatch.setenv("JPY_SESSION_NAME", "chapter.ipynb")
+    live(drawn.append, [1, 2], label="x")
+    assert [slider.description for slider in shown] == ["x"] and drawn == [1]

@@ -39,12 +39,11 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 from IPython.display import Markdown
-from ipywidgets import interact
 
 import icrlib
 from icrlib import chapter, metrics, plots
 from icrlib.losses import NTXent, SmoothAP, Triplet, TripletSH
-from icrlib.widgets import frames_slider
+from icrlib.widgets import frames_slider, live
 
 smoke = chapter.start(smoke)
 data = icrlib.load_dataset("scenes", smoke=smoke)
@@ -64,7 +63,7 @@ shown = sorted([own, *others_true, *others_false], key=lambda row: (row * 7919) 
 fig = plots.gallery(split.images[shown], [f"picture {n}" for n in range(1, 7)])
 fig.suptitle(f"“{split.captions[caption]}”");
 
-# %%
+# %% tags=["hide-input"]
 fits = [n for n, row in enumerate(shown, 1) if split.relevance[caption, row]]
 counted = shown.index(own) + 1
 Markdown(f"The caption is true of pictures **{', '.join(map(str, fits))}**. The benchmark accepts picture "
@@ -93,7 +92,7 @@ Markdown(f"The caption is true of pictures **{', '.join(map(str, fits))}**. The 
 #
 # `scenes` has five captions for each picture. Each mentions only some of what is there, as people do.
 
-# %%
+# %% tags=["hide-input"]
 Markdown(f"{len(data.train):,} training images, {len(data.val):,} for validation, {len(data.test):,} for testing; "
          f"{len(split.captions) / len(split):.0f} captions each, {len(data.vocabulary)} words in the vocabulary.")
 
@@ -121,8 +120,8 @@ positives = torch.tensor([[1, 0, 0, 1, 0],
 # %%
 ranks = []
 for s, relevant in zip(scores.tolist(), positives.tolist(), strict=True):
-    own_ranks = [1 + sum(other > s[i] for other in s) for i, yes in enumerate(relevant) if yes]
-    ranks.append(sorted(own_ranks))
+    own = [s[i] for i, yes in enumerate(relevant) if yes]
+    ranks.append(sorted(1 + sum(other > mine for other in s) for mine in own))
 ranks
 
 # %% [markdown]
@@ -163,7 +162,7 @@ assert abs(result["map"] - mean_ap) < 1e-12 and abs(result["r_precision"] - mean
 # What should a model get that gives every pair the same score? Candidates that tie have no order. Counting only those
 # *strictly* higher puts every relevant candidate at rank 1.
 
-# %%
+# %% tags=["hide-input"]
 nothing = torch.zeros(3, 5)
 optimistic = metrics.from_scores(nothing, positives, ties="optimistic")["r1"]
 pessimistic = metrics.from_scores(nothing, positives)["r1"]
@@ -188,7 +187,7 @@ plt.bar(names, share, color="#6b6b6b")
 plt.xlabel("test pictures that the caption is true of")
 plt.ylabel("% of captions");
 
-# %%
+# %% tags=["hide-input"]
 alone = 100 * (true_of == 1).float().mean()
 best_r1 = 100 * (1 / true_of.double()).mean()
 Markdown(f"Only **{alone:.0f} %** of the captions fit one picture alone. Even a perfect judge, who knows all that is "
@@ -241,12 +240,13 @@ def draw_temperature(tau):
     fig, (left, right) = plt.subplots(1, 2, figsize=(7, 3.4))
     plots.matrix(left, small, own_pairs, title="scores s")
     weights = NTXent(tau=tau).weights(small, own_pairs)
-    plots.matrix(right, weights * tau, own_pairs, title=f"τ·w of NT-Xent, τ = {tau}", weights=True, limit=1.0)
+    title = f"τ·w of NT-Xent, τ = {tau}"
+    plots.matrix(right, weights * tau, own_pairs, title=title, weights=True, limit=1.0)
     return fig
 
 
 taus = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
-interact(lambda tau: plt.show(draw_temperature(tau)), tau=taus);  # live only
+live(draw_temperature, taus, label="τ")  # with a kernel; the page has the next one
 
 # %% tags=["hide-input"]
 frames_slider(draw_temperature, taus, label="temperature τ",

@@ -38,12 +38,11 @@ import numpy as np
 import pandas as pd
 import torch
 from IPython.display import Code, Markdown
-from ipywidgets import interact
 
 import icrlib
 from icrlib import chapter, paper, plots, records
 from icrlib.losses import LOSSES, NTXent, Triplet, TripletSH
-from icrlib.widgets import frames_slider
+from icrlib.widgets import frames_slider, live
 
 smoke = chapter.start(smoke)
 NAMES = ["triplet", "triplet_sh", "ntxent", "smoothap"]
@@ -102,7 +101,7 @@ Code(inspect.getsource(icrlib.training.fit), language="python")
 
 # %%
 data = icrlib.load_dataset("scenes", smoke=smoke)
-run = icrlib.train(data, method="vse++", loss="ntxent", seed=0, smoke=smoke, progress=False)
+run = icrlib.train(data, "vse++", "ntxent", seed=0, smoke=smoke, progress=False)
 chosen = run.record["chosen"]
 print(f"best validation rsum {chosen['val_rsum']:.1f} at update {chosen['update']}")
 
@@ -134,7 +133,8 @@ Markdown(f"With $B = {batch}$ and $\\alpha = {margin}$ this is **{2 * batch * ma
 # %% tags=["nbval-check-output"]
 eye = torch.eye(128, dtype=torch.bool)
 B, alpha = 128, 0.2
-constants = {"2Bα": 2 * B * alpha, "2B(B-1)α": 2 * B * (B - 1) * alpha, "ln B": np.log(B)}
+constants = {"2Bα": 2 * B * alpha, "2B(B-1)α": 2 * B * (B - 1) * alpha,
+             "ln B": np.log(B)}
 computed = [loss.collapsed(eye) for loss in (TripletSH(), Triplet(), NTXent())]
 assert np.allclose(computed, list(constants.values()), rtol=1e-12)
 {name: round(float(value), 3) for name, value in constants.items()}
@@ -178,7 +178,8 @@ pd.DataFrame([
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Training loss of Triplet-SH over all updates with and without warm-up. Without it the curve stays at the dotted constant before it falls; with warm-up it is below the constant from the first update with Triplet-SH."}, "figure": {"name": "fig-plateau", "caption": "The plateau, and how a warm-up with all negatives passes it by. Dotted: 2Bα. The warm-up's own losses are left out, they are on another scale."}}
 plt.figure(figsize=(6.4, 3.4))
-for kind, group, colour in (("Triplet-SH", found["triplet_sh"], plots.COLOURS["triplet_sh"]), ("with warm-up", warm, "#111111")):
+shown = (("Triplet-SH", found["triplet_sh"], plots.COLOURS["triplet_sh"]), ("with warm-up", warm, "#111111"))
+for kind, group, colour in shown:
     for n, record in enumerate(group):
         points = [p for p in record["log"] if p[0] > record["config"]["warmup"]]
         plt.plot(*np.array(points).T, color=colour, lw=1, label=kind if n == 0 else None)
@@ -267,8 +268,9 @@ pairs = [(row, twin, c) for row, twin in pairs for c in telling(row, twin)[:1] i
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Two pairs of pictures with the same coloured shapes, arranged differently. One caption stands above each pair; it is true of the left picture only. The model's score is written above each picture."}, "figure": {"name": "fig-twins", "caption": "Two pairs of swap twins, each with one caption of the left picture, and the scores that the model trained above gives."}}
 rows = [row for pair in pairs for row in pair[:2]]
-titles = [f"{split.captions[c]}: score {float(images[i] @ captions[c]):.3f}" for row, twin, c in pairs for i in (row, twin)]
-true = [bool(split.relevance[c, i]) for row, twin, c in pairs for i in (row, twin)]
+both = [(c, i) for row, twin, c in pairs for i in (row, twin)]
+titles = [f"{split.captions[c]}: score {float(images[i] @ captions[c]):.3f}" for c, i in both]
+true = [bool(split.relevance[c, i]) for c, i in both]
 plots.gallery(split.images[rows], titles, frames=true, columns=4, size=2.2, wrap=24);
 
 # %% [markdown]
@@ -333,7 +335,7 @@ def draw_margin(margin):
 
 
 margins = [0.0, 0.1, 0.2, 0.3, 0.5, 0.8]
-interact(lambda margin: plt.show(draw_margin(margin)), margin=margins);  # live only
+live(draw_margin, margins, label="α")  # with a kernel; the page has the next one
 
 # %% tags=["hide-input"]
 frames_slider(draw_margin, margins, label="margin α",

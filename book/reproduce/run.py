@@ -79,7 +79,8 @@ smoke = chapter.start(smoke)
 # %%
 data = icrlib.load_dataset(dataset, features=features or None, smoke=smoke)
 splits = (data.train, data.val, data.test)
-pd.DataFrame({s.name: {"images": len(s), "captions": len(s.captions)} for s in splits}).T
+sizes = {s.name: {"images": len(s), "captions": len(s.captions)} for s in splits}
+pd.DataFrame(sizes).T
 
 # %% [markdown]
 # ## The run
@@ -121,7 +122,7 @@ Markdown(f"Best validation rsum **{best['val_rsum']:.1f}** at update {best['upda
 # %% tags=["full-width"]
 paper.layout(paper.summarise([run.record]))
 
-# %%
+# %% tags=["hide-input"]
 twins = run.record["test"].get("twins")
 Markdown("Twins: the right one of two pictures scores higher for "
          f"**{twins['swap']:.1f} %** of the captions on swap twins and **{twins['attribute']:.1f} %** on attribute twins "

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from IPython.display import HTML
 
 from icrlib.errors import choose
 
@@ -92,7 +93,7 @@ def _numbers(test: dict) -> dict[str, float]:
 def layout(table: pd.DataFrame, style: str = "html"):
     """A table in the papers' form: "46.0 ± .6", columns grouped by direction, "–" where nothing is known.
 
-    ``style="html"``: a Styler for a notebook; ``"plain"``: a DataFrame of strings.
+    ``style="html"``: to show in a notebook; ``"plain"``: a DataFrame of strings.
     """
     choose(style, ("html", "plain"), "style")
     from icrlib.plots import label
@@ -118,7 +119,7 @@ def layout(table: pd.DataFrame, style: str = "html"):
     return styled(frame, caption.strip(", "), str(table.attrs.get("name", "")))
 
 
-def styled(frame: pd.DataFrame, caption: str = "", name: str = "table"):
+def styled(frame: pd.DataFrame, caption: str = "", name: str = "table") -> HTML:
     """A frame as the book shows it: no index, small enough for many columns, the same ids each time."""
     cells = "text-align: right; white-space: nowrap; font-size: .8em; padding: .2em .4em"
     styles = [{"selector": "td, th", "props": cells},
@@ -126,7 +127,8 @@ def styled(frame: pd.DataFrame, caption: str = "", name: str = "table"):
               {"selector": "caption", "props": "caption-side: bottom; text-align: left"}]  # fmt: skip
     shown = frame.style.hide(axis="index").set_uuid("icr-" + name.replace("/", "-")).set_table_styles(styles)
     shown = shown.set_table_attributes('class="dataframe"')
-    return shown.set_caption(caption) if caption else shown
+    shown = shown.set_caption(caption) if caption else shown
+    return HTML(shown.to_html())  # a Styler's own text would print its address in memory
 
 
 def cell(value: float | None, std: float | None, decimals: int = 1) -> str:

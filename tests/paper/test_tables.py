@@ -61,8 +61,8 @@ def test_layout_prints_as_the_paper_does():
     plain = paper.layout(paper.table("ecir/1"), style="plain")
     assert plain.loc["1.8", ("image to text", "R@1")] == "63.1 ± 1.0"
     assert plain.loc["1.8", ("", "rsum")] == "444.0 ± 2.1"
-    page = paper.layout(paper.table("ecir/1")).to_html()
-    assert "444.0 ± 2.1" in page and page == paper.layout(paper.table("ecir/1")).to_html()  # same input, same ids
+    page = paper.layout(paper.table("ecir/1")).data
+    assert "444.0 ± 2.1" in page and page == paper.layout(paper.table("ecir/1")).data  # same input, same ids
 
 
 def _record(loss: str, seed: int, r1: float, swap: float | None = None) -> dict:
