@@ -123,7 +123,7 @@ Markdown(f"Test rsum here **{run.record['test']['rsum']:.1f}**, in the record **
 # $$ \ell = 2 B \alpha. $$
 
 # %% tags=["hide-input"]
-Markdown(f"With $B = {batch}$ and $\\alpha = {margin}$ this is **{2 * batch * margin:.1f}**, the dotted line above. "
+Markdown(f"With B = {batch} and α = {margin} this is **{2 * batch * margin:.1f}**, the dotted line above. "
          "Users of VSE++ have asked about this very number for years.")
 
 # %% [markdown]
@@ -165,11 +165,12 @@ def share_on_plateau(record, within=0.02):
     return float((abs(values / plateau - 1) < within).mean())
 
 
-pd.DataFrame([
-    {"run": f"{kind}, seed {r['config']['seed']}", "losses on the plateau (%)": round(100 * share_on_plateau(r)),
-     "over at update": left_at(r), "test rsum": round(r["test"]["rsum"], 1)}
-    for kind, group in (("Triplet-SH", found["triplet_sh"]), ("after warm-up", warm)) for r in group
-]).set_index("run")
+groups = (("Triplet-SH", found["triplet_sh"]), ("after warm-up", warm))
+paper.styled(pd.DataFrame([
+    {"run": f"{kind}, seed {r['config']['seed']}", "losses on the plateau": f"{100 * share_on_plateau(r):.0f} %",
+     "collapse over at update": left_at(r), "test rsum": f"{r['test']['rsum']:.1f}"}
+    for kind, group in groups for r in group
+]), name="plateau")
 
 # %% [markdown]
 # The plateau ends by itself here. What helps, in the order to try it: wait; lower the learning rate; start with all

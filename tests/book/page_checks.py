@@ -12,7 +12,7 @@ LOCAL = ("file:", "data:", "blob:", "about:")
 
 # Text that a reader sees, without code, where a dollar or a backslash may stand for itself.
 _VISIBLE = """() => { const copy = (document.querySelector('article') || document.body).cloneNode(true);
-  const skip = 'pre, code, script, style, mjx-container, .cell_input, .cell_output';
+  const skip = 'pre, code, script, style, mjx-container, .cell_input';
   copy.querySelectorAll(skip).forEach(e => e.remove());
   return copy.textContent; }"""
 _IMAGES = """async () => { const bad = [];

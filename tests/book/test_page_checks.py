@@ -34,6 +34,7 @@ FAULTS = {
     "image without alt": (checks.images, f'<img src="{PIXEL}">', "no alt"),
     "untypeset": (checks.equations, r'<span class="math">\(x\)</span>', "not typeset"),
     "raw dollars": (checks.equations, "<article><p>so $x^2$ is</p></article>", "raw"),
+    "raw dollars of a cell": (checks.equations, "<article><div class='cell_output'><p>$B$</p></div></article>", "raw"),
     "raw display": (checks.equations, r"<article>\begin{align} x \end{align}</article>", "raw"),
     "TeX error": (checks.equations, "<mjx-container><mjx-merror>?</mjx-merror></mjx-container>", "TeX error"),
     "still slider": (checks.sliders, SLIDER % "", "picture does not move"),
