@@ -108,10 +108,10 @@ plots.gallery(data.train.images[:5], [data.train.captions[c] for c in first], co
 # %%
 scores = torch.tensor([[0.9, 0.2, 0.7, 0.4, 0.1],
                        [0.3, 0.8, 0.5, 0.6, 0.2],
-                       [0.5, 0.4, 0.1, 0.3, 0.6]], dtype=torch.float64)  # fmt: skip
+                       [0.5, 0.4, 0.1, 0.3, 0.6]], dtype=torch.float64)
 positives = torch.tensor([[1, 0, 0, 1, 0],
                           [0, 0, 1, 0, 0],
-                          [0, 0, 0, 0, 1]]).bool()  # fmt: skip
+                          [0, 0, 0, 0, 1]]).bool()
 
 # %% [markdown]
 # The **rank** of a relevant candidate is its place in the list of candidates sorted by falling score. We count: one,

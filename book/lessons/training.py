@@ -209,7 +209,7 @@ Markdown("Look at Triplet-SH again, seed 0: " + "; ".join(
 #
 # In the layout of ECIR's Table 1, with two columns that no paper has: twin accuracy, the share of captions for which
 # the right one of two twin pictures scores higher. **Swap** twins are described by the same words in another order.
-# The last row is a bag of words, which cannot know word order.
+# The last row is a bag of words trained with NT-Xent, which cannot know word order.
 
 # %% tags=["hide-input", "full-width"]
 ours = paper.summarise([*everything, *bags])

@@ -118,7 +118,7 @@ def layout(table: pd.DataFrame, style: str = "html"):
     # The baseline says in the loss column what it is; then one method is left, and goes into the caption.
     baseline = (table["method"] == "bow").to_numpy()
     if baseline.any() and not baseline.all():
-        frame.loc[baseline, ("", "loss")] = [f"{label('bow')}, {name}" for name in frame.loc[baseline, ("", "loss")]]
+        frame.loc[baseline, ("", "loss")] = label("bow")
     others = table[~baseline] if not baseline.all() else table
     repeated = [name for name in ("dataset", "method") if others[name].nunique() == 1]
     frame = frame.drop(columns=[("", name) for name in repeated])
@@ -128,7 +128,7 @@ def layout(table: pd.DataFrame, style: str = "html"):
 
 def styled(frame: pd.DataFrame, caption: str = "", name: str = "table") -> HTML:
     """A frame as the book shows it: no index, small enough for many columns, the same ids each time."""
-    cells = "text-align: right; white-space: nowrap; font-size: .76em; padding: .2em .35em"
+    cells = "text-align: right; white-space: nowrap; font-size: .72em; padding: .2em .35em"
     styles = [{"selector": "td, th", "props": cells},
               {"selector": "th.col_heading.level0[colspan]", "props": "text-align: center"},
               {"selector": "caption", "props": "caption-side: bottom; text-align: left"}]  # fmt: skip
