@@ -138,7 +138,7 @@ def _config(data, loss="ntxent", **changes):
 
 
 def test_the_published_schedule():
-    """30 epochs of pairs, a tenth after 15; SmoothAP: images for captions-per-image times as many epochs (RF 1)."""
+    """30 epochs of pairs, a tenth after 15; SmoothAP: images for captions-per-image times as many epochs."""
     from icrlib.data.precomputed import PUBLISHED
 
     train = make_split("train", 300, 0, fewest=5, most=5)

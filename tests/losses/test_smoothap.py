@@ -63,7 +63,7 @@ def test_pooled_over_all_queries_is_another_number():
 
 
 def test_the_printed_sign_is_another_loss():
-    """With D = s_i - s_j inside G, as printed, the ranks count who is below: RF's number, and not ours."""
+    """With D = s_i - s_j inside G, as printed, the ranks count who is below: another number, and not ours."""
     i2t, t2i = SmoothAP().per_query(-S24, OWN24), SmoothAP().per_query(-S24.T, OWN24.T)
     assert float((i2t.mean() + t2i.mean()) / 2) == pytest.approx(0.4639620137, abs=1e-9)
 

@@ -87,7 +87,7 @@ def test_summarise_means_and_population_spread():
 
 
 def test_rows_as_they_were_run():
-    """RF section 1, job files: the schedule differs by loss, by method and by data."""
+    """The released job files: the schedule differs by loss, by method and by data."""
     assert paper.experiment("ecir/1.3")["loss"] == "ntxent" and paper.experiment("ecir/1.3")["tau"] == 0.1
     wanted = {"1.1": (30, 15), "1.4": (150, 75), "1.5": (30, 10), "1.8": (150, 50), "2.5": (30, 15), "2.8": (150, 75)}
     for row, (epochs, lr_update) in wanted.items():
