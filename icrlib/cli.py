@@ -54,6 +54,10 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> N
     for name, allowed in _allowed().items():
         if values.get(name):
             choose(values[name], allowed, name)
+    if values.get("loss"):
+        from icrlib.losses import canonical
+
+        values["loss"] = canonical(values["loss"])
     click.echo("\n".join(f"  {name} = {value!r}" for name, value in sorted(values.items())) or "  default parameters")
     click.echo(_plan(values, declared))
     if plan:
@@ -140,14 +144,10 @@ def _value(name: str, text: str, declared: dict):
 
 
 def _allowed() -> dict[str, list[str]]:
-    from icrlib import losses, models
+    from icrlib import models
     from icrlib.data import DATASETS
 
-    return {
-        "dataset": list(DATASETS),
-        "method": list(models.METHODS),
-        "loss": [*losses.LOSSES, *losses.ALIASES],
-    }
+    return {"dataset": list(DATASETS), "method": list(models.METHODS)}
 
 
 def _find(what: str) -> tuple[Path, dict]:

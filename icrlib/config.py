@@ -14,6 +14,7 @@ from icrlib.data.splits import Dataset
 from icrlib.errors import choose
 
 SMOKE_UPDATES = 24
+NOT_OPTIONS = ("memory_budget", "triplet_weight", "pair_weight")  # the first changes no number, the others are the name
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def resolve(data: Dataset, method: str, loss: str, given: dict) -> tuple[Config,
 
     choose(method, models.METHODS, "method")
     made = losses.by_name(loss, **given["loss_options"])
-    loss = losses.ALIASES.get(loss, loss)
+    loss = losses.canonical(loss)
     defaults = data.defaults
 
     def pick(name: str, fallback=None):
@@ -82,7 +83,7 @@ def resolve(data: Dataset, method: str, loss: str, given: dict) -> tuple[Config,
     config = Config(
         dataset=data.name, data_options=data.options, data_hash=data.fingerprint, method=method,
         model_options=model_options, loss=loss,
-        loss_options={k: v for k, v in asdict(made).items() if k != "memory_budget"},
+        loss_options={k: v for k, v in asdict(made).items() if k not in NOT_OPTIONS},
         seed=_at_least("seed", given["seed"], 0), updates=updates, batch_size=batch_size, batches=batches,
         positives=given["positives"], lr=float(lr), drops=drops, grad_clip=float(clip),
         warmup=_at_least("warmup", given["warmup"], 0), evaluate_every=every, device=device(given["device"]),

@@ -146,7 +146,9 @@ def look(
 ) -> dict:
     """What an evaluation notes: validation measures, and the last batch's diagnosis and gradient counts."""
     counts = cocos.count_both(loss, scores, positives, convention="exact")
-    return {"val": evaluate(model, data.val), "diagnose": diagnose(scores, positives), "cocos": counts}
+    entry = {"val": evaluate(model, data.val), "diagnose": diagnose(scores, positives), "cocos": counts}
+    # The value of a designed gradient's surrogate means nothing; its gap does.
+    return entry | ({"gap": loss.gap(scores, positives)} if isinstance(loss, losses.GradientObjective) else {})
 
 
 def keep(state: dict, entry: dict, model: RetrievalModel) -> None:
@@ -165,8 +167,8 @@ def report(bar: tqdm, state: dict, collapsed_loss: float) -> None:
     now = entry["diagnose"]["collapsed"]
     before = len(state["history"]) > 1 and state["history"][-2]["diagnose"]["collapsed"]
     if now and not before and not bar.disable:
-        tqdm.write(f"update {entry['update']}: loss {entry['loss']:.1f} (collapsed: {collapsed_loss:.1f}). "
-                   + entry["diagnose"]["hint"])  # fmt: skip
+        known = "" if math.isnan(collapsed_loss) else f" (collapsed: {collapsed_loss:.1f})"
+        tqdm.write(f"update {entry['update']}: loss {entry['loss']:.1f}{known}. {entry['diagnose']['hint']}")
     elif before and not now and not bar.disable:
         tqdm.write(f"update {entry['update']}: the plateau is left, scores differ again")
 

@@ -10,12 +10,13 @@ from pathlib import Path
 import click
 
 import icrlib
-from icrlib import records
+from icrlib import losses, records
 
 SEEDS = (0, 1, 2)
 SCENES = [("bow", "ntxent", {}, "")]
 SCENES += [("vse++", loss, {}, "") for loss in ("ntxent", "triplet_sh", "triplet", "smoothap")]
 SCENES += [("vse++", "triplet_sh", {"warmup": 500}, "warmup500")]
+SCENES += [("vse++", name, {}, "") for name in losses.objectives()]
 FLICKR8K = {"embed_dim": 256, "lr": 1e-3, "epochs": 15}
 
 

@@ -16,7 +16,7 @@ from icrlib.progress import bar
 
 PARTS = {"train": "train", "val": "dev", "test": "test"}
 
-# As the ECIR release ran VSE++: RF section 1, "Job files". Options of icrlib.train override them.
+# As the job files of the ECIR release ran VSE++. Options of icrlib.train override them.
 PUBLISHED = {"embed_dim": 1024, "word_dim": 300, "lr": 2e-4, "epochs": 30, "lr_update": 15, "batch_size": 128}
 
 

@@ -12,7 +12,7 @@ of that term with respect to every score of the row. :class:`Pairs` lays out the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -30,6 +30,7 @@ class Pairs:
 
     ``query`` and ``positive`` (T,) int64: row and column; ``own`` (T, 1): the pair's score; ``rows`` (T, M): all
     scores of its query; ``negatives`` and ``others`` (T, M) bool: the query's negatives, and its other positives.
+    ``scores`` and ``positives`` (Q, M): the whole batch, for an objective that looks beyond its own row.
     """
 
     query: Tensor
@@ -38,6 +39,18 @@ class Pairs:
     rows: Tensor
     negatives: Tensor
     others: Tensor
+    scores: Tensor
+    positives: Tensor
+
+    def first_hardest(self) -> Tensor:
+        """Column of the highest-scoring negative, (T, 1) int64; at a tie the first index, as argmax promises."""
+        return self.rows.detach().masked_fill(~self.negatives, -torch.inf).argmax(1, keepdim=True)
+
+    def hardest_only(self) -> Pairs:
+        """The same pairs with that one negative; all other negatives count as left out."""
+        negatives = torch.zeros_like(self.negatives).scatter(1, self.first_hardest(), True)
+        others = ~negatives.scatter(1, self.positive[:, None], True)
+        return replace(self, negatives=negatives, others=others)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,4 +144,4 @@ def lay_out(scores: Tensor, positives: Tensor, query: Tensor, positive: Tensor) 
     rows, mask = (scores, positives) if single else (scores[query], positives[query])
     own = rows.gather(1, positive[:, None])
     others = mask.scatter(1, positive[:, None], False)
-    return Pairs(query, positive, own, rows, ~mask, others)
+    return Pairs(query, positive, own, rows, ~mask, others, scores, positives)

@@ -12,7 +12,7 @@ from icrlib.losses.base import Loss, Pairs, Reduction
 
 @dataclass(frozen=True)
 class Triplet(Loss):
-    r"""Every negative that comes within the margin of the positive pays (ECIR Eqs. 1-2).
+    r"""Every negative that comes within the margin of the positive pays (ECIR Eq. 3).
 
     .. math:: \ell_{q,i} = \sum_{j \in N_q} [\alpha + s_j - s_i]_+
 
@@ -39,7 +39,7 @@ class Triplet(Loss):
 
 @dataclass(frozen=True)
 class TripletSH(Triplet):
-    r"""Only the hardest negative in the batch pays (ECIR Eq. 3; "max of hinges" in VSE++).
+    r"""Only the hardest negative in the batch pays (ECIR Eqs. 1-2; "max of hinges" in VSE++).
 
     .. math:: \ell_{q,i} = [\alpha + \max_{j \in N_q} s_j - s_i]_+
 
@@ -47,19 +47,14 @@ class TripletSH(Triplet):
     """
 
     def terms(self, pairs: Pairs) -> Tensor:
-        hardest = pairs.rows.gather(1, _first_hardest(pairs))
+        hardest = pairs.rows.gather(1, pairs.first_hardest())
         return torch.relu(self.margin + hardest - pairs.own)[:, 0]
 
     def term_weights(self, pairs: Pairs) -> Tensor:
-        hardest = _first_hardest(pairs)
+        hardest = pairs.first_hardest()
         active = (self.margin + pairs.rows.gather(1, hardest) - pairs.own > 0).to(pairs.rows.dtype)
         return (
             torch.zeros_like(pairs.rows)
             .scatter(1, hardest, active)
             .scatter(1, pairs.positive[:, None], -active)
         )
-
-
-def _first_hardest(pairs: Pairs) -> Tensor:
-    # argmax promises the first of equal maxima; max() does not say which one gets the gradient.
-    return pairs.rows.detach().masked_fill(~pairs.negatives, -torch.inf).argmax(1, keepdim=True)

@@ -1,0 +1,164 @@
+r"""The losses of metric learning that GOAL's Table 1 names, each with all negatives or with the hardest one alone.
+
+With several positives each is the mean over them of the one-positive loss, as everywhere in this package. Defaults are
+those of pytorch-metric-learning, whose values these equal for one positive a query. Means over queries and directions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from icrlib.errors import choose
+from icrlib.losses.base import Loss, Pairs
+
+
+def softplus(x: Tensor) -> Tensor:
+    """log(1 + exp(x)), exact far beyond PyTorch's default, which takes x itself from 20 on."""
+    return functional.softplus(x, threshold=40)
+
+
+@dataclass(frozen=True)
+class HardNTXent(Loss):
+    r"""NT-Xent with the hardest negative alone (GOAL Eq. 6): :math:`\log(1 + e^{(s^- - s^+)/\tau})`.
+
+    Its gradient is that of ``goal:nca x con`` at the same sharpness (GOAL's ``tau`` is :math:`1/\tau`),
+    times :math:`1/\tau`.
+    """
+
+    tau: float = 0.1
+
+    def terms(self, pairs: Pairs) -> Tensor:
+        hardest = pairs.rows.gather(1, pairs.first_hardest())
+        return softplus((hardest - pairs.own) / self.tau)[:, 0]
+
+    def term_weights(self, pairs: Pairs) -> Tensor:
+        hardest = pairs.first_hardest()
+        weight = torch.sigmoid((pairs.rows.gather(1, hardest) - pairs.own) / self.tau) / self.tau
+        row = torch.zeros_like(pairs.rows).scatter(1, hardest, weight)
+        return row.scatter(1, pairs.positive[:, None], -weight)
+
+
+@dataclass(frozen=True)
+class _Mined(Loss):
+    """A loss over all negatives of a query, or over the hardest."""
+
+    negatives: Literal["all", "hardest"] = field(default="all", kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choose(self.negatives, ("all", "hardest"), "choice of negatives")
+        for name in ("alpha", "beta", "gamma"):
+            if not getattr(self, name, 1.0) > 0:
+                raise ValueError(f"{name} must be positive; got {getattr(self, name)!r}")
+
+    def chosen(self, pairs: Pairs) -> Pairs:
+        """The pairs with the negatives that count."""
+        return pairs if self.negatives == "all" else pairs.hardest_only()
+
+
+@dataclass(frozen=True)
+class Circle(_Mined):
+    r"""Circle loss (Sun et al. 2020): a softmax whose scores move at a pace of their own.
+
+    .. math:: \ell = \log\Big(1 + e^{-\gamma a_p (s^+ - \Delta_p)} \sum_{n} e^{\gamma a_n (s_n - \Delta_n)}\Big),
+              \quad a_p = [1 + m - s^+]_+,\; a_n = [s_n + m]_+,\; \Delta_p = 1 - m,\; \Delta_n = m
+
+    ``margin`` m, ``gamma`` :math:`\gamma`. ``detach=True``, as published: the paces a are constants for the gradient,
+    which is then not the derivative of the value. ``False``: the full gradient.
+    """
+
+    margin: float = 0.4
+    gamma: float = 80.0
+    detach: bool = True
+
+    def _logits(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
+        slow, fast = torch.relu(1 + self.margin - pairs.own), torch.relu(pairs.rows + self.margin)
+        if self.detach:
+            slow, fast = slow.detach(), fast.detach()
+        negative = (self.gamma * fast * (pairs.rows - self.margin)).masked_fill(~pairs.negatives, -torch.inf)
+        return -self.gamma * slow * (pairs.own - 1 + self.margin), negative
+
+    def terms(self, pairs: Pairs) -> Tensor:
+        positive, negative = self._logits(self.chosen(pairs))
+        return softplus(positive[:, 0] + negative.logsumexp(1))
+
+    def term_weights(self, pairs: Pairs) -> Tensor:
+        pairs = self.chosen(pairs)
+        positive, negative = self._logits(pairs)
+        slow, fast = torch.relu(1 + self.margin - pairs.own), torch.relu(pairs.rows + self.margin)
+        if not self.detach:  # the product rule's second term, where the pace is not cut off at 0
+            slow = slow - (slow > 0) * (pairs.own - 1 + self.margin)
+            fast = fast + (fast > 0) * (pairs.rows - self.margin)
+        whole = self.gamma * torch.sigmoid(positive + negative.logsumexp(1, keepdim=True))
+        return (whole * negative.softmax(1) * fast).scatter(1, pairs.positive[:, None], -whole * slow)
+
+
+@dataclass(frozen=True)
+class BinomialDeviance(_Mined):
+    r"""Binomial deviance (Yi et al. 2014): each pair on its own side of a threshold.
+
+    .. math:: \ell = \log(1 + e^{-\alpha(s^+ - \lambda)}) + \frac{1}{|N|}\sum_{n} \log(1 + e^{\beta(s_n - \lambda)})
+
+    ``scaled=True`` divides the two terms by :math:`\alpha` and :math:`\beta`, as Multi-Similarity does, and as the
+    match with ``goal:con x sig`` needs.
+    """
+
+    alpha: float = 2.0
+    beta: float = 10.0
+    lam: float = 0.5
+    scaled: bool = False
+
+    def _scales(self) -> tuple[float, float]:
+        return (1 / self.alpha, 1 / self.beta) if self.scaled else (1.0, 1.0)
+
+    def terms(self, pairs: Pairs) -> Tensor:
+        pairs, (first, second) = self.chosen(pairs), self._scales()
+        costs = softplus(self.beta * (pairs.rows - self.lam)).masked_fill(~pairs.negatives, 0).sum(1)
+        own = softplus(-self.alpha * (pairs.own[:, 0] - self.lam))
+        return first * own + second * costs / pairs.negatives.sum(1)
+
+    def term_weights(self, pairs: Pairs) -> Tensor:
+        pairs, (first, second) = self.chosen(pairs), self._scales()
+        pushed = second * self.beta * torch.sigmoid(self.beta * (pairs.rows - self.lam))
+        pulled = first * self.alpha * torch.sigmoid(-self.alpha * (pairs.own - self.lam))
+        row = pushed.masked_fill(~pairs.negatives, 0) / pairs.negatives.sum(1, keepdim=True)
+        return row.scatter(1, pairs.positive[:, None], -pulled)
+
+
+@dataclass(frozen=True)
+class MultiSimilarity(_Mined):
+    r"""Multi-Similarity loss with its miner (Wang et al. 2019).
+
+    .. math:: \ell = \tfrac1\alpha \log(1 + e^{-\alpha(s^+ - \lambda)})
+              + \tfrac1\beta \log\Big(1 + \sum_{n} e^{\beta(s_n - \lambda)}\Big)
+
+    The miner keeps the negatives with :math:`s_n + \epsilon > s^+`, and the positive if any is left.
+    """
+
+    alpha: float = 2.0
+    beta: float = 50.0
+    lam: float = 0.5
+    eps: float = 0.1
+
+    def _mined(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
+        """The exponents of the negatives that the miner keeps (-inf elsewhere), and whether the positive is kept."""
+        kept = pairs.negatives & (pairs.rows.detach() + self.eps > pairs.own.detach())
+        return (self.beta * (pairs.rows - self.lam)).masked_fill(~kept, -torch.inf), kept.any(1, keepdim=True)
+
+    def terms(self, pairs: Pairs) -> Tensor:
+        pairs = self.chosen(pairs)
+        exponents, kept = self._mined(pairs)
+        pushed = torch.cat([torch.zeros_like(pairs.own), exponents], 1).logsumexp(1) / self.beta
+        return softplus(-self.alpha * (pairs.own - self.lam))[:, 0] * kept[:, 0] / self.alpha + pushed
+
+    def term_weights(self, pairs: Pairs) -> Tensor:
+        pairs = self.chosen(pairs)
+        exponents, kept = self._mined(pairs)
+        row = torch.cat([torch.zeros_like(pairs.own), exponents], 1).softmax(1)[:, 1:]
+        pulled = torch.sigmoid(-self.alpha * (pairs.own - self.lam)) * kept
+        return row.scatter(1, pairs.positive[:, None], -pulled)

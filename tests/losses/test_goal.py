@@ -1,0 +1,238 @@
+"""GOAL's fifteen objectives: golden numbers in both conventions, a slow twin, and a surrogate that obeys autograd."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+
+from icrlib import losses
+from icrlib.losses import GradientObjective, by_name, canonical, goal, objectives
+
+from . import slow
+from .slow import GM, OWN3, OWN_GM, S3
+
+GOLDEN = json.loads((Path(__file__).parent / "golden_goal.json").read_text())
+NAMES = list(GOLDEN["score_gradient"]["paper"])
+S, OWN = torch.tensor(GOLDEN["S"], dtype=torch.float64), torch.eye(3, dtype=torch.bool)
+CONVENTIONS = {"paper": {}, "released_tau10": {"convention": "released"},
+               "released_tau1": {"convention": "released", "tau": 1.0}}  # fmt: skip
+
+
+def made(name, **options):
+    return by_name(f"goal:{name}", **options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("golden", CONVENTIONS)
+class TestGolden:
+    def test_weights_of_both_directions(self, golden, name):
+        objective = made(name, **CONVENTIONS[golden])
+        for side, scores in (("rows", S), ("cols", S.T)):
+            weights = objective.weights(scores, OWN)
+            for row, (plus, minus) in enumerate(GOLDEN[side][golden][name]):
+                assert float(-weights[row, row]) == pytest.approx(plus, abs=1e-12)
+                negatives = weights[row][~OWN[row]]
+                assert float(negatives.sum()) == pytest.approx(minus, rel=1e-10, abs=1e-12)
+                assert int((negatives != 0).sum()) == (minus != 0)
+
+    def test_score_gradient(self, golden, name):
+        objective = made(name, **CONVENTIONS[golden])
+        expected = torch.tensor(GOLDEN["score_gradient"][golden][name], dtype=torch.float64)
+        torch.testing.assert_close(objective.score_gradient(S, OWN), expected, rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(slow.gradient(objective, S, OWN), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_several_positives_golden(name):
+    multi = GOLDEN["multi"]
+    scores = torch.tensor(multi["S"], dtype=torch.float64)
+    mask = torch.tensor(multi["mask"], dtype=torch.bool)
+    for side, s, m in (("image_to_text", scores, mask), ("text_to_image", scores.T, mask.T)):
+        expected = torch.zeros_like(s)
+        for anchor, positive, negative, plus, minus in multi[side][name]:
+            expected[anchor, positive] -= plus / int(m[anchor].sum())
+            expected[anchor, negative] += minus / int(m[anchor].sum())
+        torch.testing.assert_close(made(name).weights(s, m), expected, rtol=1e-10, atol=1e-12)
+
+
+def twin(name, scores, mask, o):
+    """The paper's convention in plain Python, row by row and positive by positive."""
+    t, _, p = name.partition(" x ")
+    out = [[0.0] * len(scores[0]) for _ in scores]
+    for row, (s, own) in enumerate(zip(scores, mask, strict=True)):
+        positives, negatives = slow.split_row(s, own)
+        n = max(negatives, key=lambda j: (s[j], -j))
+        for i in positives:
+            sp, sn = s[i], s[n]
+            weight = {"con": float(o.margin + sn - sp > 0), "nca": 1 / (1 + math.exp(o.tau * (sp - sn))),
+                      "cir": 1 / (1 + math.exp(o.tau * (sp * (2 - sp) - sn**2)))}[t]  # fmt: skip
+            near = [s[k] for k in positives if k != i and s[k] < sn + o.eps]
+            close = [s[k] for k in negatives if k != n and s[k] > min(s[k] for k in positives) - o.eps]
+            nu = [sum(sp - r for r in near) / len(near) if near else 0,
+                  sum(sn - r for r in close) / len(close) if close else 0]  # fmt: skip
+            mu = [sum(math.exp(o.alpha * (sp - r)) for r in near) / len(near) if near else 1,
+                  sum(math.exp(-o.beta * (sn - r)) for r in close) / len(close) if close else 1]  # fmt: skip
+            if p == "con":
+                plus, minus = 1, 1
+            elif p.startswith("lin"):
+                a, b = nu if p == "lin-ms" else (0, 0)
+                plus, minus = (1 - a) * (1 - sp), (1 + b) * sn
+            else:
+                a, b = mu if p == "sig-ms" else (1, 1)
+                plus, minus = 1 / (a + math.exp(o.alpha * (sp - o.lam))), 1 / (b + math.exp(-o.beta * (sn - o.lam)))
+            out[row][i] -= weight * plus / len(positives)
+            out[row][n] += weight * minus / len(positives)
+    return torch.tensor(out, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("options", [{}, {"margin": 0.05, "tau": 3, "alpha": 1.5, "beta": 4, "lam": 0.2, "eps": 0.3}])
+@given(data=slow.st.data())
+@settings(max_examples=12, deadline=None)
+def test_weights_equal_the_slow_twin(name, options, data):
+    scores, mask = data.draw(slow.problems(ties=data.draw(slow.st.booleans())))
+    objective = made(name, **options)
+    expected = twin(name, scores.tolist(), mask.tolist(), objective)
+    torch.testing.assert_close(objective.weights(scores, mask), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("convention", ["paper", "released"])
+@pytest.mark.parametrize("name", NAMES)
+@given(data=slow.st.data())
+@settings(max_examples=10, deadline=None)
+def test_the_surrogates_gradient_is_the_weights(convention, name, data):
+    if convention == "paper":
+        scores, mask = data.draw(slow.problems(ties=data.draw(slow.st.booleans())))
+    else:
+        size = data.draw(slow.st.integers(2, 6))
+        generator = torch.Generator().manual_seed(data.draw(slow.st.integers(0, 2**31)))
+        scores = torch.rand(size, size, generator=generator, dtype=torch.float64) * 1.6 - 0.8
+        mask = torch.eye(size, dtype=torch.bool)[torch.randperm(size, generator=generator)]
+    objective = made(name, convention=convention)
+    scores = scores.clone().requires_grad_()
+    whole = torch.autograd.grad(objective.per_query(scores, mask).sum(), scores)[0]
+    assert (objective.weights(scores, mask) - whole).abs().max() < 1e-10
+    assert (objective.score_gradient(scores, mask) - slow.gradient(objective, scores, mask)).abs().max() < 1e-10
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_incoming_gradient_is_honoured(name):
+    """Scaled, accumulated, negated: unlike the release, whose gradient is the same whatever comes in."""
+    objective, expected = made(name), made(name).score_gradient(GM, OWN_GM)
+    for factor in (0.5, -1.0, 65536.0):
+        scores = GM.clone().requires_grad_()
+        (objective(scores, OWN_GM) * factor).backward()
+        torch.testing.assert_close(scores.grad, expected * factor)
+        objective(scores, OWN_GM).backward()
+        torch.testing.assert_close(scores.grad, expected * (factor + 1))
+
+
+def test_amp_gradient_scaler():
+    """float16 scores under a loss scale: gradients come back unscaled to what they should be."""
+    objective = made("cir x sig-ms")
+    images = torch.nn.functional.normalize(torch.randn(6, 16, generator=torch.Generator().manual_seed(0)), dim=1)
+    captions = torch.nn.functional.normalize(torch.randn(6, 16, generator=torch.Generator().manual_seed(1)), dim=1)
+    scale, own = 1024.0, torch.eye(6, dtype=torch.bool)
+    grads = []
+    for dtype, factor in ((torch.float32, 1.0), (torch.bfloat16, scale)):
+        leaf = images.clone().requires_grad_()
+        (objective(leaf.to(dtype) @ captions.to(dtype).T, own) * factor).backward()
+        grads.append(leaf.grad / factor)
+    torch.testing.assert_close(grads[1], grads[0], rtol=0.1, atol=0.02)
+
+
+def test_mined_negatives_receive_their_gradient():
+    """The gradient of embeddings is that of the whole score matrix, not of anchors and positives alone (GOAL Eq. 4)."""
+    generator = torch.Generator().manual_seed(3)
+    x, y = (torch.randn(5, 4, generator=generator, dtype=torch.float64).requires_grad_() for _ in range(2))
+    objective, own = made("nca x sig"), torch.eye(5, dtype=torch.bool)
+    objective(x @ y.T, own).backward()
+    field = objective.score_gradient((x @ y.T).detach(), own)
+    torch.testing.assert_close(x.grad, field @ y.detach())
+    torch.testing.assert_close(y.grad, field.T @ x.detach())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_order_of_queries_and_candidates_does_not_matter(name):
+    generator = torch.Generator().manual_seed(1)
+    rows, columns = torch.randperm(8, generator=generator), torch.randperm(40, generator=generator)
+    shuffled = made(name).weights(GM[rows][:, columns], OWN_GM[rows][:, columns])
+    torch.testing.assert_close(shuffled, made(name).weights(GM, OWN_GM)[rows][:, columns], rtol=1e-10, atol=1e-12)
+
+
+def test_con_x_con_is_the_hardest_negative_triplet_loss():
+    for scores, mask in ((S3, OWN3), (GM, OWN_GM), (S, OWN)):
+        torch.testing.assert_close(made("con x con").score_gradient(scores, mask),
+                                   losses.TripletSH().score_gradient(scores, mask))  # fmt: skip
+
+
+def test_satisfied_triplets_have_no_weight():
+    scores = torch.eye(4, dtype=torch.float64)
+    for pair in goal.PAIR_WEIGHTS:
+        assert not made(f"con x {pair}").weights(scores, scores.bool()).any()
+
+
+def test_gap_is_the_sum_of_hardest_minus_positive():
+    expected = sum(float(s[i, [j for j in range(3) if j != i]].max() - s[i, i]) for s in (S, S.T) for i in range(3))
+    assert made("con x con").gap(S, OWN) == pytest.approx(expected)
+    assert math.isnan(made("con x con").collapsed(OWN))
+
+
+def test_names():
+    assert [f"goal:{name}" for name in NAMES] == [n for n in objectives()] or set(objectives()) == {
+        f"goal:{name}" for name in NAMES
+    }
+    for spelling in ("goal:cir x sig-ms", "goal:cirxsig-ms", "goal-cir-sig-ms", "goal: cir x sig-ms"):
+        assert canonical(spelling) == "goal:cir x sig-ms" and by_name(spelling).name == "goal:cir x sig-ms"
+    assert by_name("goal:nca x lin", tau=5).tau == 5
+
+
+def test_a_new_triplet_weight_is_one_line(monkeypatch):
+    monkeypatch.setitem(goal.TRIPLET_WEIGHTS, "xmax", lambda o, p, n: torch.maximum(n - p, torch.zeros_like(p)))
+    objective = by_name("goal:xmax x con")
+    assert canonical("goal:xmaxxcon") == "goal:xmax x con"
+    assert (objective.weights(S, OWN) - slow.jacobian(objective, S, OWN)).abs().max() < 1e-12
+
+
+@pytest.mark.parametrize(("build", "message"), [
+    (lambda: by_name("goal:cos x lin"), r"unknown triplet weight.*'cos'; allowed: 'con', 'nca', 'cir'"),
+    (lambda: by_name("goal:cir x linms"), r"unknown pair weight 'linms'.*Did you mean 'lin"),
+    (lambda: by_name("goal:cir"), r"write 'goal:T x P'|unknown triplet weight"),
+    (lambda: GradientObjective("cir", "sig_ms"), r"unknown pair weight 'sig_ms'.*Did you mean 'sig-ms'"),
+    (lambda: GradientObjective("cir", "lin", convention="printed"), "unknown convention 'printed'"),
+    (lambda: GradientObjective("cir", "lin", tau=0), "tau must be positive; got 0"),
+    (lambda: GradientObjective("cir", "lin", margin=-0.1), "margin must be zero or more; got -0.1"),
+    (lambda: GradientObjective("cir", "lin", alpha=0), "alpha must be positive; got 0"),
+    (lambda: GradientObjective("cir", "lin", beta=math.nan), "beta must be positive; got nan"),
+    (lambda: GradientObjective("cir", "lin", eps=-1), "eps must be zero or more; got -1"),
+    (lambda: GradientObjective("cir", "lin", lam=math.inf), "lam must be finite; got inf"),
+    (lambda: by_name("goal:cir x lin", pair_weight="con"), "unknown option of GradientObjective 'pair_weight'"),
+])  # fmt: skip
+def test_bad_options(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()
+
+
+@pytest.mark.parametrize("call", ["per_query", "weights", "score_gradient", "__call__"])
+class TestRefused:
+    def refuse(self, call, scores, positives, match, **options):
+        with pytest.raises(ValueError, match=match):
+            getattr(made("cir x sig-ms", **options), call)(scores, positives)
+
+    def test_masks_and_scores(self, call):
+        self.refuse(call, S3, OWN3.long(), "bool mask")
+        self.refuse(call, S3, torch.zeros_like(OWN3), "row 0 of positives has no positive")
+        self.refuse(call, S3, torch.ones_like(OWN3), "row 0 of positives has no negative")
+        bad = S3.clone()
+        bad[1, 2] = math.nan
+        self.refuse(call, bad, OWN3, r"scores\[1, 2\] is nan")
+
+    def test_several_positives_under_released(self, call):
+        mask = OWN3.clone()
+        mask[1, 0] = True
+        self.refuse(call, S3, mask, "one positive a row; row 1 has 2. Use convention='paper'", convention="released")
