@@ -5,7 +5,7 @@
 #   WORKERS=2                  test processes
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help book html notebooks test check lint lab wheel browser screenshots clean distclean venv
+.PHONY: help book html notebooks test check bench lint lab wheel browser screenshots clean distclean venv
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -34,6 +34,9 @@ test: lint browser ## everything: lint, unit tests, notebooks at smoke scale, pa
 
 check: lint ## the fast lane: lint and unit tests
 	$(PYTEST) tests --ignore=tests/book -m "not slow"
+
+bench: $(DONE) ## speed as ratios, against twins and peers measured in the same run
+	OMP_NUM_THREADS=1 $(PY) -m benchmarks
 
 lint: $(DONE)
 	$(PY) -m ruff check .

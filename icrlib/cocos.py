@@ -117,7 +117,7 @@ def _contributing(loss: Loss, pairs: Pairs, eps: float) -> Tensor:
         return (_share(loss, pairs) > eps) & pairs.negatives
     if isinstance(loss, SmoothAP):
         return _steepness(loss, pairs) / loss.tau > eps
-    active = (loss.margin + pairs.rows - pairs.own > 0) & pairs.negatives
+    active = (pairs.rows + (loss.margin - pairs.own) > 0) & pairs.negatives
     return active.any(1, keepdim=True) if isinstance(loss, TripletSH) else active
 
 
@@ -128,8 +128,8 @@ def _share(loss: NTXent, pairs: Pairs) -> Tensor:
 
 def _steepness(loss: SmoothAP, pairs: Pairs) -> Tensor:
     """G(1-G)/R², (T, M): Eq. 13 without the 1/τ of G's derivative."""
-    above = loss._above(pairs)
-    return above * (1 - above) / (1 + above.sum(1, keepdim=True)) ** 2
+    above, rank, _ = loss._ranks(pairs)
+    return above * (1 - above) / rank**2
 
 
 def _definition(loss: Loss, scores: Tensor, positives: Tensor, eps: float) -> Tensor:

@@ -17,6 +17,8 @@ SCENES = [("bow", "ntxent", {}, "")]
 SCENES += [("vse++", loss, {}, "") for loss in ("ntxent", "triplet_sh", "triplet", "smoothap")]
 SCENES += [("vse++", "triplet_sh", {"warmup": 500}, "warmup500")]
 SCENES += [("vse++", name, {}, "") for name in losses.objectives()]
+# T cir as the release computes it: the printed one is tiny where most scores lie.
+SCENES += [("vse++", name, {"convention": "released"}, "released") for name in losses.objectives() if "cir" in name]
 FLICKR8K = {"embed_dim": 256, "lr": 1e-3, "epochs": 15}
 
 

@@ -11,9 +11,9 @@ of that term with respect to every score of the row. :class:`Pairs` lays out the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -29,7 +29,7 @@ class Pairs:
     """T (query, positive) pairs, each with the whole row of its query.
 
     ``query`` and ``positive`` (T,) int64: row and column; ``own`` (T, 1): the pair's score; ``rows`` (T, M): all
-    scores of its query; ``negatives`` and ``others`` (T, M) bool: the query's negatives, and its other positives.
+    scores of its query; ``mask`` (T, M) bool: the query's positives. ``single``: no query has a second one.
     ``scores`` and ``positives`` (Q, M): the whole batch, for an objective that looks beyond its own row.
     """
 
@@ -37,20 +37,48 @@ class Pairs:
     positive: Tensor
     own: Tensor
     rows: Tensor
-    negatives: Tensor
-    others: Tensor
+    mask: Tensor
+    single: bool
     scores: Tensor
     positives: Tensor
+    memo: dict = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
+        """What ``make`` gives, computed at the first call: value and weights of a loss share their first steps."""
+        if name not in self.memo:
+            self.memo[name] = make()
+        return self.memo[name]
+
+    @property
+    def negatives(self) -> Tensor:
+        """The query's negatives, bool (T, M)."""
+        return ~self.mask
+
+    @property
+    def others(self) -> Tensor:
+        """The query's other positives, bool (T, M)."""
+        return self.mask.scatter(1, self.positive[:, None], False)
+
+    def at_negatives(self, values: Tensor, elsewhere: float) -> Tensor:
+        """``values`` (T, M) at the negatives, ``elsewhere`` at all positives."""
+        if self.single:  # several times faster than a mask
+            return values.scatter(1, self.positive[:, None], elsewhere)
+        return values.masked_fill(self.mask, elsewhere)
+
+    def without_others(self, values: Tensor, there: float) -> Tensor:
+        """``values`` (T, M), but ``there`` at the query's other positives."""
+        return values if self.single else values.masked_fill(self.others, there)
 
     def first_hardest(self) -> Tensor:
         """Column of the highest-scoring negative, (T, 1) int64; at a tie the first index, as argmax promises."""
-        return self.rows.detach().masked_fill(~self.negatives, -torch.inf).argmax(1, keepdim=True)
+        return self.once(
+            "hardest", lambda: self.at_negatives(self.rows.detach(), -torch.inf).argmax(1, keepdim=True)
+        )
 
     def hardest_only(self) -> Pairs:
         """The same pairs with that one negative; all other negatives count as left out."""
-        negatives = torch.zeros_like(self.negatives).scatter(1, self.first_hardest(), True)
-        others = ~negatives.scatter(1, self.positive[:, None], True)
-        return replace(self, negatives=negatives, others=others)
+        mask = torch.ones_like(self.mask).scatter(1, self.first_hardest(), False)
+        return replace(self, mask=mask, single=False, memo={})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,26 +130,55 @@ class Loss:
 
     def weights(self, scores: Tensor, positives: Tensor) -> Tensor:
         r"""Closed form of :math:`w_{qj} = \partial \ell_q / \partial s_{qj}`, (Q, M), one direction; no autograd."""
-        check(scores, positives)
-        with torch.no_grad():
-            total = torch.zeros_like(scores)
-            for query, positive in self._chunks(positives, scores.element_size()):
-                pairs = lay_out(scores, positives, query, positive)
-                total.index_add_(0, query, self.term_weights(pairs))
-            return total / positives.sum(1, keepdim=True)
+        return self._values_and_weights(scores.detach(), positives, values=False)[1]
 
     def __call__(self, scores: Tensor, positives: Tensor) -> Tensor:
-        """Scalar loss of both directions: rows as queries (image to text), then columns (text to image)."""
-        parts = [self.per_query(scores, positives), self.per_query(scores.T, positives.T)]
-        i2t, t2i = (part.sum() if self.queries == "sum" else part.mean() for part in parts)
-        return i2t + t2i if self.directions == "sum" else (i2t + t2i) / 2
+        """Scalar loss of both directions: rows as queries (image to text), then columns (text to image).
+
+        Its gradient is the closed form, computed on the way; ``per_query`` is the way through autograd, a check and
+        several times slower. Half-precision scores are computed in single precision.
+        """
+        exact = scores.detach()
+        exact = exact.float() if exact.dtype in (torch.float16, torch.bfloat16) else exact
+        value, gradient = self._value_and_gradient(exact, positives)
+        if not (torch.is_grad_enabled() and scores.requires_grad):
+            return value
+        # A zero with this gradient: an ordinary function of the scores, so loss scaling, accumulation, mixed precision
+        # and losses that are added to it all work as usual. Only a second derivative is not there.
+        linear = torch.dot(gradient.flatten(), scores.to(gradient.dtype).flatten())
+        return value + (linear - linear.detach())
 
     def score_gradient(self, scores: Tensor, positives: Tensor) -> Tensor:
         """Closed form of d ``loss(scores, positives)`` / d ``scores``, (Q, M): both directions, reduced as the loss."""
-        i2t, t2i = self.weights(scores, positives), self.weights(scores.T, positives.T)
-        if self.queries == "mean":
-            i2t, t2i = i2t / len(i2t), t2i / len(t2i)
-        return (i2t + t2i.T) * (1.0 if self.directions == "sum" else 0.5)
+        return self._value_and_gradient(scores.detach(), positives, values=False)[1]
+
+    def _value_and_gradient(self, scores: Tensor, positives: Tensor, values: bool = True) -> tuple[Tensor, Tensor]:
+        # Rows are read and written as they lie in memory, hence the copies of the transposes.
+        losses, gradient = self._values_and_weights(scores, positives, values)
+        backwards, columns = self._values_and_weights(scores.T.contiguous(), positives.T.contiguous(), values)
+        first, second = ((1.0, 1.0) if self.queries == "sum" else (1 / len(scores), 1 / scores.shape[1]))
+        if self.directions == "mean":
+            first, second = first / 2, second / 2
+        if first != 1:
+            gradient.mul_(first)
+        return losses.sum() * first + backwards.sum() * second, gradient.add_(columns.T.contiguous(), alpha=second)
+
+    @torch.no_grad()
+    def _values_and_weights(self, scores: Tensor, positives: Tensor, values: bool = True) -> tuple[Tensor, Tensor]:
+        """Loss (Q,) and weights (Q, M) of one direction in closed form, chunk by chunk."""
+        check(scores, positives)
+        count = positives.sum(1)
+        chunks = list(self._chunks(positives, scores.element_size()))
+        if len(chunks) == 1 and len(chunks[0][0]) == len(scores):  # one positive a query: nothing to add up
+            pairs = lay_out(scores, positives, *chunks[0])
+            return (self.terms(pairs) if values else scores.new_zeros(())), self.term_weights(pairs)
+        total, weights = scores.new_zeros(len(scores)), torch.zeros_like(scores)
+        for query, positive in chunks:
+            pairs = lay_out(scores, positives, query, positive)
+            if values:
+                total.index_add_(0, query, self.terms(pairs))
+            weights.index_add_(0, query, self.term_weights(pairs))
+        return total / count, weights / count[:, None]
 
     def collapsed(self, positives: Tensor) -> float:
         """The loss of a model that gives every pair the same score: where a collapse sits."""
@@ -133,15 +190,19 @@ class Loss:
         return self.terms(lay_out(scores, positives, query, positive))
 
     def _chunks(self, positives: Tensor, element_size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        query, positive = positives.nonzero(as_tuple=True)
-        rows = max(1, self.memory_budget // (positives.shape[1] * element_size))
-        yield from zip(query.split(rows), positive.split(rows), strict=True)
+        return chunks(positives, self.memory_budget // element_size)
+
+
+def chunks(positives: Tensor, numbers: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """All (query, positive) pairs in order, in pieces whose rows hold at most ``numbers`` scores."""
+    query, positive = positives.nonzero(as_tuple=True)
+    rows = max(1, numbers // positives.shape[1])
+    return zip(query.split(rows), positive.split(rows), strict=True)
 
 
 def lay_out(scores: Tensor, positives: Tensor, query: Tensor, positive: Tensor) -> Pairs:
     """Gather the rows of the given (query, positive) pairs; no copy where each query has just one positive."""
     single = len(query) == len(scores) == int(query[-1]) + 1 and bool((query.diff() == 1).all())
-    rows, mask = (scores, positives) if single else (scores[query], positives[query])
+    rows, mask = (scores, positives) if single else (scores.index_select(0, query), positives.index_select(0, query))
     own = rows.gather(1, positive[:, None])
-    others = mask.scatter(1, positive[:, None], False)
-    return Pairs(query, positive, own, rows, ~mask, others, scores, positives)
+    return Pairs(query, positive, own, rows, mask, single, scores, positives)

@@ -34,7 +34,7 @@ def _con(o: GradientObjective, positive: Tensor, negative: Tensor) -> Tensor:
     """GOAL Eq. 5: 1 inside the margin, 0 on and outside of it. The release has no margin: always 1."""
     if o.convention == "released":
         return torch.ones_like(positive)
-    return (o.margin + negative - positive > 0).to(positive.dtype)
+    return (negative + (o.margin - positive) > 0).to(positive.dtype)
 
 
 def _cir(o: GradientObjective, positive: Tensor, negative: Tensor) -> Tensor:
@@ -168,8 +168,7 @@ class GradientObjective(Loss):
         return math.nan
 
     def terms(self, pairs: Pairs) -> Tensor:
-        with torch.no_grad():
-            hardest, plus, minus = self._pair_weights(pairs)
+        hardest, plus, minus = self._pair_weights(pairs)
         return (minus * pairs.rows.gather(1, hardest) - plus * pairs.own)[:, 0]
 
     def term_weights(self, pairs: Pairs) -> Tensor:
@@ -177,16 +176,20 @@ class GradientObjective(Loss):
         return torch.zeros_like(pairs.rows).scatter(1, hardest, minus).scatter(1, pairs.positive[:, None], -plus)
 
     def _pair_weights(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
-        """Column of the hardest negative, :math:`w^+` and :math:`w^-`, (T, 1) each."""
+        """Column of the hardest negative, :math:`w^+` and :math:`w^-`, (T, 1) each; constants to autograd."""
+        return pairs.once("weights", lambda: self._compute(pairs))
+
+    @torch.no_grad()
+    def _compute(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
         hardest = pairs.first_hardest()
         negative = pairs.rows.gather(1, hardest)
         if self.convention == "released":
             self._one_positive_each(pairs.positives)
-        terms = self.relative_terms(pairs, hardest, negative)
-        return hardest, *self.on_plane(pairs.own, negative, terms)
+        relative = self.relative_terms(pairs, hardest, negative)
+        return hardest, *self.on_plane(pairs.own, negative, relative)
 
     def relative_terms(self, pairs: Pairs, hardest: Tensor, negative: Tensor) -> tuple:
-        """The two relative terms of each pair, (T, 1) each, or None where P does not look at other scores."""
+        """The two relative terms of each pair, (T, 1) each, or None where nothing is compared: the neutral value."""
         pair = PAIR_WEIGHTS[self.pair_weight]
         if pair.compare_positive is None or pair.compare_negative is None:
             return None, None
@@ -197,11 +200,11 @@ class GradientObjective(Loss):
             bound = pairs.scores[pairs.positives].min()
             close = (rows >= bound - self.eps) & pairs.negatives
         else:
-            positives, near = rows, pairs.others & (rows < negative + self.eps)
-            bound = torch.where(pairs.negatives, torch.inf, rows).amin(1, keepdim=True)
+            positives, near = rows, None if pairs.single else pairs.others & (rows < negative + self.eps)
+            bound = pairs.own if pairs.single else rows.masked_fill(~pairs.mask, torch.inf).amin(1, keepdim=True)
             close = (rows > bound - self.eps) & pairs.negatives
         close = close.scatter(1, hardest, False)
-        plus = self._mean(pair, pair.compare_positive, pairs.own - positives, near)
+        plus = None if near is None else self._mean(pair, pair.compare_positive, pairs.own - positives, near)
         minus = self._mean(pair, pair.compare_negative, negative - rows, close)
         return plus, minus
 

@@ -58,7 +58,7 @@ class _Mined(Loss):
 
     def chosen(self, pairs: Pairs) -> Pairs:
         """The pairs with the negatives that count."""
-        return pairs if self.negatives == "all" else pairs.hardest_only()
+        return pairs if self.negatives == "all" else pairs.once("chosen", pairs.hardest_only)
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,13 @@ class Circle(_Mined):
     detach: bool = True
 
     def _logits(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
+        return pairs.once("logits", lambda: self._compute(pairs))
+
+    def _compute(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
         slow, fast = torch.relu(1 + self.margin - pairs.own), torch.relu(pairs.rows + self.margin)
         if self.detach:
             slow, fast = slow.detach(), fast.detach()
-        negative = (self.gamma * fast * (pairs.rows - self.margin)).masked_fill(~pairs.negatives, -torch.inf)
+        negative = pairs.at_negatives(self.gamma * fast * (pairs.rows - self.margin), -torch.inf)
         return -self.gamma * slow * (pairs.own - 1 + self.margin), negative
 
     def terms(self, pairs: Pairs) -> Tensor:
@@ -118,7 +121,7 @@ class BinomialDeviance(_Mined):
 
     def terms(self, pairs: Pairs) -> Tensor:
         pairs, (first, second) = self.chosen(pairs), self._scales()
-        costs = softplus(self.beta * (pairs.rows - self.lam)).masked_fill(~pairs.negatives, 0).sum(1)
+        costs = pairs.at_negatives(softplus(self.beta * (pairs.rows - self.lam)), 0).sum(1)
         own = softplus(-self.alpha * (pairs.own[:, 0] - self.lam))
         return first * own + second * costs / pairs.negatives.sum(1)
 
@@ -126,7 +129,7 @@ class BinomialDeviance(_Mined):
         pairs, (first, second) = self.chosen(pairs), self._scales()
         pushed = second * self.beta * torch.sigmoid(self.beta * (pairs.rows - self.lam))
         pulled = first * self.alpha * torch.sigmoid(-self.alpha * (pairs.own - self.lam))
-        row = pushed.masked_fill(~pairs.negatives, 0) / pairs.negatives.sum(1, keepdim=True)
+        row = pairs.at_negatives(pushed, 0) / pairs.negatives.sum(1, keepdim=True)
         return row.scatter(1, pairs.positive[:, None], -pulled)
 
 
@@ -147,6 +150,9 @@ class MultiSimilarity(_Mined):
 
     def _mined(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
         """The exponents of the negatives that the miner keeps (-inf elsewhere), and whether the positive is kept."""
+        return pairs.once("mined", lambda: self._compute(pairs))
+
+    def _compute(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
         kept = pairs.negatives & (pairs.rows.detach() + self.eps > pairs.own.detach())
         return (self.beta * (pairs.rows - self.lam)).masked_fill(~kept, -torch.inf), kept.any(1, keepdim=True)
 

@@ -38,16 +38,18 @@ class NTXent(Loss):
             raise ValueError(f"denominator must be 'all' or 'negatives'; got {self.denominator!r}")
 
     def _logits(self, pairs: Pairs) -> Tensor:
-        left_out = pairs.others if self.denominator == "all" else ~pairs.negatives
-        return (pairs.rows / self.tau).masked_fill(left_out, -torch.inf)
+        leave_out = pairs.without_others if self.denominator == "all" else pairs.at_negatives
+        return pairs.once("logits", lambda: leave_out(pairs.rows / self.tau, -torch.inf))
+
+    def _normaliser(self, pairs: Pairs) -> Tensor:
+        return pairs.once("log Z", lambda: self._logits(pairs).logsumexp(1, keepdim=True))
 
     def terms(self, pairs: Pairs) -> Tensor:
-        return self._logits(pairs).logsumexp(1) - pairs.own[:, 0] / self.tau
+        return (self._normaliser(pairs) - pairs.own / self.tau)[:, 0]
 
     def term_weights(self, pairs: Pairs) -> Tensor:
-        chosen = self._logits(pairs).softmax(1)
-        one = torch.ones_like(pairs.own)
-        return chosen.scatter_add(1, pairs.positive[:, None], -one) / self.tau
+        chosen = (self._logits(pairs) - self._normaliser(pairs)).exp()
+        return chosen.scatter_add(1, pairs.positive[:, None], torch.full_like(pairs.own, -1)) / self.tau
 
 
 InfoNCE = NTXent

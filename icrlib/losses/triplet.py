@@ -30,10 +30,10 @@ class Triplet(Loss):
     directions: Reduction = field(default="sum", kw_only=True)
 
     def terms(self, pairs: Pairs) -> Tensor:
-        return torch.relu(self.margin + pairs.rows - pairs.own).masked_fill(~pairs.negatives, 0).sum(1)
+        return pairs.at_negatives(torch.relu(pairs.rows + (self.margin - pairs.own)), 0).sum(1)
 
     def term_weights(self, pairs: Pairs) -> Tensor:
-        active = ((self.margin + pairs.rows - pairs.own > 0) & pairs.negatives).to(pairs.rows.dtype)
+        active = pairs.at_negatives((pairs.rows + (self.margin - pairs.own) > 0).to(pairs.rows.dtype), 0)
         return active.scatter(1, pairs.positive[:, None], -active.sum(1, keepdim=True))
 
 
@@ -48,11 +48,11 @@ class TripletSH(Triplet):
 
     def terms(self, pairs: Pairs) -> Tensor:
         hardest = pairs.rows.gather(1, pairs.first_hardest())
-        return torch.relu(self.margin + hardest - pairs.own)[:, 0]
+        return torch.relu(hardest + (self.margin - pairs.own))[:, 0]
 
     def term_weights(self, pairs: Pairs) -> Tensor:
         hardest = pairs.first_hardest()
-        active = (self.margin + pairs.rows.gather(1, hardest) - pairs.own > 0).to(pairs.rows.dtype)
+        active = (pairs.rows.gather(1, hardest) + (self.margin - pairs.own) > 0).to(pairs.rows.dtype)
         return (
             torch.zeros_like(pairs.rows)
             .scatter(1, hardest, active)

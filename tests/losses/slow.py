@@ -73,8 +73,11 @@ def jacobian(loss, scores, positives):
 
 
 def gradient(loss, scores, positives):
+    """d loss / d scores by autograd through ``per_query`` in both directions, not by the loss's own closed form."""
     scores = scores.clone().requires_grad_()
-    return torch.autograd.grad(loss(scores, positives), scores)[0]
+    parts = [loss.per_query(scores, positives), loss.per_query(scores.T, positives.T)]
+    total = sum(part.sum() if loss.queries == "sum" else part.mean() for part in parts)
+    return torch.autograd.grad(total / (1 if loss.directions == "sum" else 2), scores)[0]
 
 
 @st.composite

@@ -77,7 +77,7 @@ class Given(BaseDistance):
         self.scores = scores
 
     def compute_mat(self, query_emb, ref_emb):
-        return self.scores
+        return self.scores.clone()  # some losses write into it
 
 
 def both_labels(scores, mask):

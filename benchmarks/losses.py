@@ -1,0 +1,188 @@
+"""Losses: forward and backward in both directions, against pytorch-metric-learning, plain twins, and bare products."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+
+import click
+import torch
+from pytorch_metric_learning import distances, miners, reducers
+from pytorch_metric_learning import losses as pml
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from benchmarks.timing import Row, compare, race, show
+from icrlib import losses
+
+DIMENSIONS = 1024
+
+
+def batch(images: int, captions: int, device: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Unit vectors that need a gradient, and the mask of own pairs, image by image."""
+    generator = torch.Generator().manual_seed(0)
+    x, y = (normalize(torch.randn(n, DIMENSIONS, generator=generator), dim=1) for n in (images, captions))
+    own = torch.eye(images, dtype=torch.bool).repeat_interleave(captions // images, 1)
+    # Captions near their images, so that some triplets are satisfied and some are not.
+    y = normalize(y + 0.15 * x.repeat_interleave(captions // images, 0), dim=1)
+    return x.to(device).requires_grad_(), y.to(device).requires_grad_(), own.to(device)
+
+
+def step(x: Tensor, y: Tensor, value: Callable[[], Tensor]) -> Callable[[], float]:
+    """Forward and backward; returns the value, so that two of them can be compared."""
+
+    def run() -> float:
+        x.grad = y.grad = None
+        loss = value()
+        loss.backward()
+        return loss.item()
+
+    return run
+
+
+def peers(x: Tensor, y: Tensor) -> dict[str, tuple[losses.Loss, Callable[[], Tensor]]]:
+    """Our loss and the same definition in pytorch-metric-learning."""
+    label, cosine = torch.arange(len(x), device=x.device), distances.CosineSimilarity()
+    summed = pml.TripletMarginLoss(margin=0.2, distance=cosine, reducer=reducers.SumReducer())
+    hardest, near = miners.BatchHardMiner(distance=cosine), miners.MultiSimilarityMiner(epsilon=0.1, distance=cosine)
+
+    def both(loss, miner=None) -> Callable[[], Tensor]:
+        def value() -> Tensor:
+            parts = []
+            for a, b in ((x, y), (y, x)):
+                # The same label tensor twice would make it leave out the diagonal.
+                chosen = None if miner is None else miner(a, label, b, label.clone())
+                parts.append(loss(a, label, chosen, ref_emb=b, ref_labels=label.clone()))
+            return parts[0] + parts[1] if loss is summed else (parts[0] + parts[1]) / 2
+
+        return value
+
+    return {
+        "Triplet": (losses.Triplet(), both(summed)),
+        "Triplet-SH": (losses.TripletSH(), both(summed, hardest)),
+        "NT-Xent": (losses.NTXent(tau=0.1), both(pml.NTXentLoss(temperature=0.1, distance=cosine))),
+        "Circle": (losses.Circle(), both(pml.CircleLoss(m=0.4, gamma=80))),
+        "Multi-Similarity": (losses.MultiSimilarity(), both(pml.MultiSimilarityLoss(2, 50, 0.5), near)),
+    }
+
+
+def against_peers(size: int, device: str) -> list[Row]:
+    """Equal values first, then the race. A peer that does not fit in memory is left out, and said so."""
+    x, y, own = batch(size, size, device)
+    rows = []
+    for name, (ours, theirs) in peers(x, y).items():
+        if name == "NT-Xent" and size > 256:
+            pairs = size * size * (size - 1) * 4 / 2**30
+            click.echo(f"  NT-Xent of pytorch-metric-learning forms a ({size}, {size}·{size - 1}) matrix, "
+                       f"{pairs:.0f} GB a copy: not run at B = {size}")  # fmt: skip
+            continue
+        mine, peer = step(x, y, lambda ours=ours: ours(x @ y.T, own)), step(x, y, theirs)
+        if abs(mine() - peer()) > 1e-3 * abs(peer()):
+            raise AssertionError(f"{name}: {mine()} is not {peer()}")
+        rows.append(compare(f"{name}, B = {size}", mine, peer, "pytorch-metric-learning", goal="at least 1"))
+    return rows
+
+
+def plain_goal(x: Tensor, y: Tensor, objective: losses.GradientObjective) -> Callable[[], Tensor]:
+    """A designed gradient as a plain loop over anchors, without relative terms."""
+
+    def value() -> Tensor:
+        scores, total = x @ y.T, 0.0
+        for s in (scores, scores.T):
+            for q in range(len(s)):
+                others = torch.cat([s[q, :q], s[q, q + 1 :]])
+                hardest = others[others.argmax()]
+                plus, minus = objective.on_plane(s[q, q].detach(), hardest.detach())
+                total = total + minus * hardest - plus * s[q, q]
+        return total
+
+    return value
+
+
+def textbook_smoothap(scores: Tensor, own: Tensor, tau: float = 0.01) -> Tensor:
+    """One direction with the whole (Q, M, M) matrix of comparisons, as the definition reads."""
+    above = torch.sigmoid(((scores[:, None, :] - scores[:, :, None]) / tau).clamp(-50, 50))
+    above = above * (1 - torch.eye(scores.shape[1], device=scores.device))
+    precision = (1 + (above * own[:, None, :]).sum(2)) / (1 + above.sum(2))
+    return 1 - (precision * own).sum(1) / own.sum(1)
+
+
+def against_twins(device: str) -> list[Row]:
+    """GOAL against a loop, SmoothAP against the textbook; end to end, and after the score matrix."""
+    rows = []
+    objective = losses.by_name("goal:cir x sig")
+    for size in (128, 1024):
+        x, y, own = batch(size, size, device)
+        mine = step(x, y, lambda x=x, y=y, own=own: objective(x @ y.T, own))
+        twin = step(x, y, plain_goal(x, y, objective))
+        assert abs(mine() - twin()) < 1e-3 * abs(twin())
+        rows.append(compare(f"goal:cir x sig, B = {size}", mine, twin, "a loop over anchors", goal="at least 1"))
+    x, y, own = batch(128, 640, device)
+    loss = losses.SmoothAP()
+
+    def textbook(s: Tensor) -> Tensor:
+        return (textbook_smoothap(s, own).mean() + textbook_smoothap(s.T, own.T).mean()) / 2
+
+    mine, twin = step(x, y, lambda: loss(x @ y.T, own)), step(x, y, lambda: textbook(x @ y.T))
+    assert abs(mine() - twin()) < 1e-5
+    mine_grad = (mine(), x.grad.clone())[1]
+    twin()
+    assert (x.grad - mine_grad).abs().max() < 1e-6
+    rows.append(compare("SmoothAP, 128 x 5, end to end", mine, twin, "the (Q, M, M) textbook", goal="at least 200"))
+    s = (x @ y.T).detach().requires_grad_()
+    after = [step(s, s, lambda: loss(s, own)), step(s, s, lambda: textbook(s))]
+    rows.append(compare("SmoothAP, after the scores", *after, "the (Q, M, M) textbook", goal="at least 1,000"))
+    return rows
+
+
+def against_products(device: str) -> list[Row]:
+    """The price of a loss: what it costs beside the three matrix products that any loss on scores needs."""
+    rows = []
+    others = [name for name in losses.LOSSES if name != "smoothap"]
+    for images, captions, names in ((1024, 1024, others), (128, 640, ["smoothap"])):
+        x, y, own = batch(images, captions, device)
+        incoming = torch.randn(images, captions, device=device)
+
+        def bare(x=x, y=y, incoming=incoming) -> None:
+            x.grad = y.grad = None
+            (x @ y.T).backward(incoming)
+
+        made = {name: losses.by_name(name) for name in names}
+        if images == captions:
+            made |= {name: losses.by_name(name) for name in ("goal:con x con", "goal:cir x lin", "goal:cir x sig-ms")}
+        for name, loss in made.items():
+            mine = step(x, y, lambda loss=loss, x=x, y=y, own=own: loss(x @ y.T, own))
+            goal = "at most 2" if name == "smoothap" else "at most 1.3"
+            rows.append(compare(f"{name}, {images} x {captions}", mine, bare, "the three products", goal=goal,
+                                higher_is_better=False))  # fmt: skip
+    return rows
+
+
+def weights_against_backward(device: str) -> list[Row]:
+    """`weights` against the autograd pass that it replaces: forward and backward of `per_query`."""
+    x, y, own = batch(1024, 1024, device)
+    scores = (x @ y.T).detach().requires_grad_()
+    rows = []
+    for name in ("triplet", "triplet_sh", "ntxent", "goal:cir x sig-ms"):
+        loss = losses.by_name(name)
+
+        def autograd(loss=loss) -> None:
+            scores.grad = None
+            loss.per_query(scores, own).sum().backward()
+
+        times = race([lambda loss=loss: loss.weights(scores, own), autograd])
+        rows.append(Row(f"weights of {name}, B = 1024", *times, "autograd through per_query", "at most 1", False))
+    return rows
+
+
+def main(device: str) -> None:
+    """All tables about losses."""
+    compared = []
+    for size in (128, 1024):
+        rows = against_peers(size, device)
+        show(f"Losses, both directions, forward and backward, d = {DIMENSIONS}, B = {size}", rows)
+        compared += rows
+    click.echo(f"  median over all of them: {statistics.median(row.ratio for row in compared):.1f} [at least 2]")
+    show("Losses against plain twins of the same definition", against_twins(device))
+    show("The price of a loss", against_products(device))
+    show("Closed-form weights", weights_against_backward(device))
