@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import pickle
 import zipfile
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import torch
+from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
@@ -17,12 +20,33 @@ from safetensors.torch import save as save_tensors
 from icrlib import models, records
 from icrlib.config import Config
 from icrlib.data.text import Vocabulary
-from icrlib.files import DamagedFile, read_sealed, sha256_of, write_bytes, write_sealed
+from icrlib.files import DamagedFile, make_folder, read_sealed, sha256_of, write_bytes, write_sealed
 from icrlib.models.base import RetrievalModel
 
 
-def claim(folder: Path, config: Config) -> Path:
-    """Make ``folder`` this run's own, or make sure that it already is."""
+@contextlib.contextmanager
+def claimed(folder: Path | None, config: Config) -> Iterator[None]:
+    """Make ``folder`` this run's own, or make sure that it already is, and keep other processes out of it.
+
+    The lock goes with the process, however that ends. None: nothing is kept, nothing to claim.
+    """
+    if folder is None:
+        yield
+        return
+    make_folder(folder)
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise ValueError(f"{folder}: another process is training in this folder; choose another out=") from None
+    try:
+        _claim(folder, config)
+        yield
+    finally:
+        lock.release()
+
+
+def _claim(folder: Path, config: Config) -> None:
     note, ours = folder / "config.json", json.dumps(asdict(config), indent=1, sort_keys=True)
     if note.exists():
         theirs = note.read_text()
@@ -33,7 +57,6 @@ def claim(folder: Path, config: Config) -> Path:
             )
     else:
         write_bytes(note, ours.encode())
-    return folder
 
 
 def write(folder: Path, state: dict, model: RetrievalModel, optimiser: torch.optim.Optimizer) -> None:

@@ -22,6 +22,7 @@ class Config:
     """All settings of a run. ``drops``: updates at which the learning rate falls to a tenth.
 
     ``warmup``: first updates with the plain Triplet loss in place of ``loss``. ``evaluate_every`` in updates.
+    ``precision``: of the encoders' arithmetic; ``accumulate``: batches whose gradients make one update.
     ``changed``: what the caller asked for beyond the defaults.
     """
 
@@ -42,6 +43,8 @@ class Config:
     grad_clip: float
     warmup: int
     evaluate_every: int
+    precision: str
+    accumulate: int
     device: str
     threads: int
     smoke: bool = False
@@ -70,7 +73,9 @@ def resolve(data: Dataset, method: str, loss: str, given: dict) -> tuple[Config,
     batches = given["batches"] or ("images" if loss == "smoothap" else "pairs")
     batch_size = _at_least("batch_size", pick("batch_size", 128), 2)
     sampler = Sampler(data.train, given["seed"], batch_size, batches, given["positives"])
-    updates, drops, every = _schedule(given, defaults, sampler.per_epoch, batches, data)
+    accumulate = _at_least("accumulate", given.get("accumulate", 1), 1)
+    per_epoch = max(1, sampler.per_epoch // accumulate)
+    updates, drops, every = _schedule(given, defaults, per_epoch, batches, data)
     if given["smoke"]:
         updates, drops, every = min(updates, SMOKE_UPDATES), [SMOKE_UPDATES // 2], SMOKE_UPDATES // 2
     lr, clip = pick("lr", 2e-4), given["grad_clip"]
@@ -86,17 +91,19 @@ def resolve(data: Dataset, method: str, loss: str, given: dict) -> tuple[Config,
         loss_options={k: v for k, v in asdict(made).items() if k not in NOT_OPTIONS},
         seed=_at_least("seed", given["seed"], 0), updates=updates, batch_size=batch_size, batches=batches,
         positives=given["positives"], lr=float(lr), drops=drops, grad_clip=float(clip),
-        warmup=_at_least("warmup", given["warmup"], 0), evaluate_every=every, device=device(given["device"]),
+        warmup=_at_least("warmup", given["warmup"], 0), evaluate_every=every,
+        precision=precision(given.get("precision", "float32"), device(given["device"])), accumulate=accumulate,
+        device=device(given["device"]),
         threads=_at_least("threads", given["threads"], 1), smoke=bool(given["smoke"]),
-        changed={k: given[k] for k in TUNABLE if given[k] not in (None, FALLBACKS.get(k))} | given["loss_options"],
+        changed={k: given[k] for k in TUNABLE if given.get(k) not in (None, FALLBACKS.get(k))} | given["loss_options"],
     )  # fmt: skip
-    return config, sampler.per_epoch
+    return config, per_epoch
 
 
 # What train() passes for arguments that its caller left alone, where that is not None.
-FALLBACKS = {"positives": "diagonal", "grad_clip": 2.0, "warmup": 0}
+FALLBACKS = {"positives": "diagonal", "grad_clip": 2.0, "warmup": 0, "precision": "float32", "accumulate": 1}
 TUNABLE = ("updates", "epochs", "batch_size", "batches", "positives", "lr", "lr_update", "grad_clip", "warmup",
-           "evaluate_every", "embed_dim", "word_dim")  # fmt: skip
+           "evaluate_every", "precision", "accumulate", "embed_dim", "word_dim")  # fmt: skip
 
 
 def _schedule(
@@ -128,6 +135,14 @@ def _schedule(
     if given["evaluate_every"] is not None:
         every = _at_least("evaluate_every", given["evaluate_every"], 1)
     return updates, drops, every
+
+
+def precision(name: str, device: str) -> str:
+    """"float32", "bfloat16", or "float16" with loss scaling, which needs a GPU."""
+    choose(name, ("float32", "bfloat16", "float16"), "precision")
+    if name == "float16" and not device.startswith("cuda"):
+        raise ValueError("precision 'float16' needs a GPU; on a CPU use 'bfloat16' or 'float32'")
+    return name
 
 
 def device(name: str) -> str:

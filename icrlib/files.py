@@ -15,6 +15,15 @@ class StorageError(ValueError, OSError):
     """A file could not be written; what was there before is untouched."""
 
 
+def make_folder(path: str | os.PathLike) -> Path:
+    """Make the folder and those above it; :class:`StorageError` says why it cannot be."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as err:
+        raise StorageError(_explain(Path(path), err)) from err
+    return Path(path)
+
+
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; on success it replaces ``path`` in one step.

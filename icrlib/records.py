@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import platform
@@ -22,10 +23,11 @@ from icrlib.files import sha256_of, write_bytes
 
 SCHEMA = 1
 PACKAGE = Path(__file__).parent
-# The parts of the library that a training run uses; a change elsewhere cannot change its numbers.
-CODE = ("data", "models", "losses", "cocos.py", "config.py", "evaluation.py", "metrics.py", "sampling.py",
-        "scores.py", "training.py")  # fmt: skip
-UNUSED = ("losses/integrability.py",)  # lies among them, studies losses, and takes no part in a run
+# The parts of the library that every run uses; _sources adds those of its dataset, method and loss. A change
+# elsewhere cannot change its numbers.
+COMMON = ("config.py", "training.py", "sampling.py", "evaluation.py", "metrics.py", "cocos.py", "scores.py",
+          "data/splits.py", "data/text.py", "models/base.py", "losses/base.py", "losses/triplet.py")  # fmt: skip
+METHODS = {"vse++": ("models/vse.py", "models/gru.py"), "bow": ("models/bow.py",)}
 
 
 def root() -> Path:
@@ -44,22 +46,30 @@ def path_for(dataset: str, method: str, loss: str, seed: int, tag: str = "") -> 
     return root() / dataset / method.replace("++", "pp") / loss / f"{tag + '-' if tag else ''}seed{seed}.json"
 
 
+def code_hash(dataset: str, method: str, loss: str) -> str:
+    """SHA-256 over the sources that such a run uses, as they were when this process first asked."""
+    return _hash(_sources(dataset, method, loss))
+
+
+def _sources(dataset: str, method: str, loss: str) -> tuple[Path, ...]:
+    from icrlib import losses
+
+    scenes = sorted((PACKAGE / "data" / "scenes").glob("*.py"))
+    data = scenes if dataset == "scenes" else [PACKAGE / "data" / "precomputed.py"]
+    own = Path(inspect.getfile(type(losses.by_name(loss))))
+    files = {PACKAGE / name for name in (*COMMON, *METHODS.get(method, ()))} | {own, *data}
+    return tuple(sorted(files))
+
+
 @cache
-def code_hash() -> str:
-    """SHA-256 over the sources that a run imports, as they were when this process first asked."""
-    files = sorted(
-        f
-        for name in CODE
-        for f in ([PACKAGE / name] if name.endswith(".py") else (PACKAGE / name).rglob("*.py"))
-        if f.relative_to(PACKAGE).as_posix() not in UNUSED
-    )
-    return sha256_of(
-        *(part for file in files for part in (file.relative_to(PACKAGE).as_posix(), file.read_bytes()))
-    )
+def _hash(files: tuple[Path, ...]) -> str:
+    return sha256_of(*(part for f in files for part in (f.relative_to(PACKAGE).as_posix(), f.read_bytes())))
 
 
-def build(config: Config, data: Dataset, state: dict, test: dict, per_epoch: int, model: nn.Module) -> dict:
-    """The record of a finished run; plain JSON values."""
+def build(
+    config: Config, data: Dataset, state: dict, test: dict, per_epoch: int, model: nn.Module, code: str
+) -> dict:
+    """The record of a finished run; plain JSON values. ``code``: the hash from before the run."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
         1 << 20 if sys.platform == "darwin" else 1 << 10
     )
@@ -68,7 +78,7 @@ def build(config: Config, data: Dataset, state: dict, test: dict, per_epoch: int
         "config": asdict(config),
         "config_hash": config.hash(),
         "data_hash": data.fingerprint,
-        "code_hash": code_hash(),
+        "code_hash": code,
         "versions": {
             "python": platform.python_version(),
             **{name: _version(name) for name in ("icrlib", "torch", "numpy")},
@@ -111,7 +121,11 @@ def load(path: str | Path) -> dict:
             raise KeyError("config")
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as err:
         raise ValueError(f"{path}: not a record of a run ({err!r})") from err
-    return record | {"path": str(path), "stale": record["code_hash"] != code_hash()}
+    try:
+        now = code_hash(config["dataset"], config["method"], config["loss"])
+    except (ValueError, KeyError):  # a loss or method that this version does not know
+        now = None
+    return record | {"path": str(path), "stale": record["code_hash"] != now}
 
 
 def find(folder: str | Path | None = None, **wanted) -> list[dict]:

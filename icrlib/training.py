@@ -50,6 +50,7 @@ def train(
     updates: int | None = None, epochs: int | None = None, batch_size: int | None = None, lr: float | None = None,
     lr_update: int | None = None, embed_dim: int | None = None, word_dim: int | None = None, grad_clip: float = 2.0,
     batches: str | None = None, positives: str = "diagonal", warmup: int = 0, evaluate_every: int | None = None,
+    precision: str = "float32", accumulate: int = 1,
     device: str = "auto", threads: int = 1, smoke: bool = False, out: str | Path | None = None,
     record: str | Path | None = None, progress: bool = True, **loss_options,
 ) -> Run:  # fmt: skip
@@ -58,6 +59,8 @@ def train(
     What is left as None comes from ``data.defaults``. ``epochs`` count the sampler's own epochs, ``lr_update`` the
     epochs after which the learning rate falls to a tenth (else once, halfway). ``loss_options``: ``margin=``,
     ``tau=``, …. ``warmup``: first updates with all negatives, a cure for a hardest-negative loss that stays collapsed.
+    ``precision="bfloat16"`` (or ``"float16"`` on a GPU): mixed precision in the encoders; scores and losses stay in
+    single precision. ``accumulate``: batches per update, each with its own score matrix, their gradients averaged.
     ``threads``: CPU threads, one by default because these models are small and results are then exactly repeatable.
 
     ``out``: a folder for checkpoints. A run that was killed goes on from the last one, and ends as it would have
@@ -67,14 +70,14 @@ def train(
     Raises ``ValueError`` for unknown names and bad values, :class:`Diverged` if the loss stops being finite.
     """
     asked = dict(locals())  # first, while the only names here are the arguments
-    records.code_hash()  # as the code is now, at the start of the run
     config, per_epoch = resolve(data, method, loss, asked)
+    code = records.code_hash(config.dataset, config.method, config.loss)  # as it is now, before the run
     if record is not None and Path(record).exists():
         raise ValueError(f"{record}: this record exists, and a record is written once. Choose another path.")
-    folder = None if out is None else checkpoints.claim(Path(out), config)
-    if folder and (finished := checkpoints.finished(folder)):
-        return Run(*finished, folder)
-    with _threads(config.threads):
+    folder = None if out is None else Path(out)
+    with checkpoints.claimed(folder, config), _threads(config.threads):
+        if folder and (finished := checkpoints.finished(folder)):
+            return Run(*finished, folder)
         torch.manual_seed(config.seed)
         model = models.build(
             method, data.train.features.shape[-1], len(data.vocabulary), **config.model_options
@@ -84,11 +87,11 @@ def train(
         state = fit(model, data, config, folder, progress)
         model.load_state_dict(state["best"]["model"])
         test = evaluate_test(model, data)
-    made = records.build(config, data, state, test, per_epoch, model)
-    run = Run(made, model, folder)
-    if folder:
-        run.save(folder)
-        records.write(made, folder / "record.json")
+        made = records.build(config, data, state, test, per_epoch, model, code)
+        run = Run(made, model, folder)
+        if folder:
+            run.save(folder)
+            records.write(made, folder / "record.json")
     if record is not None and not config.smoke:
         records.write(made, record)
     return run
@@ -102,38 +105,47 @@ def fit(model: RetrievalModel, data: Dataset, config: Config, folder: Path | Non
     main, first = losses.by_name(config.loss, **config.loss_options), losses.Triplet()
     state = checkpoints.resume(folder, model, optimiser) if folder else None
     state = state or {"update": 0, "history": [], "log": [], "recent": [], "best": None, "seconds": 0.0}
+    device = config.device.partition(":")[0]
+    scaler = torch.amp.GradScaler(device, enabled=config.precision == "float16")  # does nothing elsewhere
+    if state.get("scaler"):
+        scaler.load_state_dict(state["scaler"])
     model.train()
     title, left = f"{config.method} {config.loss} seed {config.seed}", range(state["update"], config.updates)
     bar = progress_bar(left, title, progress, initial=state["update"], total=config.updates)
     clock = time.perf_counter()
     for update in bar:
-        batch = sampler[update]
         loss = first if update < config.warmup else main
         for group in optimiser.param_groups:
             group["lr"] = config.lr * 0.1 ** sum(update >= drop for drop in config.drops)
-
-        images = data.train.features[batch.images].to(config.device).float()
-        scores = model(
-            images, words[batch.captions].to(config.device), lengths[batch.captions].to(config.device)
-        )
-        positives = batch.positives.to(config.device)
+        optimiser.zero_grad()
+        value = 0.0
         with _explained(update, group["lr"], folder):
-            value = loss(scores, positives)
-            optimiser.zero_grad()
-            value.backward()
+            for number in range(config.accumulate):
+                batch = sampler[update * config.accumulate + number]
+                images = data.train.features[batch.images].to(config.device).float()
+                numbers = words[batch.captions].to(config.device), lengths[batch.captions].to(config.device)
+                with torch.autocast(device, getattr(torch, config.precision), config.precision != "float32"):
+                    scores = model(images, *numbers)
+                positives = batch.positives.to(config.device)
+                part = loss(scores, positives) / config.accumulate
+                scaler.scale(part).backward()
+                value += part.item()
+            scaler.unscale_(optimiser)
             norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), config.grad_clip))
-            _finite(value.item(), norm)
-        optimiser.step()
+            _finite(value, norm, scaler)
+        scaler.step(optimiser)
+        scaler.update()
 
         state["update"] = update + 1
-        state["recent"].append(value.item())
+        state["recent"].append(value)
         if (update + 1) % max(1, config.updates // 150) == 0:
-            state["log"].append([update + 1, value.item()])
+            state["log"].append([update + 1, value])
         if (update + 1) % config.evaluate_every == 0 or update + 1 == config.updates:
             entry = {"update": update + 1, "loss": sum(state["recent"]) / len(state["recent"]), "lr": group["lr"],
                      "gradient_norm": norm, **look(model, data, loss, scores.detach(), positives)}  # fmt: skip
             keep(state, entry, model)
             state["seconds"] += time.perf_counter() - clock
+            state["scaler"] = scaler.state_dict()
             if folder:
                 checkpoints.write(folder, state, model, optimiser)
             clock = time.perf_counter()
@@ -196,9 +208,11 @@ def _explained(update: int, lr: float, folder: Path | None) -> Iterator[None]:
                        "extreme values in the features.") from err  # fmt: skip
 
 
-def _finite(value: float, norm: float) -> None:
-    if not (math.isfinite(value) and math.isfinite(norm)):
+def _finite(value: float, norm: float, scaler: torch.amp.GradScaler) -> None:
+    # Under loss scaling an overflow is expected now and then: the scaler skips that step and lowers its scale.
+    if not (math.isfinite(norm) or scaler.is_enabled()) or not math.isfinite(value):
         raise NonFiniteScores(f"the loss is {value} and its gradient's norm {norm}")
+
 
 
 @contextlib.contextmanager

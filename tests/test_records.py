@@ -89,3 +89,13 @@ def test_a_committed_record_is_what_its_run_gives_again():
     assert abs(again["test"]["rsum"] - record["test"]["rsum"]) <= spread, (
         "neither identical nor within the seeds' spread"
     )
+
+
+def test_a_change_makes_stale_only_what_uses_it(monkeypatch):
+    """The sources of a record are those of its own dataset, method and loss."""
+    names = {f.relative_to(records.PACKAGE).as_posix() for f in records._sources("scenes", "vse++", "goal:cir x lin")}
+    assert {"losses/goal.py", "losses/base.py", "models/vse.py", "training.py", "data/scenes/generate.py"} <= names
+    assert not names & {"losses/smoothap.py", "losses/integrability.py", "data/precomputed.py", "models/bow.py"}
+    other = records._sources("flickr8k", "bow", "ntxent")
+    assert records.PACKAGE / "data/precomputed.py" in other and records.PACKAGE / "losses/ntxent.py" in other
+    assert records.code_hash("scenes", "bow", "ntxent") != records.code_hash("scenes", "bow", "triplet")

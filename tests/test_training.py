@@ -157,3 +157,57 @@ def test_thread_count_is_restored(tiny):
     torch.set_num_threads(2)
     icrlib.train(tiny, updates=2, progress=False)
     assert torch.get_num_threads() == 2
+
+
+def test_accumulated_batches_are_averaged(tiny):
+    """One update over two batches, written out: the mean of their gradients, each with its own score matrix."""
+    run = icrlib.train(tiny, loss="ntxent", updates=1, accumulate=2, progress=False, lr=0.01)
+    torch.manual_seed(0)
+    model = icrlib.models.build("vse++", 12, len(tiny.vocabulary), embed_dim=8, word_dim=6)
+    words, lengths = tiny.vocabulary.encode(tiny.train.captions)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.001)  # a tenth from halfway on, and half of 1 is 0
+    sampler = icrlib.sampling.Sampler(tiny.train, 0, 16)
+    for batch in (sampler[0], sampler[1]):
+        scores = model(tiny.train.features[batch.images], words[batch.captions], lengths[batch.captions])
+        (losses.NTXent()(scores, batch.positives) / 2).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 2.0)
+    optimiser.step()
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(run.model.state_dict()[name], value, rtol=1e-6, atol=1e-7)
+    assert run.record["config"]["accumulate"] == 2 and run.record["updates_per_epoch"] == sampler.per_epoch // 2
+
+
+def test_bfloat16_learns_about_as_well(tiny):
+    exact, mixed = (icrlib.train(tiny, updates=80, precision=p, progress=False) for p in ("float32", "bfloat16"))
+    assert mixed.history[0]["loss"] == pytest.approx(exact.history[0]["loss"], rel=0.05)
+    assert mixed.history[0]["loss"] != exact.history[0]["loss"]
+    assert mixed.record["chosen"]["val_rsum"] > 0.8 * exact.record["chosen"]["val_rsum"]
+    assert all(value.dtype == torch.float32 for value in mixed.model.state_dict().values())
+
+
+def test_precisions_that_are_refused(tiny):
+    with pytest.raises(ValueError, match="'float16' needs a GPU"):
+        icrlib.train(tiny, precision="float16", device="cpu", progress=False)
+    with pytest.raises(ValueError, match="unknown precision 'bf16'; allowed"):
+        icrlib.train(tiny, precision="bf16", progress=False)
+    with pytest.raises(ValueError, match="accumulate must be a whole number of at least 1; got 0"):
+        icrlib.train(tiny, accumulate=0, progress=False)
+
+
+def test_two_runs_in_one_folder(tiny, tmp_path):
+    """While one process trains there, another is turned away; afterwards the folder is free."""
+    from filelock import FileLock
+
+    with FileLock(tmp_path / ".lock"), pytest.raises(ValueError, match="another process is training in this folder"):
+        icrlib.train(tiny, updates=2, out=tmp_path, progress=False)
+    icrlib.train(tiny, updates=2, out=tmp_path, progress=False)
+    assert (tmp_path / "record.json").exists()
+
+
+def test_a_designed_gradient_logs_its_gap(tiny):
+    run = icrlib.train(tiny, loss="goal:cirxlin", convention="released", updates=40, progress=False)
+    gaps = [entry["gap"] for entry in run.history]
+    assert run.record["config"]["loss"] == "goal:cir x lin" and run.record["config"]["changed"] == {
+        "updates": 40, "convention": "released"}  # fmt: skip
+    assert gaps[-1] < gaps[0]
+    assert "gap" not in icrlib.train(tiny, updates=4, progress=False).history[0]

@@ -1,0 +1,70 @@
+"""Right and wrong answers to the book's exercises: chapter, the checking function, the right one, and the wrong ones.
+
+The first wrong answer to a question about weights or gradients has the opposite sign.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+
+def hardest(candidates, query):
+    return candidates[(candidates @ query).argmax()]
+
+
+def query_gradient(query, positive, candidates, margin):
+    top = hardest(candidates, query)
+    return (top - positive) * float(margin - query @ positive + query @ top > 0)
+
+
+def every_active(query, positive, candidates, margin):
+    active = (margin - query @ positive + candidates @ query > 0).double()
+    return (active[:, None] * (candidates - positive)).sum(0)
+
+
+def ntxent_weights(scores, positive, tau):
+    return (torch.softmax(scores / tau, 0) - torch.eye(len(scores), dtype=scores.dtype)[positive]) / tau
+
+
+def through_norm(query, weights, candidates):
+    pull = weights @ candidates
+    return (pull - (pull @ query) * query / (query @ query)) / query.norm()
+
+
+def _one_positive():
+    above = torch.sigmoid(torch.tensor([0.02, -0.06], dtype=torch.float64) / 0.02)
+    row = above * (1 - above) / (0.02 * (1 + above.sum()) ** 2)
+    return torch.stack([-row.sum(), row[0], row[1]])
+
+
+ONE_POSITIVE = _one_positive()
+REACH = float(0.01 * np.log((1 + 0.96**0.5) / (1 - 0.96**0.5)))
+
+CHECKS = [
+    ("foundations/task", "check_recall", 0.5, (1.0, 0.0)),
+    ("lessons/training", "check_constant", float(np.log(512)), (float(np.log(512) / 0.1), 2 * 512 * 0.2)),
+    ("gradients/triplet", "check_triplet_weights", [1, 1, -2, 0, 0],
+     ([-1, -1, 2, 0, 0], [0, 1, -1, 0, 0], [1, 1, -1, 0, 0], [1, 1, -2, 0])),
+    ("gradients/triplet", "check_query_gradient", query_gradient,
+     (lambda *a: -query_gradient(*a), lambda q, p, v, m: hardest(v, q) - p, every_active)),
+    ("gradients/triplet", "check_semi_hard", (4, {3, 5}), ((3, {3, 5}), (4, {2, 3, 5}), (2, {3, 5}))),
+    ("gradients/ntxent", "check_ntxent_weights", ntxent_weights,
+     (lambda *a: -ntxent_weights(*a), lambda s, i, t: t * ntxent_weights(s, i, t),
+      lambda s, i, t: torch.softmax(s / t, 0) / t)),
+    ("gradients/ntxent", "check_through_norm", through_norm,
+     (lambda *a: -through_norm(*a), lambda q, w, v: w @ v / q.norm(),
+      lambda q, w, v: through_norm(q, w, v) * q.norm(),
+      lambda q, w, v: (w @ v + ((w @ v) @ q) * q / (q @ q)) / q.norm())),
+    ("gradients/ntxent", "check_floor", -20 + float(np.log(2)),
+     (0.0, -20.0, -10 + float(np.log(2)), 20 - float(np.log(2)))),
+    ("gradients/smoothap", "check_quotient", (lambda a, c: -c / (a + c) ** 2, lambda a, c: a / (a + c) ** 2),
+     ((lambda a, c: c / (a + c) ** 2, lambda a, c: -a / (a + c) ** 2),
+      (lambda a, c: a / (a + c) ** 2, lambda a, c: -c / (a + c) ** 2))),
+    ("gradients/smoothap", "check_one_positive", ONE_POSITIVE, (-ONE_POSITIVE, ONE_POSITIVE * 0.02, [1.0, 2.0])),
+    ("gradients/smoothap", "check_reach", REACH, (-0.0459, 0.0921, 4.595)),
+    ("appendix/errata", "check_triplet_sign", [-1.0, 1.0], ([1.0, -1.0], [0.0, 0.0])),
+    ("appendix/errata", "check_nca_push", lambda p, n, tau: tau * torch.sigmoid(tau * (n - p)),
+     (lambda p, n, tau: tau * torch.sigmoid(tau * (p - n)), lambda p, n, tau: torch.sigmoid(tau * (n - p)),
+      lambda p, n, tau: -tau * torch.sigmoid(tau * (n - p)))),
+]  # fmt: skip
