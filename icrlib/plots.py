@@ -22,8 +22,12 @@ COLOURS = {
     "bow": "#6b6b6b",
 }
 LABELS = {"triplet": "Triplet", "triplet_sh": "Triplet-SH", "ntxent": "NT-Xent", "smoothap": "SmoothAP",
-          "bow": "bag of words", "vse++": "VSE++", "vsrn": "VSRN"}  # fmt: skip
+          "ntxent_hard": "NT-Xent, hardest", "circle": "Circle", "binomial_deviance": "Binomial deviance",
+          "multi_similarity": "Multi-Similarity", "bow": "bag of words", "vse++": "VSE++", "vsrn": "VSRN"}  # fmt: skip
 MARKERS = {"triplet": "o", "triplet_sh": "s", "ntxent": "^", "smoothap": "D", "bow": "x"}
+# A designed gradient: colour by its triplet weight, marker by its pair weight.
+_BY_TRIPLET = {"con": _BLIND[3], "nca": _BLIND[0], "cir": _BLIND[4]}
+_BY_PAIR = {"con": "s", "lin": "o", "sig": "^", "lin-ms": "P", "sig-ms": "X"}
 RIGHT, WRONG = _BLIND[2], _BLIND[3]
 
 
@@ -37,8 +41,22 @@ def style() -> None:
     })  # fmt: skip
 
 
+def colour(name: str) -> str:
+    """The colour of a loss, of the baseline or of "goal:T x P" in every figure; grey for one of your own."""
+    if name.startswith("goal:"):
+        return _BY_TRIPLET.get(name.removeprefix("goal:").partition(" x ")[0], "#6b6b6b")
+    return COLOURS.get(name, "#6b6b6b")
+
+
+def marker(name: str) -> str:
+    """The marker of a loss, as :func:`colour`."""
+    return _BY_PAIR.get(name.partition(" x ")[2], "d") if name.startswith("goal:") else MARKERS.get(name, "d")
+
+
 def label(name: str) -> str:
     """The name of a loss or method as the text writes it."""
+    if name.startswith("goal:"):
+        return name.removeprefix("goal:").replace(" x ", " × ")
     name, bracket, rest = name.partition(" (")
     return LABELS.get(name, name) + bracket + rest
 
@@ -95,7 +113,7 @@ def scores_and_weights(
         matrix(
             ax, loss.weights(scores, positives), positives, title=f"weights of {label(name)}", weights=True
         )
-        ax.title.set_color(COLOURS.get(name, "black"))
+        ax.title.set_color(colour(name) if name in COLOURS else "black")
     for ax in cells:
         ax.axis("off")
     return fig
@@ -112,8 +130,8 @@ def learning_curves(records: Iterable[dict], value=lambda entry: entry["val"]["r
     for name, group in groups.items():
         x = [entry["update"] for entry in group[0]["history"]]
         y = np.array([[value(entry) for entry in record["history"]] for record in group])
-        ax.plot(x, y.T, color=COLOURS[name], lw=0.8, alpha=0.45)
-        ax.plot(x, y.mean(0), color=COLOURS[name], lw=2.2, marker=MARKERS[name], ms=4.5, label=label(name))
+        ax.plot(x, y.T, color=colour(name), lw=0.8, alpha=0.45)
+        ax.plot(x, y.mean(0), color=colour(name), lw=2.2, marker=marker(name), ms=4.5, label=label(name))
     ax.set(xlabel="updates", ylabel=ylabel)
     ax.legend(fontsize="small")
     return ax

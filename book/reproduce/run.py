@@ -36,7 +36,7 @@
 dataset: str = "scenes"  # scenes, flickr8k, flickr30k or coco
 features: str = ""  # folder of pre-computed features; not for scenes
 method: str = "vse++"  # vse++, or bow for the baseline without word order
-loss: str = "ntxent"  # triplet, triplet_sh, ntxent or smoothap
+loss: str = "ntxent"  # triplet, triplet_sh, ntxent, smoothap, or a designed gradient such as goal:cir x lin
 seed: int = 0  # one seed fixes initial weights and batches
 updates: int = None  # number of updates; None for the default of the data
 epochs: int = None  # or epochs instead of updates
@@ -46,8 +46,11 @@ embed_dim: int = None  # dimensions of the shared space
 word_dim: int = None  # dimensions of a word vector
 batch_size: int = None  # pairs in a batch, or images for smoothap
 margin: float = None  # margin of the triplet losses
-tau: float = None  # temperature of ntxent and smoothap
+tau: float = None  # temperature of ntxent and smoothap, sharpness of goal objectives
+convention: str = None  # of goal objectives, paper or released
 warmup: int = 0  # first updates with all negatives
+precision: str = "float32"  # float32, bfloat16, or float16 on a GPU
+accumulate: int = 1  # batches whose gradients make one update
 device: str = "auto"  # auto, cpu or cuda
 out: str = ""  # run folder; a killed run goes on from there
 record: str = ""  # where to write the record, once
@@ -91,10 +94,11 @@ pd.DataFrame(sizes).T
 # %%
 chosen = dict(updates=updates, epochs=epochs, lr=lr, lr_update=lr_update,
               embed_dim=embed_dim, word_dim=word_dim, batch_size=batch_size,
-              margin=margin, tau=tau)
+              margin=margin, tau=tau, convention=convention)
 chosen = {name: value for name, value in chosen.items() if value is not None}
 run = icrlib.train(data, method, loss, seed=seed, warmup=warmup, device=device,
-                   smoke=smoke, out=out or None, record=record or None, **chosen)
+                   precision=precision, accumulate=accumulate, smoke=smoke,
+                   out=out or None, record=record or None, **chosen)
 
 # %% [markdown]
 # ## What was run

@@ -1,8 +1,11 @@
 """What the papers printed, as data; our results in their layout; and the one function that decides a claim."""
 
+from icrlib.paper import goal
 from icrlib.paper.experiments import experiment, experiments
+from icrlib.paper.grids import grid
+from icrlib.paper.own_tables import against_own_tables, claims
 from icrlib.paper.tables import inconsistencies, layout, styled, summarise, table, tables
 from icrlib.paper.verdicts import Difference, Verdict, ledger, verdict
 
-__all__ = ["Difference", "Verdict", "experiment", "experiments", "inconsistencies", "layout", "ledger", "styled",
-           "summarise", "table", "tables", "verdict"]  # fmt: skip
+__all__ = ["Difference", "Verdict", "against_own_tables", "claims", "experiment", "experiments", "goal", "grid",
+           "inconsistencies", "layout", "ledger", "styled", "summarise", "table", "tables", "verdict"]  # fmt: skip

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from torch.nn.functional import softplus
 
 
 def hardest(candidates, query):
@@ -41,6 +42,8 @@ def _one_positive():
 ONE_POSITIVE = _one_positive()
 REACH = float(0.01 * np.log((1 + 0.96**0.5) / (1 - 0.96**0.5)))
 
+_T = 1 / (1 + np.exp(-0.7))
+
 CHECKS = [
     ("foundations/task", "check_recall", 0.5, (1.0, 0.0)),
     ("lessons/training", "check_constant", float(np.log(512)), (float(np.log(512) / 0.1), 2 * 512 * 0.2)),
@@ -63,6 +66,13 @@ CHECKS = [
       (lambda a, c: a / (a + c) ** 2, lambda a, c: -c / (a + c) ** 2))),
     ("gradients/smoothap", "check_one_positive", ONE_POSITIVE, (-ONE_POSITIVE, ONE_POSITIVE * 0.02, [1.0, 2.0])),
     ("gradients/smoothap", "check_reach", REACH, (-0.0459, 0.0921, 4.595)),
+    ("gradients/goal", "check_goal_weights", [-_T * 0.45, 0, _T * 0.62, 0],
+     ([_T * 0.45, 0, -_T * 0.62, 0], [_T * 0.45, 0, _T * 0.62, 0], [-0.45, 0, 0.62, 0], [-_T, 0, _T, 0])),
+    ("gradients/goal", "check_loop", 0.12, (-0.12, 0.0, 0.08)),
+    ("gradients/goal", "check_potential", lambda p, n: softplus(-2 * (p - 0.5)) / 2 + softplus(10 * (n - 0.5)) / 10,
+     (lambda p, n: softplus(2 * (p - 0.5)) / 2 + softplus(10 * (n - 0.5)) / 10,
+      lambda p, n: softplus(-2 * (p - 0.5)) + softplus(10 * (n - 0.5)),
+      lambda p, n: softplus(-2 * (p - 0.5)) / 2 - softplus(10 * (n - 0.5)) / 10)),
     ("appendix/errata", "check_triplet_sign", [-1.0, 1.0], ([1.0, -1.0], [0.0, 0.0])),
     ("appendix/errata", "check_nca_push", lambda p, n, tau: tau * torch.sigmoid(tau * (n - p)),
      (lambda p, n, tau: tau * torch.sigmoid(tau * (p - n)), lambda p, n, tau: torch.sigmoid(tau * (n - p)),

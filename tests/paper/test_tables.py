@@ -10,8 +10,9 @@ from icrlib import paper
 
 
 def test_every_table_is_there_with_its_rows():
-    assert paper.tables() == ["ecir/1", "ecir/2", "ecir/3", "ecir/4"]
-    assert [len(paper.table(name)) for name in paper.tables()] == [16, 8, 4, 4]
+    ecir = [name for name in paper.tables() if name.startswith("ecir/")]
+    assert ecir == ["ecir/1", "ecir/2", "ecir/3", "ecir/4"]
+    assert [len(paper.table(name)) for name in ecir] == [16, 8, 4, 4]
     first = paper.table("ecir/1")
     assert list(first.index) == [f"{d}.{r}" for d in (1, 2) for r in range(1, 9)]
     # Spot checks against the printed page.
@@ -97,7 +98,7 @@ def test_rows_as_they_were_run():
     printed = paper.table("ecir/1")
     names = {"triplet": "Triplet loss", "triplet_sh": "Triplet loss SH", "ntxent": "NT-Xent", "smoothap": "SmoothAP"}
     data = {"flickr30k": "Flickr30k", "coco": "MS-COCO"}
-    for row in paper.experiments():
+    for row in [row for row in paper.experiments() if row.startswith("ecir/")]:
         settings, line = paper.experiment(row), printed.loc[row.removeprefix("ecir/")]
         assert names[settings["loss"]] == line["loss"] and data[settings["dataset"]] == line["dataset"]
         assert settings["method"] == line["method"].lower()
