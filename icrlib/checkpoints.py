@@ -98,6 +98,25 @@ def finished(folder: Path) -> tuple[dict, RetrievalModel] | None:
     return records.load(folder / "record.json"), load_model(folder)
 
 
+def state_of(folder: Path) -> str:
+    """One line on the run in ``folder``: finished, under way or interrupted, and how far it is."""
+    wanted = json.loads((folder / "config.json").read_text())["updates"]
+    if (folder / "record.json").exists():
+        test = records.load(folder / "record.json")["test"]
+        return f"finished, test rsum {test['rsum']:.1f}"
+    lock = FileLock(folder / ".lock")
+    try:
+        with lock.acquire(timeout=0):
+            word = "interrupted"
+    except Timeout:
+        word = "under way"
+    if not (folder / "checkpoint.pt").exists():
+        return f"{word}, no evaluation yet of {wanted} updates"
+    saved = torch.load(io.BytesIO(read_sealed(folder / "checkpoint.pt")), weights_only=True, map_location="cpu")
+    state = saved["state"]
+    return f"{word} at update {state['update']} of {wanted}, best validation rsum {state['best']['rsum']:.1f}"
+
+
 def save_model(model: RetrievalModel, method: str, folder: str | Path) -> Path:
     """Write ``model.safetensors`` and ``model.json`` (method, options, vocabulary) to ``folder``."""
     folder = Path(folder)

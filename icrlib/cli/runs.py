@@ -1,4 +1,4 @@
-"""The command line, ``icr``: run a chapter or a published row, look at published tables, compare two records."""
+"""Commands about runs: start one, look at tables, compare two, see what is going on."""
 
 from __future__ import annotations
 
@@ -12,26 +12,8 @@ import click
 
 from icrlib.errors import choose
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
-
-class Friendly(click.Group):
-    """Turns the library's own errors into one clear line and exit status 2."""
-
-    def invoke(self, ctx: click.Context):
-        try:
-            return super().invoke(ctx)
-        except (ValueError, FileNotFoundError) as err:
-            raise click.UsageError(str(err)) from err
-
-
-@click.group(cls=Friendly, context_settings=CONTEXT)
-@click.version_option(package_name="icrlib")
-def main() -> None:
-    """Train and audit image-caption retrieval: the book's experiments from the command line."""
-
-
-@main.command()
+@click.command()
 @click.argument("what", metavar="NOTEBOOK_OR_ROW")
 @click.argument("output", required=False, type=click.Path(path_type=Path))
 @click.option("-p", "given", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the notebook; repeatable.")
@@ -77,7 +59,7 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> N
     click.echo(f"executed notebook: {output}")
 
 
-@main.command()
+@click.command()
 @click.argument("table", required=False)
 def tables(table: str | None) -> None:
     """Print a published table, such as ecir/1; without a name, list them."""
@@ -90,7 +72,7 @@ def tables(table: str | None) -> None:
     click.echo(paper.layout(paper.table(table), style="plain").to_string())
 
 
-@main.command()
+@click.command()
 @click.argument("first", type=click.Path(path_type=Path))
 @click.argument("second", type=click.Path(path_type=Path))
 def compare(first: Path, second: Path) -> None:
@@ -208,3 +190,17 @@ def _cost(record: dict) -> dict:
 
 def _show(value) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
+def status(folder: Path) -> None:
+    """List the runs below FOLDER (default: runs): finished, under way or interrupted, and how far they are."""
+    from icrlib import checkpoints
+
+    found = sorted(path.parent for path in folder.rglob("config.json"))
+    if not found:
+        click.echo(f"{folder}: no runs here; `icr run … -p out=FOLDER` makes one")
+    width = max((len(str(path.relative_to(folder))) for path in found), default=0)
+    for path in found:
+        click.echo(f"  {str(path.relative_to(folder)):<{width}}  {checkpoints.state_of(path)}")

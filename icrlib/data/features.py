@@ -1,0 +1,162 @@
+"""Photos once through a frozen network, into a folder of features that `load_dataset` reads.
+
+The folder has the layout of SCAN and VSRN: ``{train,dev,test}_ims.npy``, ``_caps.txt``, ``_ids.txt``, ``_files.txt``.
+Finished parts of the work are kept in ``.parts/``: a killed extraction goes on where it was.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from icrlib.data import backbones, karpathy
+from icrlib.data.pictures import BadPicture, open_picture
+from icrlib.data.precomputed import PARTS
+from icrlib.errors import choose
+from icrlib.files import read_sealed, sha256_of, write_bytes, write_sealed
+from icrlib.progress import bar
+
+BATCH = 32
+PER_PART = 8  # batches in a part, so that a kill costs seconds
+
+
+class BadPhotos(ValueError):
+    """Some photos cannot be used. The work on the others is kept."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What decides the features: the network, the layout and the pictures' names, sizes and times."""
+
+    backbone: str
+    cells: int
+    files: tuple[Path, ...]
+
+    def key(self) -> str:
+        """A hash that changes with any of them."""
+        there = [(f, f.stat() if f.is_file() else None) for f in self.files]
+        known = [(f.name, s.st_size, s.st_mtime_ns) if s else (f.name, 0, 0) for f, s in there]
+        return sha256_of(json.dumps([self.backbone, self.cells, known]))[:16]
+
+
+def extract(
+    root: str | os.PathLike, folder: str | os.PathLike, *, backbone: str = "resnet50", regions: int = 0,
+    skip_bad: bool = False, device: str = "auto", workers: int = 4, progress: bool = True,
+) -> Path:  # fmt: skip
+    """Features of all photos of ``root`` (Karpathy's format) into ``folder``; returns it.
+
+    ``backbone``: a name of :func:`icrlib.data.backbones.load`. ``regions=c``: c × c grid cells instead of one pooled
+    vector. float16, in the order of the JSON. Done work is never repeated. Photos that cannot be decoded are collected
+    and named together in one :class:`BadPhotos`, after all others are done; ``skip_bad`` leaves them out.
+    """
+    from icrlib.config import device as resolve_device
+
+    if isinstance(regions, bool) or regions < 0:
+        raise ValueError(f"regions must be 0 (pooled) or the cells a side, such as 4; got {regions!r}")
+    choose(str(type(workers).__name__), ("int",), "type of workers")
+    folder, splits = Path(folder), karpathy.read(root)
+    network = backbones.load(backbone, where := resolve_device(device))
+    bad: list[str] = []
+    done = {}
+    for name, split in splits.items():
+        parts = _parts(folder, name, split.files, network, regions, where, workers, progress)
+        kept = np.concatenate([part["kept"] for part in parts])
+        bad += [str(message) for part in parts for message in part["bad"]]
+        done[name] = kept, parts
+    if bad and not skip_bad:
+        listed = "\n  ".join(bad[:20]) + (f"\n  … and {len(bad) - 20} more" if len(bad) > 20 else "")
+        raise BadPhotos(f"{len(bad)} photos cannot be used:\n  {listed}\nMend them, or leave them out with --skip-bad "
+                        "(skip_bad=True). The features of the others are kept; run this again.")  # fmt: skip
+    for name, (kept, parts) in done.items():
+        _write(folder, PARTS[name], splits[name], kept, np.concatenate([part["features"] for part in parts]))
+    about = {"backbone": network.name, "regions": regions, "root": Path(root).name, "left_out": len(bad)}
+    write_bytes(folder / "features.json", json.dumps(about, indent=1).encode())
+    shutil.rmtree(folder / ".parts", ignore_errors=True)
+    return folder
+
+
+def _parts(folder: Path, name: str, files: list[Path], network: backbones.Backbone, regions: int, device: str,
+           workers: int, progress: bool) -> list[dict]:  # fmt: skip
+    """All parts of one split: those that are there, and those that are missing computed now."""
+    size = BATCH * PER_PART
+    starts = list(range(0, len(files), size))
+    out = []
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        for start in bar(starts, f"{network.name}: {name}", progress):
+            some = files[start : start + size]
+            plan = Plan(network.name, regions, tuple(some))
+            path = folder / ".parts" / f"{name}-{start:07d}-{plan.key()}.npz"
+            if not path.is_file():
+                write_sealed(path, _pack(_compute(start, some, network, regions, device, pool)))
+            out.append(_unpack(path))
+    return out
+
+
+def _compute(start: int, files: list[Path], network: backbones.Backbone, regions: int, device: str,
+             pool: Executor) -> dict:  # fmt: skip
+    """Features of some files, float16; ``kept``: the numbers of those that could be read."""
+    kept, bad, rows = [], [], []
+    for numbers, pictures, messages in _batches(start, files, network, pool):
+        bad += messages
+        if pictures:
+            found = network(torch.stack(pictures).to(device), regions).cpu().numpy()
+            rows.append(found.astype(np.float16))
+            kept += numbers
+    features = np.concatenate(rows) if rows else np.zeros((0, 1), np.float16)
+    return {"features": features, "kept": np.array(kept, dtype=np.int64), "bad": np.array(bad, dtype=np.str_)}
+
+
+def _batches(start: int, files: list[Path], network: backbones.Backbone, pool: Executor) -> Iterator[tuple]:
+    """Batches of decoded pictures; threads decode the next one while the network works on this one."""
+
+    def submit(first: int) -> list[tuple[int, Future]]:
+        some = enumerate(files[first : first + BATCH], start + first)
+        return [(number, pool.submit(lambda f: network.prepare(open_picture(f)), file)) for number, file in some]
+
+    ahead = submit(0)
+    for first in range(0, len(files), BATCH):
+        now, ahead = ahead, submit(first + BATCH)
+        numbers, pictures, messages = [], [], []
+        for number, future in now:
+            try:
+                pictures.append(future.result())
+                numbers.append(number)
+            except (BadPicture, FileNotFoundError) as err:
+                messages.append(str(err))
+        yield numbers, pictures, messages
+
+
+def _write(folder: Path, part: str, split: karpathy.Photos, kept: np.ndarray, features: np.ndarray) -> None:
+    """The files of one split. Each image's captions stand together; ids, one a caption line, say whose they are."""
+    if not len(kept):
+        raise BadPhotos(f"no usable photo is left for {part}")
+    lines = [(split.ids[i], text) for i in kept for text in split.captions[i] if text.split()]
+    alone = {split.ids[i] for i in kept} - {id for id, _ in lines}
+    if alone:
+        raise BadPhotos(f"the images with these ids have no caption: {', '.join(sorted(alone)[:5])}; give each one")
+    buffer = io.BytesIO()
+    np.save(buffer, features, allow_pickle=False)
+    write_bytes(folder / f"{part}_ims.npy", buffer.getvalue())
+    for end, texts in (("caps", [t for _, t in lines]), ("ids", [i for i, _ in lines]),
+                       ("files", [str(split.files[i]) for i in kept])):  # fmt: skip
+        write_bytes(folder / f"{part}_{end}.txt", ("\n".join(texts) + "\n").encode())
+
+
+def _pack(part: dict) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **part)
+    return buffer.getvalue()
+
+
+def _unpack(path: Path) -> dict:
+    with np.load(io.BytesIO(read_sealed(path)), allow_pickle=False) as found:
+        return {name: found[name] for name in ("features", "kept", "bad")}

@@ -1,0 +1,284 @@
+"""From photos to features: Karpathy's format, pictures of every kind, extraction that survives faults."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import icrlib
+from icrlib.data import backbones, features, karpathy, precomputed
+from icrlib.data.pictures import BadPicture, open_picture
+from icrlib.files import StorageError
+
+from .photos import edit, make
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("photos") / "root")
+
+
+@pytest.fixture
+def root(pristine, tmp_path):
+    return Path(shutil.copytree(pristine, tmp_path / "photos"))
+
+
+def test_splits_and_captions(root):
+    found = karpathy.read(root)
+    assert {name: len(split) for name, split in found.items()} == {"train": 12, "val": 6, "test": 6}
+    assert all(len(captions) == 2 for split in found.values() for captions in split.captions)
+    assert found["test"].files[0] == root / "images" / "test0.jpg" and found["train"].ids[0] == "0"
+    counts, problems = karpathy.check(root, progress=False)
+    assert problems == [] and counts["train"]["captions"] == 24 and counts["val"]["words"] > 12
+
+
+def test_gzip_and_line_breaks(root):
+    edit(root, lambda images: images[0]["sentences"][0].update(raw="a red\n ring "))
+    path = root / "dataset_scenes.json"
+    (root / "dataset.json.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    assert karpathy.read(root)["train"].captions[0][0] == "a red ring"
+
+
+class TestAnnotations:
+    def refuse(self, root, match, error=karpathy.BadAnnotations):
+        with pytest.raises(error, match=match):
+            karpathy.read(root)
+
+    def test_cut_off(self, root):
+        path = root / "dataset_scenes.json"
+        path.write_text(path.read_text()[:900])
+        self.refuse(root, "dataset_scenes.json: not a whole JSON file")
+
+    def test_another_encoding(self, root):
+        path = root / "dataset_scenes.json"
+        path.write_bytes(path.read_text().replace("ring", "Größe").encode("latin-1"))
+        edit_bytes = path.read_bytes() + b'{"\xe4": 1}'
+        path.write_bytes(edit_bytes)
+        self.refuse(root, "dataset_scenes.json: not a whole JSON file")
+
+    def test_an_empty_split(self, root):
+        edit(root, lambda images: [e.update(split="train") for e in images if e["split"] == "val"])
+        self.refuse(root, "the split 'val' is empty")
+
+    def test_an_unknown_split_and_a_missing_field(self, root):
+        edit(root, lambda images: images[3].update(split="dev"))
+        self.refuse(root, "image 3: no usable 'dev'")
+        edit(root, lambda images: (images[3].update(split="train"), images[5].pop("filename")))
+        self.refuse(root, "image 5: no usable 'filename'")
+
+    def test_the_same_id_twice(self, root):
+        edit(root, lambda images: images[1].update(imgid=0))
+        self.refuse(root, "the id '0' occurs twice in 'train'")
+
+    def test_missing_things(self, root, tmp_path):
+        self.refuse(tmp_path / "nowhere", "no such folder", FileNotFoundError)
+        shutil.copyfile(root / "dataset_scenes.json", root / "dataset_b.json")
+        self.refuse(root, "exactly one dataset.*found dataset_b.json, dataset_scenes.json", FileNotFoundError)
+        (root / "dataset_b.json").unlink()
+        shutil.rmtree(root / "images")
+        self.refuse(root, "no folder images/ here", FileNotFoundError)
+
+
+@pytest.mark.parametrize("mode", ["L", "P", "RGBA", "CMYK", "1", "I;16"])
+def test_pictures_of_every_mode(mode, tmp_path):
+    end = ".jpg" if mode == "CMYK" else ".png"
+    picture = Image.new("RGB", (20, 10), (200, 30, 40)) if mode != "I;16" else Image.new("I;16", (20, 10), 900)
+    picture = picture if mode == "I;16" else picture.convert(mode)
+    picture.save(tmp_path / f"a{end}")
+    opened = open_picture(tmp_path / f"a{end}")
+    assert opened.mode == "RGB" and opened.size == (20, 10)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 300), (4000, 2500)])
+def test_pictures_of_every_size(size, tmp_path):
+    Image.new("RGB", size, (10, 200, 30)).save(tmp_path / "a.png")
+    network = backbones.load("scenes")
+    assert network(network.prepare(open_picture(tmp_path / "a.png"))[None]).shape == (1, 256)
+
+
+def test_rotated_by_its_camera(tmp_path):
+    picture, exif = Image.new("RGB", (30, 10)), Image.Exif()
+    exif[0x0112] = 6  # turned by 90 degrees
+    picture.save(tmp_path / "a.jpg", exif=exif)
+    assert open_picture(tmp_path / "a.jpg").size == (10, 30)
+
+
+def test_bad_pictures_are_named(root):
+    whole = (root / "images" / "val1.jpg").read_bytes()
+    (root / "images" / "val1.jpg").write_bytes(whole[: len(whole) // 2])
+    (root / "images" / "test2.jpg").write_text("not a picture")
+    (root / "images" / "train4.jpg").unlink()
+    edit(root, lambda images: images[7]["sentences"][0].update(raw="  "))
+    _, problems = karpathy.check(root, progress=False)
+    assert len(problems) == 4 and all(
+        any(name in p for p in problems) for name in ("val1.jpg", "test2.jpg", "train4.jpg", "train7.jpg")
+    )
+    with pytest.raises(BadPicture, match=r"val1.jpg: cannot be decoded"):
+        open_picture(root / "images" / "val1.jpg")
+
+
+def extract(root, folder, **options):
+    return features.extract(root, folder, backbone="scenes", progress=False, **options)
+
+
+def test_features_equal_the_networks_own(root, tmp_path):
+    data = precomputed.load(extract(root, tmp_path / "f"), name="flickr8k", min_count=1)
+    assert (len(data.train), len(data.val), len(data.test)) == (12, 6, 6) and len(data.test.captions) == 12
+    network = backbones.load("scenes")
+    for row in (0, 5):
+        one = network(network.prepare(open_picture(root / "images" / f"test{row}.jpg"))[None])[0]
+        torch.testing.assert_close(data.test.features[row].float(), one, rtol=2e-3, atol=2e-3)
+        texts = [c for c, i in zip(data.test.captions, data.test.image_of, strict=True) if i == row]
+        assert texts == karpathy.read(root)["test"].captions[row]
+
+
+def test_regions(root, tmp_path):
+    data = precomputed.load(extract(root, tmp_path / "f", regions=4), name="flickr8k", min_count=1)
+    assert data.val.features.shape == (6, 16, 256)
+    pooled = precomputed.load(extract(root, tmp_path / "g"), name="flickr8k", min_count=1).val.features.float()
+    torch.testing.assert_close(data.val.features.float().mean(1), pooled, rtol=5e-3, atol=5e-3)
+
+
+def test_captions_of_any_length(root, tmp_path):
+    edit(root, lambda images: images[0]["sentences"].append({"raw": "ring " * 500}))
+    edit(root, lambda images: images[1]["sentences"].append({"raw": ""}))
+    data = precomputed.load(extract(root, tmp_path / "f"), name="flickr8k", min_count=1)
+    assert len(data.train.captions) == 25  # the long one came in, the empty one did not
+    assert [int((data.train.image_of == row).sum()) for row in (0, 1, 2)] == [3, 2, 2]
+    icrlib.train(data, updates=2, batch_size=8, embed_dim=8, word_dim=8, progress=False)
+    edit(root, lambda images: images[1].update(sentences=[{"raw": " "}]))
+    with pytest.raises(features.BadPhotos, match="have no caption: 1"):
+        extract(root, tmp_path / "g")
+
+
+def test_bad_photos_cost_nothing_but_themselves(root, tmp_path, monkeypatch):
+    (root / "images" / "train3.jpg").write_text("broken")
+    (root / "images" / "test1.jpg").unlink()
+    with pytest.raises(features.BadPhotos, match="2 photos cannot be used") as err:
+        extract(root, tmp_path / "f")
+    said = str(err.value)
+    assert all(word in said for word in ("train3.jpg: cannot be decoded", "test1.jpg: no such picture", "--skip-bad"))
+    assert not (tmp_path / "f" / "train_ims.npy").exists()
+    asked = []
+    monkeypatch.setattr(features, "open_picture", lambda path: asked.append(path) or open_picture(path))
+    data = precomputed.load(extract(root, tmp_path / "f", skip_bad=True), name="flickr8k", min_count=1)
+    assert asked == [], "what was done was done again"
+    assert (len(data.train), len(data.test)) == (11, 5) and len(data.test.captions) == 10
+    files = (tmp_path / "f" / "test_files.txt").read_text().split()
+    assert [Path(f).name for f in files] == [f"test{i}.jpg" for i in (0, 2, 3, 4, 5)]
+
+
+def test_a_mended_photo_is_computed_again(root, tmp_path):
+    whole = (root / "images" / "val2.jpg").read_bytes()
+    (root / "images" / "val2.jpg").write_bytes(b"")
+    with pytest.raises(features.BadPhotos, match="val2.jpg"):
+        extract(root, tmp_path / "f")
+    (root / "images" / "val2.jpg").write_bytes(whole)
+    assert np.load(extract(root, tmp_path / "f") / "dev_ims.npy").shape == (6, 256)
+
+
+def test_a_full_disk(root, tmp_path, monkeypatch):
+    """The second part does not fit: the first stays, and the next try needs the rest only."""
+    real, written = features.write_sealed, []
+
+    def full(path, content):
+        if written:
+            raise StorageError(f"{path}: no space left on the device. Free some, or choose another folder")
+        written.append(path)
+        real(path, content)
+
+    monkeypatch.setattr(features, "write_sealed", full)
+    with pytest.raises(StorageError, match="no space left"):
+        extract(root, tmp_path / "f")
+    monkeypatch.setattr(features, "write_sealed", real)
+    assert written[0].is_file()
+    assert np.load(extract(root, tmp_path / "f") / "train_ims.npy").shape == (12, 256)
+
+
+def test_a_damaged_part_is_noticed(root, tmp_path, monkeypatch):
+    monkeypatch.setattr(features, "_write", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        extract(root, tmp_path / "f")
+    part = next((tmp_path / "f" / ".parts").glob("val*"))
+    part.write_bytes(part.read_bytes()[:-20])
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="damaged"):
+        extract(root, tmp_path / "f")
+
+
+@pytest.mark.slow
+def test_a_killed_extraction_goes_on(root, tmp_path):
+    """SIGKILL to a real process between two parts; what it had done is not done again, and the result is the same."""
+    code = (
+        "import sys, time; from icrlib.data import features as f; f.BATCH, f.PER_PART = 2, 1\n"
+        "real = f.write_sealed\n"
+        "def slowly(path, content):\n    real(path, content); print('part', flush=True); time.sleep(0.3)\n"
+        "f.write_sealed = slowly\n"
+        f"f.extract({str(root)!r}, {str(tmp_path / 'f')!r}, backbone='scenes', progress=False)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=os.environ, text=True)
+    for _ in range(3):
+        assert process.stdout.readline() == "part\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "f" / ".parts").glob("*.npz")}
+    assert len(kept) == 3 and not (tmp_path / "f" / "train_ims.npy").exists()
+    time.sleep(0.02)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.count("part") == 12 - 3, done.stderr
+    whole = np.load(extract(root, tmp_path / "g") / "train_ims.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "f" / "train_ims.npy"), whole, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"backbone": "resnet5"}, "unknown backbone 'resnet5'.*Did you mean 'resnet50'"),
+    ({"regions": -1}, "regions must be 0"),
+    ({"backbone": "math:sqrt"}, "sqrt|must return"),
+])  # fmt: skip
+def test_bad_options(root, tmp_path, options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        features.extract(root, tmp_path / "f", progress=False, **options)
+
+
+def test_torchvision_networks_make_maps():
+    """Without weights: the shapes, and that a frozen network stays frozen."""
+    for name, shape in (("resnet50", (1, 2048)), ("vit_b_16", (1, 768))):
+        network = backbones._torchvision(name, weights=None)
+        network.network.eval()
+        picture = network.prepare(Image.new("RGB", (300, 200)))
+        assert picture.shape == (3, 224, 224) and network(picture[None]).shape == shape
+        assert network(picture[None], 4).shape == (1, 16, shape[1])
+
+
+def test_the_torchvision_repair_declares_only_on_that_error(monkeypatch):
+    calls = []
+
+    def broken(name):
+        calls.append(name)
+        if len(calls) == 1:
+            raise RuntimeError("operator torchvision::nms does not exist")
+        return "module"
+
+    monkeypatch.setattr(backbones.importlib, "import_module", broken)
+    library = type("Library", (), {"define": lambda self, schema: None})
+    monkeypatch.setattr(backbones.torch.library, "Library", lambda *a: library())
+    kept = {name: module for name, module in sys.modules.items() if name.split(".")[0] == "torchvision"}
+    try:
+        assert backbones.import_torchvision() == "module" and len(calls) == 2
+    finally:
+        sys.modules.update(kept)
+    monkeypatch.setattr(backbones.importlib, "import_module", lambda name: (_ for _ in ()).throw(RuntimeError("other")))
+    with pytest.raises(RuntimeError, match="other"):
+        backbones.import_torchvision()
