@@ -319,4 +319,5 @@ check_recall(sum(rank <= 2 for rank in ranks[0]) / len(ranks[0]))
 # ````{solution-end}
 # ````
 #
-# Next: {doc}`../lessons/training` trains one model with each of the four losses.
+# Next: {doc}`../gradients/triplet` derives the first of these weights, line by line. In a hurry? {doc}`../lessons/training`
+# trains one model with each of the four losses.

@@ -42,6 +42,7 @@ def _one_positive():
 ONE_POSITIVE = _one_positive()
 REACH = float(0.01 * np.log((1 + 0.96**0.5) / (1 - 0.96**0.5)))
 
+_PULL_PUSH = torch.tensor([-1.0, 1.0], dtype=torch.float64)
 _T = 1 / (1 + np.exp(-0.7))
 
 CHECKS = [
@@ -73,6 +74,9 @@ CHECKS = [
      (lambda p, n: softplus(2 * (p - 0.5)) / 2 + softplus(10 * (n - 0.5)) / 10,
       lambda p, n: softplus(-2 * (p - 0.5)) + softplus(10 * (n - 0.5)),
       lambda p, n: softplus(-2 * (p - 0.5)) / 2 - softplus(10 * (n - 0.5)) / 10)),
+    ("gradients/one-picture", "check_effective", 1 / 0.375, (3.0, 1.0, 0.375)),
+    ("gradients/one-picture", "check_softplus_weights", lambda s: torch.sigmoid(s[1] - s[0]) * _PULL_PUSH,
+     (lambda s: -torch.sigmoid(s[1] - s[0]) * _PULL_PUSH, lambda s: torch.sigmoid(s[0] - s[1]) * _PULL_PUSH)),
     ("appendix/errata", "check_triplet_sign", [-1.0, 1.0], ([1.0, -1.0], [0.0, 0.0])),
     ("appendix/errata", "check_nca_push", lambda p, n, tau: tau * torch.sigmoid(tau * (n - p)),
      (lambda p, n, tau: tau * torch.sigmoid(tau * (p - n)), lambda p, n, tau: torch.sigmoid(tau * (n - p)),
