@@ -42,6 +42,16 @@ def _one_positive():
 ONE_POSITIVE = _one_positive()
 REACH = float(0.01 * np.log((1 + 0.96**0.5) / (1 - 0.96**0.5)))
 
+def paired(first, second):
+    differences = np.array([first[seed] - second[seed] for seed in first])
+    return differences.mean(), 4.3027 * differences.std(ddof=1) / len(differences) ** 0.5
+
+
+def cir_lin(positive, negative, tau, shift):
+    weight = torch.sigmoid(tau * ((1 - positive) ** 2 + negative**2 - shift))
+    return -weight * (1 - positive), weight * negative
+
+
 _PULL_PUSH = torch.tensor([-1.0, 1.0], dtype=torch.float64)
 _T = 1 / (1 + np.exp(-0.7))
 
@@ -77,6 +87,14 @@ CHECKS = [
     ("gradients/one-picture", "check_effective", 1 / 0.375, (3.0, 1.0, 0.375)),
     ("gradients/one-picture", "check_softplus_weights", lambda s: torch.sigmoid(s[1] - s[0]) * _PULL_PUSH,
      (lambda s: -torch.sigmoid(s[1] - s[0]) * _PULL_PUSH, lambda s: torch.sigmoid(s[0] - s[1]) * _PULL_PUSH)),
+    ("objectives/grid", "check_paired", paired,
+     (lambda f, g: (-paired(f, g)[0], paired(f, g)[1]),
+      lambda f, g: (paired(f, g)[0], 4.3027 * np.std([f[s] - g[s] for s in f]) / 3**0.5),
+      lambda f, g: paired(dict(enumerate(f.values())), dict(enumerate(g.values()))))),
+    ("objectives/grid", "check_cir_lin", cir_lin,
+     (lambda *a: tuple(-x for x in cir_lin(*a)), lambda p, n, tau, k: cir_lin(p, n, tau, 1.0),
+      lambda p, n, tau, k: (cir_lin(p, n, tau, k)[0] / (1 - p), cir_lin(p, n, tau, k)[1] / n),
+      lambda p, n, tau, k: tuple(2 * tau * x for x in cir_lin(p, n, tau, k)))),
     ("appendix/errata", "check_triplet_sign", [-1.0, 1.0], ([1.0, -1.0], [0.0, 0.0])),
     ("appendix/errata", "check_nca_push", lambda p, n, tau: tau * torch.sigmoid(tau * (n - p)),
      (lambda p, n, tau: tau * torch.sigmoid(tau * (p - n)), lambda p, n, tau: torch.sigmoid(tau * (n - p)),

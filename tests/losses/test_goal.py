@@ -236,3 +236,20 @@ class TestRefused:
         mask = OWN3.clone()
         mask[1, 0] = True
         self.refuse(call, S3, mask, "one positive a row; row 1 has 2. Use convention='paper'", convention="released")
+
+
+def test_on_the_hinge_itself_the_weight_is_zero():
+    """The Heaviside function of Eq. 5 at 0, with numbers that are exact in binary; as the triplet losses do."""
+    scores = torch.tensor([[0.5, 0.25], [0.0, 0.75]], dtype=torch.float64)
+    own = torch.eye(2, dtype=torch.bool)
+    assert not made("con x lin", margin=0.25).weights(scores, own)[0].any()
+    assert made("con x lin", margin=0.25 + 2**-40).weights(scores, own)[0].any()
+
+
+def test_the_release_drops_exact_ties_from_the_mean():
+    """Its mean counts what is not 0: a negative that ties with the mined one is neither added nor counted."""
+    scores = torch.full((4, 4), 0.1, dtype=torch.float64) + 0.3 * torch.eye(4, dtype=torch.float64)
+    scores[0] = torch.tensor([0.4, 0.5, 0.5, 0.35])
+    own = torch.eye(4, dtype=torch.bool)
+    weights = made("con x lin-ms", convention="released").weights(scores, own)
+    assert float(weights[0, 1]) == pytest.approx((1 + 0.15) * 0.5)  # not (1 + 0.15 / 2) * 0.5
