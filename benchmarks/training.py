@@ -1,4 +1,4 @@
-"""Training steps at the size of Flickr8k against a plain loop with packed sequences; features against the bare network."""
+"""Training steps against a plain loop with packed sequences; features of photos against the bare network."""
 
 from __future__ import annotations
 

@@ -167,9 +167,12 @@ def test_accumulated_batches_are_averaged(tiny):
     words, lengths = tiny.vocabulary.encode(tiny.train.captions)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.001)  # a tenth from halfway on, and half of 1 is 0
     sampler = icrlib.sampling.Sampler(tiny.train, 0, 16)
+    values = []
     for batch in (sampler[0], sampler[1]):
         scores = model(tiny.train.features[batch.images], words[batch.captions], lengths[batch.captions])
-        (losses.NTXent()(scores, batch.positives) / 2).backward()
+        values.append(losses.NTXent()(scores, batch.positives))
+        (values[-1] / 2).backward()
+    assert run.history[0]["loss"] == pytest.approx(float(sum(values)) / 2, rel=1e-6)
     torch.nn.utils.clip_grad_norm_(model.parameters(), 2.0)
     optimiser.step()
     for name, value in model.state_dict().items():

@@ -279,6 +279,13 @@ def test_the_torchvision_repair_declares_only_on_that_error(monkeypatch):
         assert backbones.import_torchvision() == "module" and len(calls) == 2
     finally:
         sys.modules.update(kept)
-    monkeypatch.setattr(backbones.importlib, "import_module", lambda name: (_ for _ in ()).throw(RuntimeError("other")))
+
+    def fails(name):
+        calls.append(name)
+        raise RuntimeError("other")
+
+    calls.clear()
+    monkeypatch.setattr(backbones.importlib, "import_module", fails)
     with pytest.raises(RuntimeError, match="other"):
         backbones.import_torchvision()
+    assert len(calls) == 1 and set(kept) <= set(sys.modules)
