@@ -31,9 +31,10 @@ _WEIGHTS = torch.tensor([1 / 10, 49 / 90, 32 / 45, 49 / 90, 1 / 10], dtype=torch
 
 @dataclass(frozen=True)
 class Integrability:
-    """``asymmetry``: max |J - Jᵀ| / max |J| at random points off the kinks (on the plane the largest |curl|).
+    """``asymmetry``: largest entry of J - Jᵀ over the largest of J, at random points off the kinks; on the plane the
+    largest curl, without its sign.
 
-    ``loop``: the largest |loop integral| over random loops. ``conservative``: both vanish.
+    ``loop``: the largest loop integral over random loops, without its sign. ``conservative``: both vanish.
     """
 
     where: str
@@ -124,7 +125,7 @@ def matrix(objective: Loss, positives: Tensor, *, both: bool = True) -> Field:
 
 
 def asymmetry(field: Field, points: Tensor, *, scaled: bool = True, step: float = 1e-5) -> float:
-    """Largest |J - Jᵀ| over ``points`` (K, D), by central differences; ``scaled`` divides by the largest |J|.
+    """Largest entry of J - Jᵀ over ``points`` (K, D), by central differences; ``scaled`` divides by the largest of J.
 
     A point next to a kink, where two step lengths disagree, is left out.
     """
