@@ -14,7 +14,7 @@ from icrlib import losses
 from icrlib.losses import GradientObjective, by_name, canonical, goal, objectives
 
 from . import slow
-from .slow import GM, OWN3, OWN_GM, S3
+from .slow import GM, OWN3, OWN8, OWN_GM, S3, S8
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_goal.json").read_text())
 NAMES = list(GOLDEN["score_gradient"]["paper"])
@@ -253,3 +253,14 @@ def test_the_release_drops_exact_ties_from_the_mean():
     own = torch.eye(4, dtype=torch.bool)
     weights = made("con x lin-ms", convention="released").weights(scores, own)
     assert float(weights[0, 1]) == pytest.approx((1 + 0.15) * 0.5)  # not (1 + 0.15 / 2) * 0.5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sums_of_weights(name):
+    """A row sums to T (P- minus P+): nothing for P con, and something for all others."""
+    objective = made(name)
+    sums = objective.weights(S8, OWN8).sum(1)
+    if name.endswith(" x con"):
+        torch.testing.assert_close(sums, torch.zeros_like(sums), atol=1e-12, rtol=0)
+    else:
+        assert sums.abs().max() > 1e-6

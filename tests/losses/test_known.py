@@ -164,3 +164,27 @@ def test_by_name_and_counting(name):
 def test_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_circle_in_full_is_goals_cir_x_lin_times_two_gamma():
+    """With 2m² = 1 (as released: ½), all of its gradient, the hardest negative alone, and no score below -m."""
+    for convention, margin in (("paper", 0.5**0.5), ("released", 0.5)):
+        loss = Circle(margin=margin, gamma=10.0, detach=False, negatives="hardest")
+        objective = by_name("goal:cir x lin", tau=10.0, convention=convention)
+        scores = S8.clamp(-0.4, 1)
+        ours, goals = loss.weights(scores, OWN8), 20 * objective.weights(scores, OWN8)
+        torch.testing.assert_close(ours, goals, rtol=1e-8, atol=1e-9)
+    detached = Circle(margin=0.5**0.5, gamma=10.0, negatives="hardest").weights(S8, OWN8)
+    assert (detached - 20 * by_name("goal:cir x lin").weights(S8, OWN8)).abs().max() > 1
+
+
+def test_binomial_deviance_is_goals_con_x_sig_inside_the_margin():
+    scaled = BinomialDeviance(scaled=True, negatives="hardest").weights(S8, OWN8)
+    torch.testing.assert_close(scaled, by_name("goal:con x sig", convention="released").weights(S8, OWN8))
+    inside = by_name("goal:con x sig").weights(S8, OWN8)
+    active = inside.abs().sum(1) > 0
+    assert 0 < int(active.sum()) < 8
+    torch.testing.assert_close(scaled[active], inside[active])
+    unscaled = BinomialDeviance(negatives="hardest").weights(S8, OWN8)
+    ratios = (unscaled / scaled)[scaled != 0]
+    assert {round(float(r), 9) for r in ratios} == {2.0, 10.0}  # two constants, so no common one
