@@ -109,8 +109,8 @@ print(f"con x lin: {gained:+.4f}, the other way round {float(turned):+.4f}")
 
 # %% [markdown]
 # A loss has one value at one point. So con × lin has no loss behind it: it is a staircase that leads up all the way
-# around, and ends where it began. Yet one can train with it, and the paper does. What *is* it, then? And how many of
-# the fifteen are like this?
+# around, and ends where it began. Yet one can train with it. What *is* it, then? And how many of GOAL's fifteen are
+# like this?
 #
 # ## From a loss to three factors
 #
@@ -319,7 +319,7 @@ for name, terms in FIG_3.items():
     library = GradientObjective("con", name, convention="released").on_plane(p, n, terms)
     assert all((x - y).abs().max() < 1e-12 for x, y in zip(ours, library, strict=True))
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Left, five weights of a positive over its score: con is flat, the others fall, sig-ms from above two. Right, five weights of a negative: con is flat, lin and lin-ms rise as lines, sig as an S, and sig-ms leaves the figure."}, "figure": {"name": "fig-goal-3", "caption": "GOAL's Figure 3, computed (a = 2, b = 10, λ = 0.5, all relative terms 0.1). The same 0.1 changes lin by a tenth and sig by more than nine times."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Left, five weights of a positive over its score: con is flat, the others fall, sig-ms from above two. Right, five weights of a negative: con is flat, lin and lin-ms rise as lines, sig as an S, and sig-ms leaves the figure."}, "figure": {"name": "fig-goal-3", "caption": "GOAL's Figure 3, computed (a = 2, b = 10, λ = 0.5, all relative terms 0.1). The same 0.1 changes lin by a tenth, and the push of sig at high scores by more than nine times."}}
 PAIR_COLOURS = dict(zip(FIG_3, ("black", "#0173b2", "#de8f05", "#56b4e9", "#d55e00"), strict=True))
 fig, axes = plt.subplots(1, 2, figsize=(6.8, 3.2))
 for name, terms in FIG_3.items():
@@ -456,7 +456,7 @@ def fifteen(side):
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Fifteen small diagrams of the push on the negative. In rows the triplet weights, in columns the pair weights. All but P con fade towards the bottom, where the negative scores low."}, "figure": {"name": "fig-goal-15-minus", "caption": "The push w− of all fifteen. Rows share their T, columns their P. Dark is 1.5 or more; lines at 0.25, 0.75 and 1.25. Every P but con fades towards the bottom, where the negative is far."}}
 fifteen(1);
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Fifteen small diagrams of the pull on the positive. All but P con fade towards the right, where the positive scores high."}, "figure": {"name": "fig-goal-15-plus", "caption": "The pull w+ of all fifteen, same scale. Every P but con fades towards the right, where the positive is close. At the corner of both high scores, lin pulls by nothing and pushes by 1."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Fifteen small diagrams of the pull on the positive. All but P con fade towards the right, where the positive scores high."}, "figure": {"name": "fig-goal-15-plus", "caption": "The pull w+ of all fifteen, same scale. Every P but con fades towards the right, where the positive is close. At the corner of both high scores, lin pulls by nothing and pushes with all of T."}}
 fifteen(0);
 
 # %% [markdown]
@@ -495,7 +495,8 @@ frames_slider(draw_tau, taus, label="sharpness τ", start=3, dpi=70,
 # %% [markdown]
 # ## Training by weights
 #
-# How does one train without a loss? With a stand-in. Hold the weights constant, and take
+# How does one train without a loss? With a stand-in. Compute the signed weights $w_j$ (minus $w_+$ at the positive, plus
+# $w_-$ at the negative), hold them constant, which the bar says, and take
 #
 # $$ \tilde\ell = \sum_j \bar w_j\, s_j. $$ (eq-surrogate)
 #
@@ -547,10 +548,11 @@ paper.styled(pd.DataFrame(rows), "Pull and push of rows 0, 1, 2. Released: as th
              name="goal-golden")
 
 # %% [markdown]
-# Three things make the conventions differ. The release has no margin, so the solved row 1 still counts. An empty set
-# gives 0, not 1: hence the pull of 1.221 in row 1. And it chooses other neighbours: its bound is the lowest positive of
-# the whole batch. In row 2 it so finds the negative 0.4, far below 0.9. Then $\mu_-$ is next to nothing and the push is 40.
-# By the paper's rule that row has no neighbour.
+# Four things make the conventions differ. The release shifts cir by a half, which is why its cir weights are so much
+# larger. It has no margin, so the solved row 1 still counts. An empty set gives 0, not 1: hence the large pull of sig-ms
+# in row 1. And it chooses other neighbours: its bound is the lowest positive of the whole batch. In row 2 it so finds the
+# negative 0.4, far below 0.9. Then $\mu_-$ is next to nothing and the push is 40. By the paper's rule that row has no
+# neighbour.
 
 # %%
 assert relative_terms(S3[2], eye3[2], 2)[1] == 1  # the paper's rule: nobody near
@@ -559,7 +561,8 @@ _, push = pair_weights("sig-ms", S3[2, 2], S3[2, 1], 1.0, mu)
 assert abs(float(push) - RAN["con x sig-ms"][5]) < 1e-6
 
 # %% [markdown]
-# As the value means nothing, what should one watch? The library offers `gap`, the sum of $s_- - s_+$. It has to fall.
+# As the value means nothing, what should one watch? The library offers `gap`, the sum of $s_- - s_+$ over
+# rows and columns. It has to fall.
 
 # %% tags=["nbval-check-output"]
 objective = GradientObjective("cir", "lin")
@@ -681,9 +684,9 @@ def classify(objective, loss, relative=(None, None)):
 
 
 # %% [markdown]
-# The candidates, each in its usual form and with the settings that come nearest. "In full" means that Circle's paces are
-# differentiated too. "Off by" is relative: 1 means
-# that one of the two is zero, 2 that the signs are opposite.
+# The candidates, each in its usual form and with the settings that come nearest. Circle weighs
+# each score by a *pace*, how far it still has to go; "in full" means that the paces are differentiated too. "Off by" is
+# relative: 1 means that one of the two is zero, 2 that the signs are opposite.
 
 # %%
 root = 0.5**0.5
@@ -750,7 +753,7 @@ typical = float(torch.tensor(away).median())
 print(f"NT-Xent, all negatives against the hardest: {typical:.3f} apart")
 
 # %% [markdown]
-# The released code changes two of the ingredients, so it changes the verdicts too. Its con has no margin, its cir
+# The released code changes three of the ingredients, so it changes the verdicts too. Its con has no margin, its cir
 # wants $m = \tfrac12$, and its relative terms are 0 if there is no neighbour.
 
 # %% tags=["hide-input"]
@@ -823,7 +826,7 @@ for start, end in ((0, 1), (2, 3)):
 axes[0].set_ylabel("$s_-$");
 
 # %% [markdown]
-# So for each $T$ there is one question. **con** is constant along its hinge, a line $s_+ - s_- = m$; this must be a
+# So for each $T$ there is one question. **con** changes only where it jumps, on the line $s_+ - s_- = m$; this must be a
 # level line of $\Phi$. **nca** is constant along all such lines. **cir** is constant along circles. The curl says the
 # same, and here are its forms:
 #
@@ -945,9 +948,9 @@ assert fits(objective_of("con x con", convention="released"), lambda x: x[:, 1] 
 # %% [markdown]
 # ### A loop that sees nothing
 #
-# Be careful which loop you try. Around a square across the hinge, con × lin gains $-(2a - 1 - m) \cdot 2h$, where $a$ is
+# Be careful which loop you try. Around a square whose centre is on the hinge, con × lin gains $-(2a - 1 - m) \cdot 2h$, where $a$ is
 # the middle of the square in $s_+$ and $h$ is half its side. At $a = (1 + m)/2$ that is nothing. The same happens to
-# others on any square centred on $s_+ + s_- = 1$, by symmetry.
+# nca × lin and cir × con on any square centred on $s_+ + s_- = 1$, by symmetry.
 
 # %% tags=["nbval-check-output"]
 loops = {"B": (0.5, 0.3, 0.2), "C": (0.8, 0.6, 0.15), "D": (0.6, 0.4, 0.15)}
@@ -1023,7 +1026,7 @@ axes[0].legend(fontsize=10, loc="lower right");
 # %% [markdown]
 # How large may the ring be? Early in training a model gives all pairs about the same score: it sits on the diagonal
 # $s_+ = s_-$. There the squared distance is $(1 - s)^2 + s^2$, at least ½. Ours only touches the diagonal. A larger ring
-# covers a piece of it. We try 0.7.
+# covers a piece of it. We try 0.7; a hundred updates are enough to see what happens.
 
 # %%
 short["updates"] = 20 if smoke else 100
@@ -1062,7 +1065,7 @@ Markdown("\n".join([
 # - $F = T\, \nabla \Phi$ is a gradient exactly if $T$ is constant along the level lines of $\Phi$.
 # - A hinge has no curl. Only loops see it; and not every loop.
 # - A designed gradient needs a surrogate that obeys the incoming gradient. Its value means nothing: watch the gap.
-# - As printed, cir gives less weight than nca everywhere between 0 and 1; as released, more.
+# - Between 0 and 1 cir, as printed, nowhere gives more weight than nca; as released, nowhere less.
 #
 # ## Exercises
 #
@@ -1149,7 +1152,7 @@ check_loop(mine)
 # :class: dropdown
 # ````
 #
-# Close the active half along the hinge, from the upper right to the lower left: the whole gains nothing. So the loop
+# Close the active half along the hinge, from the lower left to the upper right: the whole gains nothing. So the loop
 # gains what the way from lower left to upper right costs, with a minus: $-\int (-(1 - t) + (t - 0.2))\, dt$ over $t$
 # from 0.2 to 0.4. This is $-(2 \cdot 0.3 - 1 - 0.2) \cdot 0.2$.
 
