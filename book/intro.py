@@ -80,6 +80,8 @@ plots.scores_and_weights(scores, positives, losses);
 # | Chapter | The question it opens with | Time on one core |
 # | --- | --- | --- |
 # | {doc}`foundations/task` | What exactly is being measured, and what is not? | under a minute |
+# | {doc}`foundations/encoders` | What happens between a picture and its score, step by step? | under a minute |
+# | {doc}`foundations/your-data` | I have photos and captions: how far is it to a search? | about a minute |
 # | {doc}`gradients/triplet` | One formula, a sum or a maximum: whom do they move? | under a minute |
 # | {doc}`gradients/ntxent` | Why is one printed loss negative, and what does the temperature do? | under a minute |
 # | {doc}`gradients/smoothap` | How do two wrong signs give one right formula? | under a minute |
@@ -87,6 +89,7 @@ plots.scores_and_weights(scores, positives, losses);
 # | {doc}`gradients/one-picture` | Eight losses, fifteen designed gradients: who agrees with whom? | under a minute |
 # | {doc}`objectives/grid` | Fifteen objectives, trained alike: which is best, and is it the paper's? | under a minute |
 # | {doc}`lessons/training` | Same model, same data, four losses: what changes? | about three minutes |
+# | {doc}`extend/own-loss` | How do I add a loss of my own, and trust it? | about two minutes |
 # | {doc}`reproduce/run` | How do I run one experiment, mine or a paper's? | about two minutes |
 # | {doc}`appendix/errata` | Which printed equations differ from what was run? | under a minute |
 # | {doc}`appendix/notation` | What does this symbol mean, and where is it in the code? | – |

@@ -47,18 +47,33 @@ def path_for(dataset: str, method: str, loss: str, seed: int, tag: str = "") -> 
 
 
 def code_hash(dataset: str, method: str, loss: str) -> str:
-    """SHA-256 over the sources that such a run uses, as they were when this process first asked."""
-    return _hash(_sources(dataset, method, loss))
+    """SHA-256 over the sources that such a run uses, as they were when this process first asked.
 
-
-def _sources(dataset: str, method: str, loss: str) -> tuple[Path, ...]:
+    A loss from outside the library counts with its own source, or with its name where no source is at hand.
+    """
     from icrlib import losses
 
+    kind = type(losses.by_name(loss))
+    inside, outside = _hash(_sources(dataset, method, kind)), _outside(kind)
+    return sha256_of(inside, *outside) if outside else inside
+
+
+def _sources(dataset: str, method: str, kind: type) -> tuple[Path, ...]:
+    """Files of the library that a run with a loss of this class uses."""
     scenes = sorted((PACKAGE / "data" / "scenes").glob("*.py"))
     data = scenes if dataset == "scenes" else [PACKAGE / "data" / "precomputed.py"]
-    own = Path(inspect.getfile(type(losses.by_name(loss))))
-    files = {PACKAGE / name for name in (*COMMON, *METHODS.get(method, ()))} | {own, *data}
-    return tuple(sorted(files))
+    own = {PACKAGE / f"{name.removeprefix('icrlib.').replace('.', '/')}.py"
+           for name in (base.__module__ for base in kind.__mro__) if name.startswith("icrlib.losses.")}  # fmt: skip
+    return tuple(sorted({PACKAGE / name for name in (*COMMON, *METHODS.get(method, ()))} | own | set(data)))
+
+
+def _outside(kind: type) -> list[str]:
+    if kind.__module__.startswith("icrlib."):
+        return []
+    try:
+        return [inspect.getsource(kind)]
+    except (OSError, TypeError):
+        return [f"{kind.__module__}.{kind.__qualname__}"]
 
 
 @cache

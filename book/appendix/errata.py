@@ -384,8 +384,9 @@ print(f"printed {by_theta * X:.0f}, corrected {by_x * X:.0f}, autograd {by_theta
 #
 # - *Printed:* $x$ as an anchor and as a positive.
 # - *What the check shows:* written for one pair, they are right. In a batch $x$ is also the hard negative of other
-#   captions. Summed over a batch of 32, the printed form misses a large part of the gradient, more so where pairs belong
-#   together, as in training. The released code adds it.
+#   captions. Summed over a batch of 32, the printed form misses a large part of the gradient. How large depends on the
+#   batch: we show pairs that belong together (a caption is its image plus noise of 0.2 a dimension) and random ones. The
+#   released code adds it.
 # - *Corrected form:* $\partial \ell / \partial X = G\, Y$ and $\partial \ell / \partial Y = G^\top X$, where the matrix
 #   $G$ holds the weights of all pairs.
 

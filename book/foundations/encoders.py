@@ -511,7 +511,8 @@ def beside(others, training):
 
 
 for training in (True, False):
-    company = apart(*(beside(others, training) for others in (pictures[:31], pictures[31:62])))
+    first, second = pictures[:31], pictures[31:62]
+    company = apart(beside(first, training), beside(second, training))
     assert company > 1e-5 if training else company < 1e-6
 
 

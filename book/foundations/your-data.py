@@ -268,7 +268,7 @@ there, back = "a red ring left of a blue star", "a blue star left of a red ring"
 moved = {name: abs(i.by_text(there, 1)[0].score - i.by_text(back, 1)[0].score)
          for name, i in both.items()}
 assert moved["bag of words"] < 1e-5
-print(", ".join(f"{name}: best score moves by {value:.3f}" for name, value in moved.items()))
+print({name: f"best score moves by {value:.3f}" for name, value in moved.items()})
 
 # %% [markdown]
 # What if no word of a query was ever seen? Then all such queries are the same query. Scores are cosines, not
@@ -410,7 +410,7 @@ assert not PHOTOS.exists()
 
 # %% tags=["hide-input"]
 Markdown("\n".join([
-    "- From a folder to a search it is five calls: check, extract, load, train, search. Each is one `icr` command.",
+    "- From a folder to a search it is five calls: check, extract, load, train, search. In a shell it is four.",
     f"- Two faults were planted, {planted} were named before anything was computed.",
     f"- Of five answers to “a red ring”, {sum(true)} were right.",
     f"- rsum with {shares[0]} photos: bag of words {b0:.0f}, VSE++ {g0:.0f}, chance {chance:.0f}. With {shares[-1]}: "

@@ -288,7 +288,7 @@ def draw_weights(tau):
 
 
 def effective(tau):
-    """The number of negatives that would carry the same weight if they shared it equally."""
+    """How many negatives would carry the same weight if they shared it equally."""
     w = NTXent(tau=tau).weights(scores, positives)[~positives]
     return float(w.abs().sum() ** 2 / (w**2).sum())
 

@@ -113,7 +113,7 @@ print("A", A.tolist(), " R", R.tolist(), f" AP {true_ap:.4f}")
 # It is near 1 if $j$ is well above $i$, near 0 if it is well below, and ½ at a tie. Slide $\tau$. The dots are the
 # other candidates of our query, seen from its third positive.
 
-# %% tags=["remove-output"]
+# %% tags=["hide-input", "remove-output"]
 def draw_step(tau):
     fig, ax = plt.subplots(figsize=(4.8, 2.7))
     x = torch.linspace(-0.48, 0.14, 401, dtype=torch.float64)
@@ -285,7 +285,7 @@ for tau in (0.01, 0.05, 0.1):
 # Here are the weights of all twelve candidates. Slide $\tau$ and watch two things: how many bars there are, and how
 # large the largest is.
 
-# %% tags=["remove-output"]
+# %% tags=["hide-input", "remove-output"]
 order = s.argsort(descending=True)
 
 

@@ -246,7 +246,7 @@ for ax, (name, gradient) in zip(axes[1:], ours.items(), strict=True):
 # Slide $\alpha$ over the first row. Triplet gathers one negative after another, and its positive is pulled harder each
 # time. Triplet-SH touches the hardest one alone, from first to last.
 
-# %% tags=["remove-output"]
+# %% tags=["hide-input", "remove-output"]
 margins = [0.0, 0.05, 0.1, 0.2, 0.3, 0.5]
 live(two_rows, margins, label="α")  # with a kernel; the page has the next one
 
@@ -547,7 +547,7 @@ def descend(loss, steps, rate=0.03):
     return unit.detach(), move, float(cost.detach()), loss.weights(s.detach(), FIRST)[0] > 0
 
 
-# %% tags=["remove-output"]
+# %% tags=["hide-input", "remove-output"]
 ARROW = {"arrowstyle": "->", "lw": 1.8, "shrinkA": 0, "shrinkB": 0}
 
 

@@ -36,7 +36,7 @@
 dataset: str = "scenes"  # scenes, flickr8k, flickr30k or coco
 features: str = ""  # folder of pre-computed features; not for scenes
 method: str = "vse++"  # vse++, or bow for the baseline without word order
-loss: str = "ntxent"  # triplet, triplet_sh, ntxent, smoothap, or a designed gradient such as goal:cir x lin
+loss: str = "ntxent"  # triplet, triplet_sh, ntxent, smoothap, or goal:T x P
 seed: int = 0  # one seed fixes initial weights and batches
 updates: int = None  # number of updates; None for the default of the data
 epochs: int = None  # or epochs instead of updates

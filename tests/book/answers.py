@@ -52,12 +52,53 @@ def cir_lin(positive, negative, tau, shift):
     return -weight * (1 - positive), weight * negative
 
 
+def norm_gradient(bodies, pull):
+    """d (sum of cosines) by un-normalised vectors: the pull without its part along each, over the length."""
+    lengths = bodies.norm(dim=1, keepdim=True)
+    return (pull - ((bodies @ pull)[:, None] / lengths**2) * bodies) / lengths
+
+
+def toward(bodies, pull):
+    lengths = bodies.norm(dim=1, keepdim=True)
+    return (pull + ((bodies @ pull)[:, None] / lengths**2) * bodies) / lengths
+
+
+def entry(**changes):
+    texts = ["the sun over the sea", "an orange sky"]
+    return {"filename": "sunset.jpg", "split": "train", "sentences": [{"raw": t} for t in texts]} | changes
+
+
+def cubic(scores, positive, margin):
+    weights = torch.relu(margin + scores - scores[positive]) ** 2
+    weights[positive] = 0
+    weights[positive] = -weights.sum()
+    return weights
+
+
 _PULL_PUSH = torch.tensor([-1.0, 1.0], dtype=torch.float64)
 _T = 1 / (1 + np.exp(-0.7))
 
 CHECKS = [
     ("foundations/task", "check_recall", 0.5, (1.0, 0.0)),
     ("lessons/training", "check_constant", float(np.log(512)), (float(np.log(512) / 0.1), 2 * 512 * 0.2)),
+    ("foundations/encoders", "check_last_state", lambda s, n: s[torch.arange(len(s)), n - 1],
+     (lambda s, n: -s[torch.arange(len(s)), n - 1], lambda s, n: s[:, -1], lambda s, n: s[torch.arange(len(s)), n],
+      lambda s, n: s[:, n - 1], lambda s, n: s[torch.arange(len(s)), -n])),
+    ("foundations/encoders", "check_norm_gradient", norm_gradient,
+     (lambda *a: -norm_gradient(*a), toward, lambda u, c: norm_gradient(u, c) * u.norm(dim=1, keepdim=True),
+      lambda u, c: c.expand_as(u) / u.norm(dim=1, keepdim=True))),
+    ("foundations/encoders", "check_which_axis", lambda x: x / x.norm(dim=-1, keepdim=True),
+     (lambda x: -x / x.norm(dim=-1, keepdim=True), lambda x: x / x.norm(dim=1, keepdim=True),
+      lambda x: x / x.norm(dim=0, keepdim=True), lambda x: x / x.norm())),
+    ("foundations/your-data", "check_entry", entry(),
+     (entry(split="trains"), entry(sentences=["the sun over the sea", "an orange sky"]), entry(filename="sun.jpg"),
+      entry(split="val"), entry(sentences=[{"raw": "the sun over the sea. an orange sky"}]))),
+    ("foundations/your-data", "check_distance", lambda d2: 1 - d2 / 2,
+     (lambda d2: d2 / 2 - 1, lambda d2: 1 - d2, lambda d2: 1 - d2.sqrt() / 2)),
+    ("extend/own-loss", "check_own_weights", [0.17, -0.25, 0.05, 0, 0.03],
+     ([-0.17, 0.25, -0.05, 0, -0.03], [1, -3, 1, 0, 1], [0.17, -0.25, 0.05, 0.01, 0.02], [0.34, -0.5, 0.1, 0, 0.06])),
+    ("extend/own-loss", "check_cubic", cubic,
+     (lambda *a: -cubic(*a), lambda s, i, m: cubic(s, i, m) / 3, lambda s, i, m: cubic(s, i, m).abs())),
     ("gradients/triplet", "check_triplet_weights", [1, 1, -2, 0, 0],
      ([-1, -1, 2, 0, 0], [0, 1, -1, 0, 0], [1, 1, -1, 0, 0], [1, 1, -2, 0])),
     ("gradients/triplet", "check_query_gradient", query_gradient,
