@@ -106,3 +106,11 @@ def test_compare_shows_differences_only(tiny, tmp_path):
     (tmp_path / "old.json").write_text(json.dumps(old))
     assert "earlier version" in icr("compare", str(tmp_path / "0.json"), str(tmp_path / "old.json")).output
     assert icr("compare", str(tmp_path / "0.json"), "missing.json").exit_code == 2
+
+
+def test_status_goes_on_past_a_damaged_run(tiny, tmp_path):
+    for name in ("a", "b"):
+        icrlib.train(tiny, updates=2, out=tmp_path / name, progress=False)
+    (tmp_path / "a" / "record.json").write_text("{")
+    shown = CliRunner().invoke(main, ["status", str(tmp_path)]).output
+    assert "damaged" in shown.splitlines()[0] and "finished, test rsum" in shown.splitlines()[1]

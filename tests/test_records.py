@@ -99,6 +99,7 @@ def test_a_change_makes_stale_only_what_uses_it(monkeypatch):
     assert not names & {"losses/smoothap.py", "losses/integrability.py", "data/precomputed.py", "models/bow.py"}
     other = records._sources("flickr8k", "bow", icrlib.losses.NTXent)
     assert records.PACKAGE / "data/precomputed.py" in other and records.PACKAGE / "losses/ntxent.py" in other
+    assert set(records.METHODS) == set(icrlib.models.METHODS), "a method whose sources no record would cover"
     assert records.code_hash("scenes", "bow", "ntxent") != records.code_hash("scenes", "bow", "triplet")
 
 

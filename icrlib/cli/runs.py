@@ -203,4 +203,8 @@ def status(folder: Path) -> None:
         click.echo(f"{folder}: no runs here; `icr run … -p out=FOLDER` makes one")
     width = max((len(str(path.relative_to(folder))) for path in found), default=0)
     for path in found:
-        click.echo(f"  {str(path.relative_to(folder)):<{width}}  {checkpoints.state_of(path)}")
+        try:
+            state = checkpoints.state_of(path)
+        except (ValueError, KeyError, RuntimeError) as err:  # one damaged run must not hide the others
+            state = f"damaged: {err}"
+        click.echo(f"  {str(path.relative_to(folder)):<{width}}  {state}")

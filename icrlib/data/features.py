@@ -21,7 +21,6 @@ import torch
 from icrlib.data import backbones, karpathy
 from icrlib.data.pictures import BadPicture, open_picture
 from icrlib.data.precomputed import PARTS
-from icrlib.errors import choose
 from icrlib.files import read_sealed, sha256_of, write_bytes, write_sealed
 from icrlib.progress import bar
 
@@ -62,13 +61,15 @@ def extract(
 
     if isinstance(regions, bool) or regions < 0:
         raise ValueError(f"regions must be 0 (pooled) or the cells a side, such as 4; got {regions!r}")
-    choose(str(type(workers).__name__), ("int",), "type of workers")
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise ValueError(f"workers must be a whole number of at least 1; got {workers!r}")
     folder, splits = Path(folder), karpathy.read(root)
     network = backbones.load(backbone, where := resolve_device(device))
     bad: list[str] = []
     done = {}
     for name, split in splits.items():
-        parts = _parts(folder, name, split.files, network, regions, where, workers, progress)
+        # Under the name that was asked for: a network of one's own is found again by it alone.
+        parts = _parts(folder, name, split.files, backbone, network, regions, where, workers, progress)
         kept = np.concatenate([part["kept"] for part in parts])
         bad += [str(message) for part in parts for message in part["bad"]]
         done[name] = kept, parts
@@ -77,23 +78,26 @@ def extract(
         raise BadPhotos(f"{len(bad)} photos cannot be used:\n  {listed}\nMend them, or leave them out with --skip-bad "
                         "(skip_bad=True). The features of the others are kept; run this again.")  # fmt: skip
     for name, (kept, parts) in done.items():
-        _write(folder, PARTS[name], splits[name], kept, np.concatenate([part["features"] for part in parts]))
-    about = {"backbone": network.name, "regions": regions, "root": Path(root).name, "left_out": len(bad)}
+        if not len(kept):
+            raise BadPhotos(f"no usable photo is left in {name!r}; mend some of its photos")
+        features = np.concatenate([part["features"] for part in parts if len(part["kept"])])
+        _write(folder, PARTS[name], splits[name], kept, features)
+    about = {"backbone": backbone, "regions": regions, "root": Path(root).name, "left_out": len(bad)}
     write_bytes(folder / "features.json", json.dumps(about, indent=1).encode())
     shutil.rmtree(folder / ".parts", ignore_errors=True)
     return folder
 
 
-def _parts(folder: Path, name: str, files: list[Path], network: backbones.Backbone, regions: int, device: str,
-           workers: int, progress: bool) -> list[dict]:  # fmt: skip
+def _parts(folder: Path, name: str, files: list[Path], backbone: str, network: backbones.Backbone, regions: int,
+           device: str, workers: int, progress: bool) -> list[dict]:  # fmt: skip
     """All parts of one split: those that are there, and those that are missing computed now."""
     size = BATCH * PER_PART
     starts = list(range(0, len(files), size))
     out = []
-    with ThreadPoolExecutor(max(1, workers)) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         for start in bar(starts, f"{network.name}: {name}", progress):
             some = files[start : start + size]
-            plan = Plan(network.name, regions, tuple(some))
+            plan = Plan(backbone, regions, tuple(some))
             path = folder / ".parts" / f"{name}-{start:07d}-{plan.key()}.npz"
             if not path.is_file():
                 write_sealed(path, _pack(_compute(start, some, network, regions, device, pool)))
@@ -137,8 +141,6 @@ def _batches(start: int, files: list[Path], network: backbones.Backbone, pool: E
 
 def _write(folder: Path, part: str, split: karpathy.Photos, kept: np.ndarray, features: np.ndarray) -> None:
     """The files of one split. Each image's captions stand together; ids, one a caption line, say whose they are."""
-    if not len(kept):
-        raise BadPhotos(f"no usable photo is left for {part}")
     lines = [(split.ids[i], text) for i in kept for text in split.captions[i] if text.split()]
     alone = {split.ids[i] for i in kept} - {id for id, _ in lines}
     if alone:

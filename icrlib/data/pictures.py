@@ -27,4 +27,4 @@ def open_picture(path: str | os.PathLike) -> Image.Image:
             upright = ImageOps.exif_transpose(opened)
             return upright.convert("RGB")
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError) as err:
-        raise BadPicture(f"{path}: cannot be decoded ({err}); get it again, or leave it out with --skip-bad") from err
+        raise BadPicture(f"{path}: cannot be decoded ({err}); get it again") from err

@@ -289,3 +289,38 @@ def test_the_torchvision_repair_declares_only_on_that_error(monkeypatch):
     with pytest.raises(RuntimeError, match="other"):
         backbones.import_torchvision()
     assert len(calls) == 1 and set(kept) <= set(sys.modules)
+
+
+def own_network():
+    """A reader's network, whose own name is not the one that finds it."""
+    made = backbones.load("scenes")
+    made.name = "mine"
+    return made
+
+
+def test_a_network_of_ones_own_is_found_again(root, tmp_path, monkeypatch):
+    """What is noted is the name that was asked for, so a picture as query goes through the same network."""
+    from icrlib.search import Index
+
+    module = type(sys)("readers_own")
+    module.network = own_network
+    monkeypatch.setitem(sys.modules, "readers_own", module)
+    folder = features.extract(root, tmp_path / "f", backbone="readers_own:network", progress=False)
+    data = icrlib.load_dataset("flickr8k", features=folder, min_count=1)
+    run = icrlib.train(data, "bow", updates=2, batch_size=8, embed_dim=8, progress=False)
+    hits = Index.of(run.model, folder).by_picture(root / "images" / "test0.jpg", top=3)
+    assert [hit.rank for hit in hits] == [1, 2, 3]
+
+
+def test_a_part_without_any_good_photo(root, tmp_path, monkeypatch):
+    monkeypatch.setattr(features, "BATCH", 2)
+    monkeypatch.setattr(features, "PER_PART", 1)
+    for number in (0, 1):
+        (root / "images" / f"train{number}.jpg").write_text("broken")
+    assert np.load(extract(root, tmp_path / "f", skip_bad=True) / "train_ims.npy").shape == (10, 256)
+    for number in range(6):
+        (root / "images" / f"val{number}.jpg").write_text("broken")
+    with pytest.raises(features.BadPhotos, match="no usable photo is left in 'val'"):
+        extract(root, tmp_path / "g", skip_bad=True)
+    with pytest.raises(ValueError, match="workers must be a whole number of at least 1; got 0"):
+        extract(root, tmp_path / "g", workers=0)
