@@ -16,8 +16,9 @@ TABLES = ("losses", "evaluation", "training")
 @click.option("--threads", default=1, show_default=True, help="CPU threads.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
 def main(tables: tuple[str, ...], threads: int, device: str) -> None:
-    from icrlib import config
+    from icrlib import config, memory
 
+    memory.keep_freed()  # as training does
     device = config.device(device)
     torch.set_num_threads(threads)
     name = torch.cuda.get_device_name() if device.startswith("cuda") else "CPU"

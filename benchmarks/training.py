@@ -41,7 +41,10 @@ def steps(device: str) -> tuple:
     torch.manual_seed(0)
     model = models.build("vse++", FEATURES, WORDS, embed_dim=DIMENSIONS, word_dim=300).to(device)
     plain = Plain(model)
-    texts = [torch.randint(4, WORDS, (max(4, min(38, round(random.gauss(13.8, 3.9)))),)) for _ in range(BATCH)]
+    # Words as often as Zipf's law has them: a few are in most captions, most are in few.
+    often = 1 / torch.arange(1, WORDS - 3, dtype=torch.float64)
+    texts = [4 + often.multinomial(max(4, min(38, round(random.gauss(13.8, 3.9)))), replacement=True)
+             for _ in range(BATCH)]  # fmt: skip
     numbers = pad_sequence(texts, batch_first=True).to(device)
     lengths = torch.tensor([len(t) for t in texts]).to(device)
     images = torch.rand(BATCH, FEATURES).to(device)

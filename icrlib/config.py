@@ -23,6 +23,8 @@ class Config:
 
     ``warmup``: first updates with the plain Triplet loss in place of ``loss``. ``evaluate_every`` in updates.
     ``precision``: of the encoders' arithmetic; ``accumulate``: batches whose gradients make one update.
+    ``pictures``: the network inside the model and its batch normalisation, where the data are pictures, else empty;
+    ``finetune_after``: updates after which that network learns, at ``finetune_lr``; None: never.
     ``changed``: what the caller asked for beyond the defaults.
     """
 
@@ -45,6 +47,9 @@ class Config:
     evaluate_every: int
     precision: str
     accumulate: int
+    pictures: dict
+    finetune_after: int | None
+    finetune_lr: float
     device: str
     threads: int
     smoke: bool = False
@@ -70,6 +75,7 @@ def resolve(data: Dataset, method: str, loss: str, given: dict) -> tuple[Config,
     def pick(name: str, fallback=None):
         return given[name] if given[name] is not None else defaults.get(name, fallback)
 
+    where = device(given["device"])
     batches = given["batches"] or ("images" if loss == "smoothap" else "pairs")
     batch_size = _at_least("batch_size", pick("batch_size", 128), 2)
     sampler = Sampler(data.train, given["seed"], batch_size, batches, given["positives"])
@@ -79,7 +85,8 @@ def resolve(data: Dataset, method: str, loss: str, given: dict) -> tuple[Config,
     if given["smoke"]:
         updates, drops, every = min(updates, SMOKE_UPDATES), [SMOKE_UPDATES // 2], SMOKE_UPDATES // 2
     lr, clip = pick("lr", 2e-4), given["grad_clip"]
-    for name, value in (("lr", lr), ("grad_clip", clip)):
+    finetune_lr = given.get("finetune_lr") or lr / 10
+    for name, value in (("lr", lr), ("grad_clip", clip), ("finetune_lr", finetune_lr)):
         if not (isinstance(value, (int, float)) and 0 < value < math.inf):
             raise ValueError(f"{name} must be a positive number; got {value!r}")
     model_options = {name: pick(name) for name in models.options_of(method) if pick(name) is not None}
@@ -92,8 +99,9 @@ def resolve(data: Dataset, method: str, loss: str, given: dict) -> tuple[Config,
         seed=_at_least("seed", given["seed"], 0), updates=updates, batch_size=batch_size, batches=batches,
         positives=given["positives"], lr=float(lr), drops=drops, grad_clip=float(clip),
         warmup=_at_least("warmup", given["warmup"], 0), evaluate_every=every,
-        precision=precision(given.get("precision", "float32"), device(given["device"])), accumulate=accumulate,
-        device=device(given["device"]),
+        precision=precision(given.get("precision", "float32"), where), accumulate=accumulate,
+        pictures=_pictures(data, given), finetune_after=given.get("finetune_after"), finetune_lr=float(finetune_lr),
+        device=where,
         threads=_at_least("threads", given["threads"], 1), smoke=bool(given["smoke"]),
         changed={k: given[k] for k in TUNABLE if given.get(k) not in (None, FALLBACKS.get(k))} | given["loss_options"],
     )  # fmt: skip
@@ -103,7 +111,24 @@ def resolve(data: Dataset, method: str, loss: str, given: dict) -> tuple[Config,
 # What train() passes for arguments that its caller left alone, where that is not None.
 FALLBACKS = {"positives": "diagonal", "grad_clip": 2.0, "warmup": 0, "precision": "float32", "accumulate": 1}
 TUNABLE = ("updates", "epochs", "batch_size", "batches", "positives", "lr", "lr_update", "grad_clip", "warmup",
-           "evaluate_every", "precision", "accumulate", "embed_dim", "word_dim")  # fmt: skip
+           "evaluate_every", "precision", "accumulate", "batch_norm", "finetune_after", "finetune_lr", "embed_dim",
+           "word_dim")  # fmt: skip
+
+
+def _pictures(data: Dataset, given: dict) -> dict:
+    """What :func:`icrlib.models.build` needs to know about pictures; empty where the data are features."""
+    wanted = [name for name in ("batch_norm", "finetune_after", "finetune_lr") if given.get(name) is not None]
+    if isinstance(data.train.features, torch.Tensor):
+        if wanted:
+            raise ValueError(f"{wanted[0]}= is about a network inside the model, but this data are finished features; "
+                             "load_dataset(…, root=PHOTOS, images='published') trains on pictures")  # fmt: skip
+        return {}
+    if given.get("finetune_after") is not None:
+        _at_least("finetune_after", given["finetune_after"], 0)
+    elif given.get("finetune_lr") is not None:
+        raise ValueError("finetune_lr= needs finetune_after=, the updates after which the network learns; 0: at once")
+    mode = given.get("batch_norm") or "train"
+    return {"backbone": data.options["backbone"], "batch_norm": choose(mode, models.MODES, "batch_norm")}
 
 
 def _schedule(

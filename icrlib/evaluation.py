@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
 from icrlib.data.splits import Split
-from icrlib.metrics import Ranks, from_ranks, ranks
+from icrlib.metrics import Ranks, from_ranks, ranks_at
 from icrlib.models.base import RetrievalModel
 from icrlib.progress import bar as progress_bar
+from icrlib.scores import finite
 
 RECALLS = ("r1", "r5", "r10")
+WHOLE = 1 << 30  # bytes: up to this size the score matrix is computed once, for both directions
+PART = 64 << 20  # bytes of scores that are held at a time beyond it
 
 
 @torch.no_grad()
@@ -64,48 +65,45 @@ def measure(images: Tensor, captions: Tensor, split: Split, relevance: bool = Fa
         raise ValueError(
             f"the split {split.name!r} does not know which images a caption describes; relevance=False"
         )
-    own = split.image_of.to(images.device)
-    table = split.relevance.to(images.device) if relevance else None
-
-    def captions_of(rows: Tensor) -> Tensor:
-        return table[:, rows].T if relevance else own[None] == rows[:, None]
-
-    def images_of(rows: Tensor) -> Tensor:
-        return (
-            table[rows] if relevance else own[rows][:, None] == torch.arange(len(images), device=own.device)
-        )
-
-    result = _both(_ranked(images, captions, captions_of), _ranked(captions, images, images_of))
+    own, numbers = split.image_of.to(images.device), torch.arange(len(captions), device=images.device)
+    described, image = split.relevance.to(images.device).nonzero(as_tuple=True) if relevance else (numbers, own)
+    result = _both(images, captions, image, described)
     if split.folds > 1 and not relevance:
         result["folds_1k"] = _folds(images, captions, own, split.folds)
     return result
 
 
-def _ranked(queries: Tensor, candidates: Tensor, positives_of: Callable[[Tensor], Tensor]) -> Ranks:
-    """Ranks of all relevant candidates, holding one chunk of scores (about 64 MB) at a time."""
-    chunk = max(1, (64 << 20) // (4 * len(candidates)))
-    parts = []
-    for rows in torch.arange(len(queries), device=queries.device).split(chunk):
-        parts.append(ranks(queries[rows] @ candidates.T, positives_of(rows)))
-    return Ranks.join(parts)
-
-
-def _both(i2t: Ranks, t2i: Ranks) -> dict:
-    result = {"i2t": from_ranks(i2t), "t2i": from_ranks(t2i)}
+def _both(images: Tensor, captions: Tensor, image: Tensor, caption: Tensor) -> dict:
+    """Measures of both directions, where ``image[t]`` and ``caption[t]`` belong together."""
+    if len(images) * len(captions) * images.element_size() <= WHOLE:
+        scores = finite(images @ captions.T)
+        found = ranks_at(scores, image, caption), ranks_at(scores.T, caption, image)
+    else:
+        found = _in_parts(images, captions, image, caption), _in_parts(captions, images, caption, image)
+    result = {"i2t": from_ranks(found[0]), "t2i": from_ranks(found[1])}
     result["rsum"] = sum(result[side][key] for side in ("i2t", "t2i") for key in RECALLS)
     return result
+
+
+def _in_parts(queries: Tensor, candidates: Tensor, query: Tensor, candidate: Tensor) -> Ranks:
+    """Ranks of all relevant candidates, holding a part of the scores at a time."""
+    size = max(1, PART // (4 * len(candidates)))
+    order = query.argsort(stable=True)
+    query, candidate = query[order], candidate[order]
+    ends = torch.bincount(query, minlength=len(queries)).cumsum(0).tolist()
+    parts, done = [], 0
+    for start in range(0, len(queries), size):
+        rows = queries[start : start + size]
+        mine = slice(done, done := ends[start + len(rows) - 1])
+        parts.append(ranks_at(finite(rows @ candidates.T), query[mine] - start, candidate[mine]))
+    return Ranks.join(parts)
 
 
 def _folds(images: Tensor, captions: Tensor, own: Tensor, folds: int) -> dict:
     parts = []
     for rows in torch.arange(len(images), device=own.device).chunk(folds):
-        inside = (own >= rows[0]) & (own <= rows[-1])
-        mine = own[inside] - rows[0]
-        everyone = torch.arange(len(rows), device=own.device)
-        i2t = _ranked(images[rows], captions[inside], lambda q, mine=mine: mine[None] == q[:, None])
-        t2i = _ranked(
-            captions[inside], images[rows], lambda q, mine=mine, all=everyone: mine[q][:, None] == all
-        )
-        parts.append(_both(i2t, t2i))
+        inside = ((own >= rows[0]) & (own <= rows[-1])).nonzero()[:, 0]
+        numbers = torch.arange(len(inside), device=own.device)
+        parts.append(_both(images[rows], captions[inside], own[inside] - rows[0], numbers))
     sides = {s: {k: sum(p[s][k] for p in parts) / folds for k in parts[0][s]} for s in ("i2t", "t2i")}
     return sides | {"rsum": sum(p["rsum"] for p in parts) / folds}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 import platform
@@ -10,7 +9,6 @@ import resource
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -19,15 +17,10 @@ from torch import nn
 
 from icrlib.config import Config
 from icrlib.data.splits import Dataset
-from icrlib.files import sha256_of, write_bytes
+from icrlib.files import write_bytes
+from icrlib.sources import PACKAGE, code_hash
 
 SCHEMA = 1
-PACKAGE = Path(__file__).parent
-# The parts of the library that every run uses; _sources adds those of its dataset, method and loss. A change
-# elsewhere cannot change its numbers.
-COMMON = ("config.py", "training.py", "sampling.py", "evaluation.py", "metrics.py", "cocos.py", "scores.py",
-          "data/splits.py", "data/text.py", "models/base.py", "losses/base.py", "losses/triplet.py")  # fmt: skip
-METHODS = {"vse++": ("models/vse.py", "models/gru.py"), "bow": ("models/bow.py",)}
 
 
 def root() -> Path:
@@ -44,41 +37,6 @@ def path_for(dataset: str, method: str, loss: str, seed: int, tag: str = "") -> 
     """Where the book keeps the record of a run; ``tag`` names what differs from the defaults."""
     loss = loss.replace(":", "-").replace(" x ", "-")
     return root() / dataset / method.replace("++", "pp") / loss / f"{tag + '-' if tag else ''}seed{seed}.json"
-
-
-def code_hash(dataset: str, method: str, loss: str) -> str:
-    """SHA-256 over the sources that such a run uses, as they were when this process first asked.
-
-    A loss from outside the library counts with its own source, or with its name where no source is at hand.
-    """
-    from icrlib import losses
-
-    kind = type(losses.by_name(loss))
-    inside, outside = _hash(_sources(dataset, method, kind)), _outside(kind)
-    return sha256_of(inside, *outside) if outside else inside
-
-
-def _sources(dataset: str, method: str, kind: type) -> tuple[Path, ...]:
-    """Files of the library that a run with a loss of this class uses."""
-    scenes = sorted((PACKAGE / "data" / "scenes").glob("*.py"))
-    data = scenes if dataset == "scenes" else [PACKAGE / "data" / "precomputed.py"]
-    own = {PACKAGE / f"{name.removeprefix('icrlib.').replace('.', '/')}.py"
-           for name in (base.__module__ for base in kind.__mro__) if name.startswith("icrlib.losses.")}  # fmt: skip
-    return tuple(sorted({PACKAGE / name for name in (*COMMON, *METHODS.get(method, ()))} | own | set(data)))
-
-
-def _outside(kind: type) -> list[str]:
-    if kind.__module__.startswith("icrlib."):
-        return []
-    try:
-        return [inspect.getsource(kind)]
-    except (OSError, TypeError):
-        return [f"{kind.__module__}.{kind.__qualname__}"]
-
-
-@cache
-def _hash(files: tuple[Path, ...]) -> str:
-    return sha256_of(*(part for f in files for part in (f.relative_to(PACKAGE).as_posix(), f.read_bytes())))
 
 
 def build(
@@ -137,7 +95,8 @@ def load(path: str | Path) -> dict:
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as err:
         raise ValueError(f"{path}: not a record of a run ({err!r})") from err
     try:
-        now = code_hash(config["dataset"], config["method"], config["loss"])
+        images = config["data_options"].get("images", "features")
+        now = code_hash(config["dataset"], config["method"], config["loss"], images)
     except (ValueError, KeyError):  # a loss or method that this version does not know
         now = None
     return record | {"path": str(path), "stale": record["code_hash"] != now}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import torch
@@ -71,3 +73,12 @@ class Sampler:
         if self.positives == "image" and int(images.min()) < int(images.max()):
             return Batch(images, rows, images[None] == images[:, None])
         return Batch(images, rows, torch.eye(len(rows), dtype=torch.bool))
+
+
+def feed(split: Split, sampler: Sampler, start: int) -> Iterator[tuple[Batch, Tensor]]:
+    """The sampler's batches from number ``start`` on, without end, each with its images' features, or pictures."""
+    if not isinstance(split.features, Tensor):
+        yield from split.features.batches(sampler, start)
+    for number in count(start):
+        batch = sampler[number]
+        yield batch, split.features[batch.images]

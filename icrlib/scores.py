@@ -28,9 +28,15 @@ def check(scores: Tensor, positives: Tensor) -> None:
                 f"row {int(bad.nonzero()[0])} of positives has no {name}; every query needs at least one positive "
                 "and one negative candidate"
             )
+    finite(scores)
+
+
+def finite(scores: Tensor) -> Tensor:
+    """The same ``scores``; :class:`NonFiniteScores` names the first entry that is NaN or infinite."""
     # A finite sum has finite terms: one quick look, and a search only where the sum is not (it may also overflow).
     if not torch.isfinite(scores.sum()) and not torch.isfinite(scores).all():
         row, column = (~torch.isfinite(scores)).nonzero()[0].tolist()
         raise NonFiniteScores(
             f"scores[{row}, {column}] is {scores[row, column].item()}; find the NaN before the loss"
         )
+    return scores

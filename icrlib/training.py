@@ -12,15 +12,16 @@ from pathlib import Path
 import torch
 from tqdm import tqdm
 
-from icrlib import checkpoints, cocos, losses, models, records
+from icrlib import checkpoints, cocos, losses, memory, models, records
 from icrlib.config import Config, resolve
 from icrlib.data.splits import Dataset
 from icrlib.evaluation import embed, evaluate, measure
 from icrlib.metrics import diagnose
 from icrlib.models.base import RetrievalModel
 from icrlib.progress import bar as progress_bar
-from icrlib.sampling import Sampler
+from icrlib.sampling import Sampler, feed
 from icrlib.scores import NonFiniteScores
+from icrlib.sources import code_hash
 
 
 class Diverged(ValueError):
@@ -51,6 +52,7 @@ def train(
     lr_update: int | None = None, embed_dim: int | None = None, word_dim: int | None = None, grad_clip: float = 2.0,
     batches: str | None = None, positives: str = "diagonal", warmup: int = 0, evaluate_every: int | None = None,
     precision: str = "float32", accumulate: int = 1,
+    batch_norm: str | None = None, finetune_after: int | None = None, finetune_lr: float | None = None,
     device: str = "auto", threads: int = 1, smoke: bool = False, out: str | Path | None = None,
     record: str | Path | None = None, progress: bool = True, **loss_options,
 ) -> Run:  # fmt: skip
@@ -61,6 +63,8 @@ def train(
     ``tau=``, …. ``warmup``: first updates with all negatives, a cure for a hardest-negative loss that stays collapsed.
     ``precision="bfloat16"`` (or ``"float16"`` on a GPU): mixed precision in the encoders; scores and losses stay in
     single precision. ``accumulate``: batches per update, each with its own score matrix, their gradients averaged.
+    On pictures (``load_dataset(…, images="published")``): ``batch_norm`` of the network inside the model, ``"train"``
+    as released or ``"eval"``; ``finetune_after`` that many updates its weights learn, at ``finetune_lr`` (lr / 10).
     ``threads``: CPU threads, one by default because these models are small and results are then exactly repeatable.
 
     ``out``: a folder for checkpoints. A run that was killed goes on from the last one, and ends as it would have
@@ -71,16 +75,19 @@ def train(
     """
     asked = dict(locals())  # first, while the only names here are the arguments
     config, per_epoch = resolve(data, method, loss, asked)
-    code = records.code_hash(config.dataset, config.method, config.loss)  # as it is now, before the run
+    images = data.options.get("images", "features")
+    code = code_hash(config.dataset, config.method, config.loss, images)  # as it is now, before the run
     if record is not None and Path(record).exists():
         raise ValueError(f"{record}: this record exists, and a record is written once. Choose another path.")
     folder = None if out is None else Path(out)
+    memory.keep_freed()
     with checkpoints.claimed(folder, config), _threads(config.threads):
         if folder and (finished := checkpoints.finished(folder)):
             return Run(*finished, folder)
         torch.manual_seed(config.seed)
         model = models.build(
-            method, data.train.features.shape[-1], len(data.vocabulary), **config.model_options
+            method, data.train.features.shape[-1], len(data.vocabulary), **config.model_options,
+            **config.pictures,
         )
         model.vocabulary = data.vocabulary
         model.to(config.device)
@@ -101,7 +108,7 @@ def fit(model: RetrievalModel, data: Dataset, config: Config, folder: Path | Non
     """The loop. Returns its state, in which ``best`` holds the weights with the highest validation rsum."""
     sampler = Sampler(data.train, config.seed, config.batch_size, config.batches, config.positives)
     words, lengths = data.vocabulary.encode(data.train.captions)
-    optimiser = torch.optim.Adam(model.parameters(), lr=config.lr)
+    optimiser = torch.optim.Adam(model.parameter_groups(config.lr, config.finetune_lr), lr=config.lr)
     main, first = losses.by_name(config.loss, **config.loss_options), losses.Triplet()
     state = checkpoints.resume(folder, model, optimiser) if folder else None
     state = state or {"update": 0, "history": [], "log": [], "recent": [], "best": None, "seconds": 0.0}
@@ -112,17 +119,17 @@ def fit(model: RetrievalModel, data: Dataset, config: Config, folder: Path | Non
     model.train()
     title, left = f"{config.method} {config.loss} seed {config.seed}", range(state["update"], config.updates)
     bar = progress_bar(left, title, progress, initial=state["update"], total=config.updates)
+    batches = feed(data.train, sampler, state["update"] * config.accumulate)
     clock = time.perf_counter()
     for update in bar:
         loss = first if update < config.warmup else main
-        for group in optimiser.param_groups:
-            group["lr"] = config.lr * 0.1 ** sum(update >= drop for drop in config.drops)
+        lr = schedule(update, model, optimiser, config)
         optimiser.zero_grad()
         value = 0.0
-        with _explained(update, group["lr"], folder):
-            for number in range(config.accumulate):
-                batch = sampler[update * config.accumulate + number]
-                images = data.train.features[batch.images].to(config.device).float()
+        with _explained(update, lr, folder):
+            for _ in range(config.accumulate):
+                batch, images = next(batches)
+                images = images.to(config.device).float()
                 numbers = words[batch.captions].to(config.device), lengths[batch.captions].to(config.device)
                 with torch.autocast(device, getattr(torch, config.precision), config.precision != "float32"):
                     scores = model(images, *numbers)
@@ -141,7 +148,7 @@ def fit(model: RetrievalModel, data: Dataset, config: Config, folder: Path | Non
         if (update + 1) % max(1, config.updates // 150) == 0:
             state["log"].append([update + 1, value])
         if (update + 1) % config.evaluate_every == 0 or update + 1 == config.updates:
-            entry = {"update": update + 1, "loss": sum(state["recent"]) / len(state["recent"]), "lr": group["lr"],
+            entry = {"update": update + 1, "loss": sum(state["recent"]) / len(state["recent"]), "lr": lr,
                      "gradient_norm": norm, **look(model, data, loss, scores.detach(), positives)}  # fmt: skip
             keep(state, entry, model)
             state["seconds"] += time.perf_counter() - clock
@@ -151,6 +158,15 @@ def fit(model: RetrievalModel, data: Dataset, config: Config, folder: Path | Non
             clock = time.perf_counter()
             report(bar, state, loss.collapsed(positives))
     return state
+
+
+def schedule(update: int, model: RetrievalModel, optimiser: torch.optim.Optimizer, config: Config) -> float:
+    """Set what changes with the updates: learning rates, and what learns. Returns the first group's learning rate."""
+    for group in optimiser.param_groups:
+        group["lr"] = group["base"] * 0.1 ** sum(update >= drop for drop in config.drops)
+    if config.finetune_after is not None and update >= config.finetune_after:
+        model.finetune()
+    return optimiser.param_groups[0]["lr"]
 
 
 def look(
@@ -212,7 +228,6 @@ def _finite(value: float, norm: float, scaler: torch.amp.GradScaler) -> None:
     # Under loss scaling an overflow is expected now and then: the scaler skips that step and lowers its scale.
     if not (math.isfinite(norm) or scaler.is_enabled()) or not math.isfinite(value):
         raise NonFiniteScores(f"the loss is {value} and its gradient's norm {norm}")
-
 
 
 @contextlib.contextmanager

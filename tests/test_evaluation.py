@@ -78,24 +78,41 @@ def test_the_order_of_captions_does_not_matter(model):
     same(icrlib.evaluate(model, other), icrlib.evaluate(model, split))
 
 
-def test_chunked_scores_equal_the_whole(model, tiny):
-    """Queries in chunks of 3, as a large split would be; ranked rows must keep their own positives."""
-    images, captions = evaluation.embed(model, tiny.test)
-    own = tiny.test.positives
-    parts = [metrics.ranks(images[r] @ captions.T, own[r]) for r in torch.arange(len(images)).split(3)]
-    whole = evaluation._ranked(images, captions, lambda rows: own[rows])
-    assert torch.equal(metrics.Ranks.join(parts).rank, whole.rank)
+@pytest.mark.parametrize("relevance", [False, True])
+def test_scores_in_parts_equal_the_whole(model, monkeypatch, relevance):
+    """A split too large for one matrix is ranked part by part; rows must keep their own positives."""
+    plain = uneven(make_split("test", 23, 5, fewest=1, most=7))
+    split = Knowing("test", plain.features, plain.captions, plain.image_of, plain.image_ids)
+    whole = icrlib.evaluate(model, split, relevance)
+    monkeypatch.setattr(evaluation, "WHOLE", 0)
+    monkeypatch.setattr(evaluation, "PART", 4 * 3 * len(split.captions))  # three queries, or a few more
+    same(icrlib.evaluate(model, split, relevance), whole)
 
 
-def test_no_more_than_a_chunk_of_scores_is_held(monkeypatch):
+def test_no_more_than_a_part_of_the_scores_is_held(monkeypatch):
     sizes = []
-    original = evaluation.ranks
-    monkeypatch.setattr(evaluation, "ranks", lambda s, p: sizes.append(s.numel()) or original(s, p))
+    original = evaluation.ranks_at
+    monkeypatch.setattr(evaluation, "ranks_at", lambda s, q, c: sizes.append(s.numel()) or original(s, q, c))
+    monkeypatch.setattr(evaluation, "WHOLE", 64 << 20)
     count = 6000
     vectors = torch.nn.functional.normalize(torch.randn(count, 2), dim=1)
     split = Split("test", vectors, ["x"] * count, torch.arange(count), [str(i) for i in range(count)])
     evaluation.measure(vectors, vectors, split)
     assert len(sizes) > 2 and max(sizes) * 4 <= 64 << 20
+
+
+def test_a_split_of_one_image_has_nothing_to_rank():
+    split = Split("test", torch.ones(1, 3), ["a", "b"], torch.zeros(2, dtype=torch.int64), ["one"])
+    with pytest.raises(ValueError, match="query 0 has no other candidate"):
+        evaluation.measure(torch.ones(1, 3), torch.ones(2, 3), split)
+
+
+def test_scores_that_are_not_finite_are_named():
+    captions = torch.ones(4, 3)
+    captions[2, 1] = torch.nan
+    split = Split("test", torch.ones(2, 3), list("abcd"), torch.tensor([0, 0, 1, 1]), ["one", "two"])
+    with pytest.raises(ValueError, match=r"scores\[0, 2\] is nan"):
+        evaluation.measure(torch.ones(2, 3), captions, split)
 
 
 def test_relevance_widens_the_mask(model, tiny):

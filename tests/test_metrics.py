@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from unittest import mock
 
 import pytest
 import torch
@@ -140,11 +141,28 @@ def test_where_torchmetrics_differs():
     assert float(retrieval.retrieval_precision(scores[0], mask[0], top_k=5)) == pytest.approx(0.2)
 
 
-@given(problem=problems(ties=True), budget=st.sampled_from([1, 100, 500]))
-@settings(max_examples=20, deadline=None)
-def test_chunks_change_nothing(problem, budget):
-    whole, parts = ranks(*problem), ranks(*problem, memory_budget=budget)
-    assert torch.equal(whole.rank, parts.rank) and torch.equal(whole.query, parts.query)
+@given(problem=problems(ties=True), room=st.sampled_from([1, 20, 100]))
+@settings(max_examples=40, deadline=None)
+def test_neither_the_buffer_nor_the_layout_changes_anything(problem, room):
+    scores, mask = problem
+    whole = ranks(scores, mask)
+    turned = scores.T.contiguous().T  # the same numbers, column by column in memory
+    with mock.patch.object(metrics, "ROOM", room):
+        for found in (ranks(scores, mask), ranks(turned, mask)):
+            assert torch.equal(whole.rank, found.rank) and torch.equal(whole.query, found.query)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("ties", ["pessimistic", "optimistic"])
+@pytest.mark.parametrize("counts", [[1, 1, 1, 1], [2, 3, 2, 3], [9, 1, 1, 1]])
+def test_every_way_of_counting(counts, ties, turned):
+    """Equal, similar and very different numbers of relevant candidates; rows and columns; a list in any order."""
+    scores = torch.randint(0, 6, (4, 12), generator=torch.Generator().manual_seed(0)).float()
+    scores = scores.T.contiguous().T if turned else scores
+    mask = torch.arange(12) < torch.tensor(counts)[:, None]
+    query, candidate = (part.flip(0) for part in mask.nonzero(as_tuple=True))
+    expected = [r for row in zip(scores.tolist(), mask.tolist(), strict=True) for r in slow_ranks(*row, ties)]
+    assert metrics.ranks_at(scores, query, candidate, ties).rank.tolist() == expected
 
 
 def test_joined_chunks_of_queries_are_the_whole():

@@ -89,35 +89,3 @@ def test_a_committed_record_is_what_its_run_gives_again():
     assert abs(again["test"]["rsum"] - record["test"]["rsum"]) <= spread, (
         "neither identical nor within the seeds' spread"
     )
-
-
-def test_a_change_makes_stale_only_what_uses_it(monkeypatch):
-    """The sources of a record are those of its own dataset, method and loss."""
-    kind = type(icrlib.losses.by_name("goal:cir x lin"))
-    names = {f.relative_to(records.PACKAGE).as_posix() for f in records._sources("scenes", "vse++", kind)}
-    assert {"losses/goal.py", "losses/base.py", "models/vse.py", "training.py", "data/scenes/generate.py"} <= names
-    assert not names & {"losses/smoothap.py", "losses/integrability.py", "data/precomputed.py", "models/bow.py"}
-    other = records._sources("flickr8k", "bow", icrlib.losses.NTXent)
-    assert records.PACKAGE / "data/precomputed.py" in other and records.PACKAGE / "losses/ntxent.py" in other
-    assert set(records.METHODS) == set(icrlib.models.METHODS), "a method whose sources no record would cover"
-    assert records.code_hash("scenes", "bow", "ntxent") != records.code_hash("scenes", "bow", "triplet")
-
-
-class Doubled(icrlib.losses.NTXent):
-    """A loss from outside the library."""
-
-    def terms(self, pairs):
-        return 2 * super().terms(pairs)
-
-    def term_weights(self, pairs):
-        return 2 * super().term_weights(pairs)
-
-
-def test_a_loss_from_outside_the_library(tiny, monkeypatch):
-    """Registered by name, it trains, and its own source is part of the code hash; also where no source is at hand."""
-    monkeypatch.setitem(icrlib.losses.LOSSES, "doubled", Doubled)
-    run = icrlib.train(tiny, loss="doubled", updates=2, progress=False)
-    with_source = run.record["code_hash"]
-    assert with_source != records.code_hash("scenes", "vse++", "ntxent")
-    monkeypatch.setattr(records.inspect, "getsource", lambda kind: (_ for _ in ()).throw(OSError))
-    assert records.code_hash("scenes", "vse++", "doubled") not in (with_source, run.record["data_hash"])

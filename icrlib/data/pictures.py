@@ -1,11 +1,16 @@
-"""Pictures from disk: decoded to RGB whatever they are, or refused by name."""
+"""Pictures: decoded to RGB whatever they are, or refused by name; then cut and scaled for a network."""
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import torch
 from PIL import Image, ImageOps, UnidentifiedImageError
+from torch import Tensor
 
 
 class BadPicture(ValueError):
@@ -28,3 +33,54 @@ def open_picture(path: str | os.PathLike) -> Image.Image:
             return upright.convert("RGB")
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError) as err:
         raise BadPicture(f"{path}: cannot be decoded ({err}); get it again") from err
+
+
+def squeezed(side: int, mean: tuple, std: tuple, crop: int | None = None, squash: bool = False) -> Callable:
+    """Preparation as evaluation does it: the short side to ``side`` (or both, ``squash``), the centre ``crop``."""
+    shift, scale = (torch.tensor(v)[:, None, None] for v in (mean, std))
+
+    def prepare(picture: Image.Image) -> Tensor:
+        short = min(picture.size)
+        size = (side, side) if squash else tuple(max(side, round(edge * side / short)) for edge in picture.size)
+        picture = picture.resize(size, Image.Resampling.BICUBIC if squash else Image.Resampling.BILINEAR)
+        if crop:
+            left, top = ((edge - crop) // 2 for edge in picture.size)
+            picture = picture.crop((left, top, left + crop, top + crop))
+        return (_pixels(picture) - shift) / scale
+
+    return prepare
+
+
+def random_crop(side: int, mean: tuple, std: tuple) -> Callable[[Image.Image, np.random.Generator], Tensor]:
+    """The published crop of training (Faghri et al.; torchvision's ``RandomResizedCrop`` and flip), with its own dice.
+
+    Of 8 to 100 % of the area and 3:4 to 4:3 in shape, scaled to ``side``, and in half of the cases mirrored.
+    """
+    shift, scale = (torch.tensor(v)[:, None, None] for v in (mean, std))
+
+    def crop(picture: Image.Image, dice: np.random.Generator) -> Tensor:
+        left, top, width, height = window(*picture.size, dice)
+        picture = picture.crop((left, top, left + width, top + height))
+        picture = picture.resize((side, side), Image.Resampling.BILINEAR)
+        if dice.random() < 0.5:
+            picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        return (_pixels(picture) - shift) / scale
+
+    return crop
+
+
+def window(width: int, height: int, dice: np.random.Generator) -> tuple[int, int, int, int]:
+    """Left, top, width and height of a random crop; after ten that do not fit, the largest allowed in the middle."""
+    for _ in range(10):
+        area = width * height * dice.uniform(0.08, 1)
+        ratio = math.exp(dice.uniform(math.log(3 / 4), math.log(4 / 3)))
+        w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+        if 0 < w <= width and 0 < h <= height:
+            return int(dice.integers(width - w + 1)), int(dice.integers(height - h + 1)), w, h
+    w = min(width, max(1, round(height * 4 / 3)))
+    h = min(height, max(1, round(width * 4 / 3)))
+    return (width - w) // 2, (height - h) // 2, w, h
+
+
+def _pixels(picture: Image.Image) -> Tensor:
+    return torch.from_numpy(np.asarray(picture).copy()).permute(2, 0, 1).float() / 255

@@ -44,14 +44,19 @@ def load(
             f"{folder}: missing {', '.join(missing)}. A feature folder holds {', '.join(wanted)}"
         )
     splits = {name_: _split(folder, name_, part, 200 if smoke else None) for name_, part in PARTS.items()}
-    if name == "coco" and len(splits["test"]) == 5000:
-        splits["test"].folds = 5
-    seen = splits.values() if vocabulary == "all" else [splits["train"]]
-    words = Vocabulary.build((c for split in seen for c in split.captions), min_count)
-    options = {"vocabulary": vocabulary, "min_count": min_count, "smoke": smoke}
     digest = [
         sha256_of(folder / file) for file in bar(wanted, "checking files", not _small(folder, wanted))
     ]
+    options = {"vocabulary": vocabulary, "min_count": min_count, "smoke": smoke}
+    return dataset(name, splits, digest, options)
+
+
+def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dict) -> Dataset:
+    """The splits as a dataset with its vocabulary and the published defaults; ``digest``: hashes of its files."""
+    if name == "coco" and len(splits["test"]) == 5000:
+        splits["test"].folds = 5
+    seen = splits.values() if options["vocabulary"] == "all" else [splits["train"]]
+    words = Vocabulary.build((c for split in seen for c in split.captions), options["min_count"])
     return Dataset(name, **splits, vocabulary=words, fingerprint=sha256_of(*digest, repr(options)),
                    defaults=dict(PUBLISHED), options=options)  # fmt: skip
 

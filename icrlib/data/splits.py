@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
+
+if TYPE_CHECKING:
+    from icrlib.data.crops import Pictures
 
 
 @dataclass
 class Split:
     """Images (as features) and their captions, any number per image.
 
-    ``features`` (N, D) pooled or (N, R, D) regions, float32 (or float16, cast batch by batch); ``captions``
-    C raw texts; ``image_of`` (C,) int64, the row of each caption's image; ``image_ids`` N names;
+    ``features`` (N, D) pooled or (N, R, D) regions, float32 (or float16, cast batch by batch); or the files themselves
+    (:class:`icrlib.data.crops.Pictures`), where a network in the model makes the features. ``captions`` C raw texts;
+    ``image_of`` (C,) int64, the row of each caption's image; ``image_ids`` N names;
     ``folds`` > 1 asks for COCO's mean over that many parts. ``len(split)`` counts images.
     """
 
     name: str
-    features: torch.Tensor
+    features: torch.Tensor | Pictures
     captions: list[str]
     image_of: torch.Tensor
     image_ids: list[str]

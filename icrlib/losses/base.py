@@ -135,8 +135,8 @@ class Loss:
     def __call__(self, scores: Tensor, positives: Tensor) -> Tensor:
         """Scalar loss of both directions: rows as queries (image to text), then columns (text to image).
 
-        Its gradient is the closed form, computed on the way; ``per_query`` is the way through autograd, a check and
-        several times slower. Half-precision scores are computed in single precision.
+        Its gradient is the closed form, computed on the way; ``per_query`` is the way through autograd, and a check.
+        Half-precision scores are computed in single precision.
         """
         exact = scores.detach()
         exact = exact.float() if exact.dtype in (torch.float16, torch.bfloat16) else exact

@@ -11,6 +11,7 @@ make them from any loss; :func:`integrability` runs both tests.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -112,7 +113,9 @@ def matrix(objective: Loss, positives: Tensor, *, both: bool = True) -> Field:
             total = torch.zeros_like(single).index_add(0, query, objective.term_weights(pairs))
             return total / mask.sum(1, keepdim=True)
 
-        return torch.vmap(weights)(scores)
+        with warnings.catch_warnings():  # scatter_ has no batching rule; vmap loops over it, and says so
+            warnings.filterwarnings("ignore", "There is a performance drop")
+            return torch.vmap(weights)(scores)
 
     def field(points: Tensor) -> Tensor:
         scores = points.reshape(-1, *positives.shape)

@@ -27,6 +27,10 @@ class RetrievalModel(nn.Module):
         """Score matrix (images, captions) of cosine similarities."""
         return self.encode_images(features) @ self.encode_captions(words, lengths).T
 
+    def parameter_groups(self, lr: float, finetune_lr: float) -> list[dict]:
+        """What an optimiser takes, each group with its own learning rate ``"base"`` before any drop."""
+        return [{"params": list(self.parameters()), "base": lr}]
+
     @property
     def device(self) -> torch.device:
         return next(self.parameters()).device

@@ -170,7 +170,7 @@ def test_unknown_names(tmp_path):
     write(tmp_path)
     with pytest.raises(ValueError, match=r"unknown dataset 'flicker8k'; allowed: .*Did you mean 'flickr8k'\?"):
         icrlib.load_dataset("flicker8k", features=tmp_path)
-    with pytest.raises(ValueError, match="'coco' needs features=FOLDER"):
+    with pytest.raises(ValueError, match=r"'coco' needs root=FOLDER with .* or features=FOLDER"):
         icrlib.load_dataset("coco")
     refuse(tmp_path, r"unknown vocabulary 'al'; allowed: 'train', 'all'", vocabulary="al")
 
@@ -180,7 +180,7 @@ def test_unknown_options(tmp_path):
     refuse(tmp_path, r"unknown option .*'min_cuont'.*Did you mean 'min_count'\?", min_cuont=2)
     with pytest.raises(ValueError, match=r"unknown option of the dataset 'scenes' 'trian'.*Did you mean 'train'\?"):
         icrlib.load_dataset("scenes", trian=10)
-    with pytest.raises(ValueError, match="'scenes' makes its own features"):
+    with pytest.raises(ValueError, match="'scenes' makes its own pictures and features"):
         icrlib.load_dataset("scenes", features=tmp_path)
 
 

@@ -1,0 +1,74 @@
+"""Pictures that are opened anew whenever they are needed, in training each time with another crop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from icrlib.data.backbones import Backbone
+from icrlib.data.pictures import open_picture
+from icrlib.sampling import Batch, Sampler
+
+AT_ONCE = 64  # pictures that an evaluation holds in memory
+
+
+class Pictures:
+    """The images of a split as files, where other splits hold features; a network in the model makes those.
+
+    ``shape`` is that of the features, (N, D), for the network's D channels. Iterating over :meth:`split` opens the
+    pictures as evaluation wants them; :meth:`batches` as training does.
+    """
+
+    def __init__(self, files: list[Path], backbone: Backbone, workers: int = 4) -> None:
+        if backbone.crop is None:
+            raise ValueError(f"the backbone {backbone.name!r} says nothing about training crops; give it crop=, or use "
+                             "images='cached'")  # fmt: skip
+        self.files, self.backbone, self.workers = files, backbone, workers
+        self.shape = (len(files), backbone.channels())
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def split(self, size: int) -> Iterator[Tensor]:
+        """All pictures, prepared alike each time: (at most ``size``, 3, H, W) float32, the next ones decoded ahead."""
+        size = min(size, AT_ONCE)
+        with ThreadPoolExecutor(self.workers) as pool:
+            jobs = [[] for _ in range(0, len(self), size)]
+            for number in range(len(jobs) + 1):
+                if number < len(jobs):
+                    some = self.files[number * size : (number + 1) * size]
+                    jobs[number] = [pool.submit(self._whole, file) for file in some]
+                if number:
+                    yield torch.stack([job.result() for job in jobs[number - 1]])
+                    jobs[number - 1] = []
+
+    def batches(self, sampler: Sampler, start: int) -> Iterator[tuple[Batch, Tensor]]:
+        """Batches ``start``, ``start`` + 1, … with their pictures (B, 3, H, W), one batch decoded ahead.
+
+        A crop depends on the seed, the batch's number and the place in it alone: an image that comes twice in a batch
+        has two crops, as published, and a run that was killed goes on with the same ones.
+        """
+        with ThreadPoolExecutor(self.workers) as pool:
+            ahead = None
+            for number in count(start):
+                now = ahead or self._submit(pool, sampler, number)
+                ahead = self._submit(pool, sampler, number + 1)
+                batch, jobs = now
+                yield batch, torch.stack([job.result() for job in jobs])
+
+    def _submit(self, pool: ThreadPoolExecutor, sampler: Sampler, number: int) -> tuple[Batch, list]:
+        batch = sampler[number]
+        return batch, [pool.submit(self._fresh, self.files[row], (sampler.seed, number, place))
+                       for place, row in enumerate(batch.images.tolist())]  # fmt: skip
+
+    def _whole(self, file: Path) -> Tensor:
+        return self.backbone.prepare(open_picture(file))
+
+    def _fresh(self, file: Path, key: tuple[int, int, int]) -> Tensor:
+        return self.backbone.crop(open_picture(file), np.random.default_rng(key))
