@@ -6,13 +6,15 @@ import random
 import tempfile
 from pathlib import Path
 
+import click
+import numpy as np
 import torch
 from PIL import Image
 from torch import nn
 from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
 
-from benchmarks.timing import compare, show
+from benchmarks.timing import compare, race, show
 from icrlib import losses, models
 from icrlib.data import backbones, features
 
@@ -71,12 +73,65 @@ def steps(device: str) -> tuple:
     return ours, usual
 
 
+def epoch(device: str, precision: str) -> tuple:
+    """A step at Flickr30k's size (d = 1024, 128 pairs), and the matrix products in it, without padding, alone."""
+    torch.manual_seed(0)
+    kind = getattr(torch, precision)
+    model = models.build("vse++", 2048, 8500, embed_dim=1024, word_dim=300).to(device)
+    lengths = (torch.randn(BATCH) * 4.2 + 14.3).round().clamp(4, 60).long()  # Flickr30k's captions with both marks
+    numbers = torch.randint(4, 8500, (BATCH, int(lengths.max())))
+    numbers, lengths, images = numbers.to(device), lengths.to(device), torch.rand(BATCH, 2048, device=device)
+    own, loss = torch.eye(BATCH, dtype=torch.bool, device=device), losses.NTXent()
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.0)
+
+    def step() -> None:
+        optimiser.zero_grad()
+        with torch.autocast(device.partition(":")[0], kind, precision != "float32"):
+            scores = model(images, numbers, lengths)
+        loss(scores, own).backward()
+        optimiser.step()
+
+    words = int(lengths.sum())
+    shapes = [(words, 300, 3072), (words, 1024, 3072), (BATCH, 2048, 1024), (BATCH, 1024, BATCH)]
+    pairs = [(torch.rand(m, k, device=device).to(kind), torch.rand(k, n, device=device).to(kind)) for m, k, n in shapes]
+
+    def products() -> None:
+        for _ in range(3):  # forward, and one backward for each factor
+            for a, b in pairs:
+                a @ b
+
+    return step, products
+
+
+def epochs(device: str) -> None:
+    """Seconds an epoch of Flickr30k (145,000 captions), and the share that its matrix products would take."""
+    on_gpu, times = device.startswith("cuda"), {}
+    batches = 145_000 / BATCH
+    for precision in ("float32", "bfloat16") if on_gpu else ("float32",):  # few CPUs multiply bfloat16 fast
+        step, products = epoch(device, precision)
+        times[precision], bound = race([step, products], repeats=20 if on_gpu else 3)
+        click.echo(f"  VSE++ at Flickr30k's size, {precision}: {batches * times[precision]:.1f} s an epoch "
+                   f"({1e3 * times[precision]:.1f} ms a step); its matrix products alone are "
+                   f"{bound / times[precision]:.0%} of it")  # fmt: skip
+    if on_gpu:
+        click.echo(f"  bfloat16 takes {times['bfloat16'] / times['float32']:.2f} of the time of float32")
+
+
+def picture(dice: np.random.Generator) -> Image.Image:
+    """320 x 240 pixels of cloudy noise: coarse and fine detail as photos have them, so that decoding costs the same."""
+    total = np.zeros((240, 320, 3))
+    for octave in range(6):
+        coarse = Image.fromarray(dice.integers(0, 256, (4 << octave, 5 << octave, 3), dtype=np.uint8))
+        total += np.asarray(coarse.resize((320, 240), Image.Resampling.BICUBIC)) / 2**octave
+    return Image.fromarray((total / total.max() * 255).astype(np.uint8))
+
+
 def extraction(device: str, folder: Path) -> tuple:
     """Features of 96 photo-sized pictures, decoding included, and the same batches through the network alone."""
-    files = []
+    files, dice = [], np.random.default_rng(0)
     for number in range(96):
         path = folder / f"{number}.jpg"
-        Image.effect_noise((320, 240), 60).convert("RGB").save(path, quality=85)
+        picture(dice).save(path, quality=85)
         files.append(path)
     network = backbones._torchvision("resnet50", weights=None)
     network.network.eval().requires_grad_(False).to(device)
@@ -100,6 +155,7 @@ def main(device: str) -> None:
     ours, usual = steps(device)
     show("Training", [compare(f"VSE++ step, batch {BATCH}, d = {DIMENSIONS}", ours, usual,
                               "a plain loop with pack_padded_sequence", goal="at least 1.5")])  # fmt: skip
+    epochs(device)
     with tempfile.TemporaryDirectory() as folder:
         ours, bare = extraction(device, Path(folder))
         show("Features", [compare("ResNet-50 on 96 photos, decoding included", ours, bare, "the bare network",

@@ -16,7 +16,7 @@ from icrlib.checkpoints import load_model
 from icrlib.data import precomputed
 from icrlib.evaluation import embed
 from icrlib.files import write_bytes
-from icrlib.models.base import RetrievalModel
+from icrlib.models import OnPictures, RetrievalModel
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,19 @@ class Index:
         files = listed.read_text(encoding="utf-8").splitlines() if listed.is_file() else list(data.image_ids)
         return cls(model, images.cpu(), captions.cpu(), data.captions, files, data.image_of, folder)
 
+    @classmethod
+    def of_photos(cls, model: str | Path | RetrievalModel, root: str | Path, split: str = "test") -> Index:
+        """Embed one split of the photos in ``root`` with a model that takes pictures (``images="published"``)."""
+        from icrlib.data import photos
+
+        model = model if isinstance(model, RetrievalModel) else load_model(model)
+        if not isinstance(model, OnPictures):
+            raise ValueError("this model was trained on finished features; search in a feature folder, features=")
+        data = getattr(photos.load(root, name="photos", images="published", backbone=model.options["backbone"]), split)
+        images, captions = embed(model, data)
+        files = [str(file) for file in data.features.files]
+        return cls(model, images.cpu(), captions.cpu(), data.captions, files, data.image_of)
+
     def by_text(self, query: str, top: int = 5) -> list[Hit]:
         """The photos that score highest for a text; words that the model never saw count as unknown."""
         if not query.split():
@@ -72,20 +85,27 @@ class Index:
                 for rank, score, row in best(self.images, vector, top)]  # fmt: skip
 
     def by_picture(self, path: str | Path, top: int = 5, backbone: str | None = None) -> list[Hit]:
-        """The captions that score highest for a picture, which goes through the network of the features first."""
+        """The captions that score highest for a picture.
+
+        It goes first through the network of the features: the model's own, or the one that the folder notes, or
+        ``backbone``.
+        """
         import json
 
         from icrlib.data import backbones
         from icrlib.data.pictures import open_picture
 
         about = self.folder / "features.json" if self.folder else None
+        inside = self.model.options.get("backbone")
+        backbone = backbone or inside
         if backbone is None:
             if about is None or not about.is_file():
                 raise ValueError("nobody noted which network made these features; name it with backbone=")
             backbone = json.loads(about.read_text())["backbone"]
         network = backbones.load(backbone)
         with torch.no_grad():
-            features = network(network.prepare(open_picture(path))[None])
+            picture = network.prepare(open_picture(path))[None]
+            features = picture if inside else network(picture)
             vector = self.model.encode_images(features.to(self.model.device))[0].cpu()
         return [Hit(rank, score, self.texts[row]) for rank, score, row in best(self.captions, vector, top)]
 

@@ -35,8 +35,8 @@ def notebook(tmp_path):
 
 
 def test_help_explains_every_command():
-    for command in ("run", "tables", "compare"):
-        result = icr(command, "--help")
+    for command in ("run", "tables", "compare", "status", "features", "search", "data check"):
+        result = icr(*command.split(), "--help")
         assert result.exit_code == 0 and len(result.output.splitlines()) > 4
 
 

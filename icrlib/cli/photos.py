@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from icrlib.errors import choose
+
 FOLDER = click.Path(path_type=Path)
 
 
@@ -15,18 +17,35 @@ def data() -> None:
 
 
 @data.command()
-@click.argument("root", type=FOLDER)
-def check(root: Path) -> None:
+@click.argument("name", metavar="[NAME]", required=False)
+@click.argument("folder", metavar="ROOT", type=FOLDER, required=False)
+@click.option("--root", type=FOLDER, help="The same, by name.")
+def check(name: str | None, folder: Path | None, root: Path | None) -> None:
     """Count what ROOT holds (dataset*.json and images) and list every problem at once.
 
-    Exit status 1 if there is a problem.
-    """
-    from icrlib.data import karpathy
+    With NAME (flickr8k, flickr30k, coco) the counts are compared with the published splits, too. Exit status 1 if
+    there is a problem; fewer images than published are none.
 
+    \b
+    icr data check photos/
+    icr data check flickr8k --root photos/
+    """
+    from icrlib.data import DATASETS, karpathy
+
+    if name and folder is None and root is None:
+        name, folder = None, Path(name)
+    root = root or folder
+    if root is None:
+        raise click.UsageError("say which folder: icr data check ROOT, or icr data check NAME --root ROOT")
+    if name:
+        choose(name, [known for known in DATASETS if known != "scenes"], "dataset")
     counts, problems = karpathy.check(root)
-    for name, found in counts.items():
+    published = karpathy.PUBLISHED.get(name, {})
+    for part, found in counts.items():
         words = found["words"] / max(1, found["captions"])
-        click.echo(f"{name:6} {found['images']:>8,} images {found['captions']:>9,} captions, {words:.1f} words each")
+        differs = published.get(part, found["images"]) != found["images"]
+        click.echo(f"{part:6} {found['images']:>8,} images {found['captions']:>9,} captions, {words:.1f} words each"
+                   + (f" (published: {published[part]:,} images)" if differs else ""))  # fmt: skip
     for problem in problems:
         click.echo(f"problem: {problem}")
     click.echo(f"{len(problems)} problems" if problems else "no problems")
@@ -58,15 +77,17 @@ def features(root: Path, folder: Path, **options) -> None:
 @click.command()
 @click.argument("model", type=FOLDER)
 @click.argument("query")
-@click.option("--features", "folder", type=FOLDER, required=True, help="The feature folder to search in.")
+@click.option("--features", "folder", type=FOLDER, help="The feature folder to search in.")
+@click.option("--photos", type=FOLDER, help="Or the folder of photos, for a model trained on pictures.")
 @click.option("--split", type=click.Choice(["train", "val", "test"]), default="test", show_default=True)
 @click.option("--top", default=5, show_default=True)
 @click.option("--html", type=FOLDER, help="Also write a page with the pictures.")
 @click.option("--backbone", help="For a picture as query: the network of the features; default: the folder's own.")
-def search(model: Path, query: str, folder: Path, split: str, top: int, html: Path | None, backbone: str | None):
+def search(model: Path, query: str, folder: Path | None, photos: Path | None, split: str, top: int, html: Path | None,
+           backbone: str | None) -> None:  # fmt: skip
     """Search photos by words, or captions by a picture: QUERY is a text, or the path of a picture.
 
-    MODEL is a run folder (out=…) or what Run.save wrote.
+    MODEL is a run folder (out=…), the record in it, or what Run.save wrote.
 
     \b
     icr search runs/mine "a dog jumps over a hoop" --features features/
@@ -74,7 +95,10 @@ def search(model: Path, query: str, folder: Path, split: str, top: int, html: Pa
     """
     from icrlib import search as searching
 
-    index = searching.Index.of(model, folder, split)
+    if (folder is None) == (photos is None):
+        raise click.UsageError("say where to search: --features FOLDER, or --photos FOLDER for a model on pictures")
+    model = model.parent if model.name == "record.json" else model
+    index = searching.Index.of(model, folder, split) if folder else searching.Index.of_photos(model, photos, split)
     hits = index.by_picture(query, top, backbone) if Path(query).is_file() else index.by_text(query, top)
     for hit in hits:
         click.echo(f"{hit.rank:>3}  {hit.score:6.3f}  {hit.file if hit.file else hit.caption}"

@@ -11,6 +11,12 @@ from pathlib import Path
 
 from icrlib.progress import bar
 
+# Images of the splits of Karpathy and Fei-Fei (2015); COCO's train with restval.
+PUBLISHED = {
+    "flickr8k": {"train": 6_000, "val": 1_000, "test": 1_000},
+    "flickr30k": {"train": 29_000, "val": 1_014, "test": 1_000},
+    "coco": {"train": 113_287, "val": 5_000, "test": 5_000},
+}
 SPLITS = {"train": "train", "restval": "train", "val": "val", "test": "test"}  # COCO: restval joins train
 
 

@@ -7,6 +7,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 
 import browser
 
@@ -108,3 +109,36 @@ def test_everything_that_the_library_needs_is_pinned():
     pinned = {plain(re.split("==", line)[0]) for line in pins()}
     needed = {plain(re.match(r"[\w.-]+", need)[0]) for need in metadata.requires("icrlib")}
     assert needed <= pinned
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda p: p.name)
+def test_a_workflow_calls_what_is_there(path):
+    """Nobody has run them, and they say so; but their make targets, scripts and variables exist."""
+    text = path.read_text()
+    assert text.startswith("# Not run yet")
+    jobs = yaml.safe_load(text)["jobs"]
+    commands = "\n".join(step.get("run", "") for job in jobs.values() for step in job["steps"])
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"\bmake (\w+)", commands):
+        assert re.search(rf"^{target}:", makefile, re.M), target
+    for script in re.findall(r"bash (\S+)", commands):
+        assert (ROOT / script).is_file(), script
+    given = {name for job in jobs.values() for step in job["steps"] for name in step.get("env", {})}
+    assert all(f"$({name})" in makefile or name == "ICR_SMOKE" for name in given)
+
+
+def test_the_shell_of_a_workflow_stops_at_a_failing_chapter(tmp_path):
+    """The loop over chapters is run with a papermill that fails at the second of three."""
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "colab.yml").read_text())["jobs"]
+    loop = next(step["run"] for step in jobs["chapters"]["steps"] if "papermill" in step.get("run", ""))
+    (tmp_path / "book").mkdir()
+    for name in "abc":
+        (tmp_path / "book" / f"{name}.ipynb").write_text("{}")
+    fake = program(tmp_path / "python3")
+    fake.write_text('#!/bin/sh\necho "ran $3"\ncase "$3" in */b.ipynb) exit 1;; esac\n')
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "RUNNER_TEMP": str(tmp_path / "t"), "GITHUB_WORKSPACE": str(tmp_path)}
+    done = subprocess.run(["sh", "-e", "-c", loop], env=env, capture_output=True, text=True)
+    assert done.returncode != 0 and "a.ipynb" in done.stdout and "c.ipynb" not in done.stdout
+    fake.write_text('#!/bin/sh\necho "ran $3"\n')
+    done = subprocess.run(["sh", "-e", "-c", loop], env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and "c.ipynb" in done.stdout

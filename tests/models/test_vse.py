@@ -10,6 +10,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from icrlib import models
 from icrlib.models import VSE, RetrievalModel
+from icrlib.models.gru import Recurrence, last_states
 
 
 def count(module):
@@ -89,6 +90,44 @@ def test_the_state_after_end_equals_a_packed_gru(model, captions):
     packed = pack_padded_sequence(model.embed(words), lengths, batch_first=True, enforce_sorted=False)
     last = model.gru(packed)[1][0]
     torch.testing.assert_close(model.encode_captions(words, lengths), last / last.norm(dim=1, keepdim=True))
+
+
+def test_gradients_equal_those_of_a_packed_gru(model, captions):
+    """The backward pass is written by hand: all weights and the words, against autograd; equal lengths, too."""
+    words, lengths = captions
+    for chosen in (lengths, torch.full((6,), 4), torch.ones(6, dtype=torch.int64)):
+        direction = torch.randn(6, 8, dtype=torch.float64)
+        packed = pack_padded_sequence(model.embed(words), chosen, batch_first=True, enforce_sorted=False)
+        parameters = [*model.gru.parameters(), model.embed.weight]
+        expected = torch.autograd.grad((model.gru(packed)[1][0] * direction).sum(), parameters)
+        found = torch.autograd.grad((last_states(model.gru, model.embed, words, chosen) * direction).sum(), parameters)
+        for mine, theirs in zip(found, expected, strict=True):
+            torch.testing.assert_close(mine, theirs)
+
+
+def test_the_recurrence_by_differences():
+    generator = torch.Generator().manual_seed(0)
+    inputs, weight, bias = (torch.randn(*size, dtype=torch.float64, generator=generator).requires_grad_()
+                            for size in ((6, 9), (9, 3), (9,)))  # fmt: skip
+    assert torch.autograd.gradcheck(lambda *given: Recurrence.apply(*given, [3, 2, 1]), (inputs, weight, bias))
+
+
+def test_a_second_derivative_is_refused(model, captions):
+    state = last_states(model.gru, model.embed, *captions).square().sum()
+    (first,) = torch.autograd.grad(state, [model.gru.weight_hh_l0], create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.sum().backward()
+
+
+def test_half_precision_around_the_recurrence(model, captions):
+    """Under mixed precision the states stay in single precision, and gradients arrive."""
+    single = VSE(**model.options)
+    with torch.autocast("cpu", torch.bfloat16):
+        states = last_states(single.gru, single.embed, *captions)
+    assert states.dtype == torch.float32
+    states.sum().backward()
+    torch.testing.assert_close(states, last_states(single.gru, single.embed, *captions), rtol=0.05, atol=0.02)
+    assert single.gru.weight_ih_l0.grad.any() and single.embed.weight.grad.dtype == torch.float32
 
 
 def test_padding_does_not_matter(model, captions):

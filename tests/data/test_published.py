@@ -1,0 +1,320 @@
+"""Training on pictures: crops, the network inside the model, its batch norm, fine-tuning, and a run that is killed."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+import icrlib
+from icrlib import sampling, training
+from icrlib.data import backbones, features, karpathy, pictures
+from icrlib.data.backbones import Backbone
+from icrlib.search import Index
+
+from .photos import edit, make
+
+SIZES = {"batch_size": 8, "embed_dim": 8, "word_dim": 8, "progress": False}
+
+
+def network() -> Backbone:
+    """A small network with batch norm, as a reader would bring it along."""
+    torch.manual_seed(3)
+    layers = nn.Sequential(nn.Conv2d(3, 6, 3, 2), nn.BatchNorm2d(6), nn.ReLU(), nn.Dropout(0.5))
+    plain = (0.5,) * 3, (0.25,) * 3
+    return Backbone("own", layers, pictures.squeezed(16, *plain, squash=True), pictures.random_crop(16, *plain))
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("photos") / "root")
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """The name under which :func:`network` is found."""
+    module = type(sys)("readers_own")
+    module.network = network
+    monkeypatch.setitem(sys.modules, "readers_own", module)
+    return "readers_own:network"
+
+
+@pytest.fixture
+def data(pristine, own):
+    return icrlib.load_dataset("flickr8k", root=pristine, images="published", backbone=own, min_count=1)
+
+
+def batches(split, count, start=0, seed=0, size=8):
+    feeding = sampling.feed(split, sampling.Sampler(split, seed, size), start)
+    return [next(feeding) for _ in range(count)]
+
+
+# Crops
+
+
+def test_windows_have_torchvisions_distribution():
+    """Area, shape and place of 3,000 crops against ``RandomResizedCrop``: two-sample Kolmogorov-Smirnov distances."""
+    transforms = backbones.import_torchvision().transforms
+    dice, picture = np.random.default_rng(0), Image.new("RGB", (160, 120))
+    torch.manual_seed(0)
+    ours = np.array([pictures.window(160, 120, dice) for _ in range(3000)], dtype=float)
+    theirs = np.array([transforms.RandomResizedCrop.get_params(picture, (0.08, 1.0), (3 / 4, 4 / 3))
+                       for _ in range(3000)], dtype=float)[:, [1, 0, 3, 2]]  # fmt: skip
+    for read in (lambda w: w[:, 2] * w[:, 3], lambda w: w[:, 2] / w[:, 3], lambda w: w[:, 0], lambda w: w[:, 1]):
+        a, b = np.sort(read(ours)), np.sort(read(theirs))
+        steps = np.concatenate([a, b])
+        distance = np.abs(np.searchsorted(a, steps, "right") - np.searchsorted(b, steps, "right")).max() / 3000
+        assert distance < 1.63 * math.sqrt(2 / 3000)  # the 1 % point; the draws are fixed
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 300), (300, 1), (16, 16), (4000, 2500)])
+def test_windows_lie_inside_pictures_of_every_size(size):
+    dice = np.random.default_rng(0)
+    for _ in range(50):
+        left, top, width, height = pictures.window(*size, dice)
+        assert left >= 0 and top >= 0 and width > 0 and height > 0
+        assert left + width <= size[0] and top + height <= size[1]
+
+
+def test_a_window_that_never_fits_is_the_largest_in_the_middle():
+    """torchvision's way out, after ten tries: 4:3 at most, centred."""
+    assert pictures.window(1000, 3, np.random.default_rng(0)) == (498, 0, 4, 3)
+    assert pictures.window(3, 1000, np.random.default_rng(0)) == (0, 498, 3, 4)
+
+
+def test_a_crop_is_torchvisions_resized_crop(pristine):
+    functional = backbones.import_torchvision().transforms.functional
+    picture = pictures.open_picture(pristine / "images" / "train0.jpg")
+    crop = pictures.random_crop(24, (0.4, 0.5, 0.6), (0.2, 0.3, 0.4))
+    mirrored = 0
+    for seed in range(8):
+        dice = np.random.default_rng(seed)
+        left, top, width, height = pictures.window(*picture.size, dice)
+        expected = functional.resized_crop(picture, top, left, height, width, [24, 24], antialias=True)
+        if dice.random() < 0.5:
+            expected, mirrored = functional.hflip(expected), mirrored + 1
+        expected = functional.normalize(functional.to_tensor(expected), (0.4, 0.5, 0.6), (0.2, 0.3, 0.4))
+        torch.testing.assert_close(crop(picture, np.random.default_rng(seed)), expected)
+    assert 0 < mirrored < 8
+
+
+def test_crops_are_fresh_and_repeatable(data):
+    first, again, later = batches(data.train, 4), batches(data.train, 1, start=2), batches(data.train, 1, start=3)
+    assert first[0][1].shape == (8, 3, 16, 16)
+    assert torch.equal(first[2][1], again[0][1])  # a run that goes on sees what it would have seen
+    assert torch.equal(first[3][1], later[0][1]) and torch.equal(first[3][0].captions, later[0][0].captions)
+    assert not torch.equal(batches(data.train, 1, seed=1)[0][1], first[0][1])
+    # Both captions of an image stand in a batch of all 24 pairs: one image, two crops; and another one an epoch later.
+    (one, shown), (two, next_shown) = batches(data.train, 2, size=24)
+    rows = (one.images == 0).nonzero()[:, 0]
+    assert len(rows) == 2 and not torch.equal(shown[rows[0]], shown[rows[1]])
+    assert not torch.equal(next_shown[(two.images == 0).nonzero()[0, 0]], shown[rows[0]])
+
+
+def test_evaluation_sees_whole_pictures_in_order(data, pristine, monkeypatch):
+    monkeypatch.setattr(icrlib.data.crops, "AT_ONCE", 4)
+    shown = list(data.test.features.split(512))
+    assert [len(part) for part in shown] == [4, 2] and len(data.test.features) == 6
+    prepare = network().prepare
+    for row, picture in enumerate(torch.cat(shown)):
+        torch.testing.assert_close(picture, prepare(pictures.open_picture(pristine / "images" / f"test{row}.jpg")))
+
+
+# The dataset
+
+
+def test_splits_and_options(data, pristine, own):
+    read = karpathy.read(pristine)
+    assert (len(data.train), len(data.val), len(data.test)) == (12, 6, 6) and data.train.features.shape == (12, 6)
+    assert data.val.captions == [text for texts in read["val"].captions for text in texts]
+    assert data.val.image_of.tolist() == [row for row in range(6) for _ in range(2)]
+    assert data.options["images"] == "published" and data.options["backbone"] == own
+    other = icrlib.load_dataset("flickr8k", root=pristine, images="published", backbone="scenes", min_count=1)
+    assert other.fingerprint != data.fingerprint and other.train.features.shape == (12, 256)
+
+
+def test_what_is_refused(pristine, tmp_path, own, data):
+    load = icrlib.load_dataset
+    with pytest.raises(ValueError, match="unknown images 'publised'.*Did you mean 'published'"):
+        load("flickr8k", root=pristine, images="publised")
+    with pytest.raises(ValueError, match="images='published' computes no features"):
+        load("flickr8k", root=pristine, images="published", backbone=own, features=tmp_path)
+    with pytest.raises(ValueError, match="unknown option of the dataset 'coco' 'backbon'"):
+        load("coco", root=pristine, backbon="scenes")
+    with pytest.raises(FileNotFoundError, match="nowhere: no such folder"):
+        load("coco", root=pristine / "nowhere", images="published", backbone=own)
+    with pytest.raises(ValueError, match="makes its own pictures"):
+        load("scenes", root=pristine)
+    root = Path(shutil.copytree(pristine, tmp_path / "photos"))
+    (root / "images" / "val3.jpg").unlink()
+    with pytest.raises(FileNotFoundError, match=r"1 photos are missing, first .*val3\.jpg; `icr data check"):
+        load("flickr8k", root=root, images="published", backbone=own)
+    edit(root, lambda images: images[0].update(sentences=[{"raw": " "}]))
+    (root / "images" / "val3.jpg").write_text("broken")
+    with pytest.raises(ValueError, match=r"train0\.jpg: no caption; give it one"):
+        load("flickr8k", root=root, images="published", backbone=own)
+    edit(root, lambda images: images[0].update(sentences=[{"raw": "a ring"}]))
+    broken = load("flickr8k", root=root, images="published", backbone=own, min_count=1)
+    with pytest.raises(pictures.BadPicture, match=r"val3\.jpg: cannot be decoded"):
+        icrlib.train(broken, updates=1, **SIZES)
+    without = backbones.load("scenes")
+    without.crop = None
+    with pytest.raises(ValueError, match=r"'scenes' says nothing about training crops; give it crop="):
+        icrlib.data.crops.Pictures([], without)
+
+
+def test_options_about_the_network(data, tiny):
+    for given in ({"batch_norm": "eval"}, {"finetune_after": 1}, {"finetune_lr": 1e-4}):
+        with pytest.raises(ValueError, match=f"{next(iter(given))}= is about a network inside the model"):
+            icrlib.train(tiny, updates=1, progress=False, **given)
+    with pytest.raises(ValueError, match="unknown batch_norm 'of'"):
+        icrlib.train(data, batch_norm="of", updates=1, **SIZES)
+    with pytest.raises(ValueError, match="finetune_lr= needs finetune_after="):
+        icrlib.train(data, finetune_lr=1e-4, updates=1, **SIZES)
+    with pytest.raises(ValueError, match="finetune_after must be a whole number of at least 0; got -1"):
+        icrlib.train(data, finetune_after=-1, updates=1, **SIZES)
+    with pytest.raises(ValueError, match="finetune_lr must be a positive number"):
+        icrlib.train(data, finetune_after=0, finetune_lr=-1.0, updates=1, **SIZES)
+
+
+def test_cached_features_are_computed_once(pristine, tmp_path, monkeypatch):
+    monkeypatch.setenv("ICRLIB_CACHE", str(tmp_path / "cache"))
+    root = Path(shutil.copytree(pristine, tmp_path / "photos"))
+
+    def load(**options):
+        return icrlib.load_dataset("flickr8k", root=root, backbone="scenes", min_count=1, **options)
+
+    data = load()
+    kept = list((tmp_path / "cache" / "features").iterdir())
+    assert len(kept) == 1 and data.train.features.shape == (12, 256)
+    monkeypatch.setattr(features.backbones, "load", None)  # from here on nothing may be computed
+    assert load().fingerprint == data.fingerprint
+    edit(root, lambda images: images[0]["sentences"].append({"raw": "one more"}))
+    with pytest.raises(TypeError):
+        load()
+    monkeypatch.undo()
+    assert len(load(features=tmp_path / "mine").train.captions) == 25 and (tmp_path / "mine" / "train_ims.npy").exists()
+
+
+def test_skipped_photos_are_asked_about_again(pristine, tmp_path):
+    """A folder that was made with --skip-bad does not pass for one of all photos."""
+    root = Path(shutil.copytree(pristine, tmp_path / "photos"))
+    (root / "images" / "train4.jpg").write_text("broken")
+    options = {"backbone": "scenes", "progress": False}
+    features.extract(root, tmp_path / "f", skip_bad=True, **options)
+    features.extract(root, tmp_path / "f", skip_bad=True, **options)
+    with pytest.raises(features.BadPhotos, match="train4.jpg"):
+        features.extract(root, tmp_path / "f", **options)
+    assert np.load(tmp_path / "f" / "train_ims.npy").shape == (11, 256)
+
+
+# The network inside the model
+
+
+def statistics(model):
+    return torch.cat([model.backbone[1].running_mean, model.backbone[1].running_var])
+
+
+def test_a_published_network_is_not_frozen(data):
+    """Its weights stay, its statistics move; with batch_norm="eval" nothing does. Evaluation uses what is stored."""
+    before = network().network
+    for mode, moves in (("train", True), ("eval", False)):
+        run = icrlib.train(data, updates=3, batch_norm=mode, **SIZES)
+        now = run.model.backbone
+        assert torch.equal(now[0].weight, before[0].weight) and torch.equal(now[1].weight, before[1].weight)
+        stored = torch.cat([before[1].running_mean, before[1].running_var])
+        assert torch.equal(statistics(run.model), stored) != moves
+        assert run.record["config"]["pictures"] == {"backbone": data.options["backbone"], "batch_norm": mode}
+        assert run.record["config"]["data_options"]["images"] == "published"
+
+
+def test_statistics_move_as_batch_norm_says(data):
+    """After one update: 0.9 of what was stored and 0.1 of the batch's own mean, over all cells of all crops."""
+    model = icrlib.train(data, updates=1, **SIZES).model
+    (_, shown), = batches(data.train, 1)
+    with torch.no_grad():
+        cells = network().network[0](shown)
+    torch.testing.assert_close(model.backbone[1].running_mean, 0.1 * cells.mean((0, 2, 3)))
+
+
+def test_dropout_of_the_network_stays_off(data):
+    model = icrlib.train(data, updates=1, **SIZES).model.train()
+    assert model.backbone[1].training and not model.backbone[3].training
+    assert not model.eval().backbone[1].training
+
+
+def test_vectors_by_hand(data):
+    model = icrlib.train(data, updates=1, **SIZES).model.eval()
+    shown = next(data.test.features.split(6))
+    with torch.no_grad():
+        pooled = model.backbone(shown).mean((2, 3))
+        expected = nn.functional.normalize(model.inner.project(nn.functional.normalize(pooled, dim=1)), dim=1)
+        torch.testing.assert_close(model.encode_images(shown), expected)
+    with pytest.raises(ValueError, match=r"pictures \(6, 6\): this model takes \(images, 3, height, width\)"):
+        model.encode_images(pooled)
+
+
+def test_fine_tuning_begins_when_it_should(data, monkeypatch):
+    seen = []
+    original = training.schedule
+
+    def spy(update, model, optimiser, config):
+        lr = original(update, model, optimiser, config)
+        seen.append((model.backbone[0].weight.detach().clone(), [group["lr"] for group in optimiser.param_groups]))
+        return lr
+
+    monkeypatch.setattr(training, "schedule", spy)
+    run = icrlib.train(data, updates=5, finetune_after=3, lr=1e-2, **SIZES)
+    weights, rates = zip(*seen, strict=True)
+    assert all(torch.equal(weights[0], w) for w in weights[:4]) and not torch.equal(weights[0], weights[4])
+    assert rates[0] == pytest.approx([1e-2, 1e-3]) and rates[4] == pytest.approx([1e-3, 1e-4])  # dropped halfway
+    assert run.record["history"][0]["lr"] == pytest.approx(1e-2) and run.record["config"]["finetune_after"] == 3
+
+
+def test_a_saved_model_is_read_again_with_its_statistics(data, tmp_path):
+    run = icrlib.train(data, updates=3, finetune_after=1, out=tmp_path / "run", **SIZES)
+    again = icrlib.load_model(tmp_path / "run")
+    assert torch.equal(statistics(again), statistics(run.model))
+    assert icrlib.evaluate(again, data.test) == icrlib.evaluate(run.model, data.test)
+
+
+def test_a_killed_run_goes_on_as_if_it_had_not_been(data, tmp_path, monkeypatch):
+    options = SIZES | {"updates": 6, "evaluate_every": 2, "finetune_after": 3}
+    whole = icrlib.train(data, **options)
+    calls, original = [], training.look
+
+    def dies(*given):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(*given)
+
+    monkeypatch.setattr(training, "look", dies)
+    with pytest.raises(KeyboardInterrupt):
+        icrlib.train(data, out=tmp_path / "run", **options)
+    resumed = icrlib.train(data, out=tmp_path / "run", **options)
+    assert resumed.record["history"] == whole.record["history"] and resumed.record["test"] == whole.record["test"]
+    assert all(torch.equal(a, b) for a, b in
+               zip(resumed.model.state_dict().values(), whole.model.state_dict().values(), strict=True))  # fmt: skip
+
+
+def test_search_in_photos_without_features(data, pristine, own):
+    model = icrlib.train(data, updates=2, **SIZES).model
+    index = Index.of_photos(model, pristine)
+    hits = index.by_text(data.test.captions[0], top=3)
+    assert [hit.rank for hit in hits] == [1, 2, 3] and all(Path(hit.file).is_file() for hit in hits)
+    captions = index.by_picture(pristine / "images" / "test0.jpg", top=2)
+    with torch.no_grad():
+        shown = network().prepare(pictures.open_picture(pristine / "images" / "test0.jpg"))
+        vector = model.encode_images(shown[None])[0]
+    assert captions[0].score == pytest.approx(float((index.captions @ vector).max()), abs=1e-6)
+    plain = icrlib.train(icrlib.load_dataset("scenes", train=20, val=4, test=4), "bow", updates=1, progress=False).model
+    with pytest.raises(ValueError, match="was trained on finished features; search in a feature folder"):
+        Index.of_photos(plain, pristine)
