@@ -82,6 +82,7 @@ plots.scores_and_weights(scores, positives, losses);
 # | {doc}`foundations/task` | What exactly is being measured, and what is not? | under a minute |
 # | {doc}`foundations/encoders` | What happens between a picture and its score, step by step? | under a minute |
 # | {doc}`foundations/your-data` | I have photos and captions: how far is it to a search? | about a minute |
+# | {doc}`foundations/pipelines` | Features once, or fresh crops each time: what does it change? | about three minutes |
 # | {doc}`gradients/triplet` | One formula, a sum or a maximum: whom do they move? | under a minute |
 # | {doc}`gradients/ntxent` | Why is one printed loss negative, and what does the temperature do? | under a minute |
 # | {doc}`gradients/smoothap` | How do two wrong signs give one right formula? | under a minute |

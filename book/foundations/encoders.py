@@ -48,8 +48,8 @@ from torch import nn
 
 import icrlib
 from icrlib import chapter, metrics, paper, plots
-from icrlib.data.backbones import import_torchvision
-from icrlib.data.scenes.backbone import Backbone, load_backbone
+from icrlib.data.backbones import import_torchvision, with_batch_norm
+from icrlib.data.scenes.backbone import load_backbone
 from icrlib.data.text import Vocabulary, tokenize
 from icrlib.models import VSE
 from icrlib.models.gru import last_states
@@ -463,29 +463,8 @@ Markdown(f"Below it lies a ResNet-50 with **{fixed:,}** parameters, all frozen; 
 # - it moves the stored ones a tenth of the way to those of the batch. `eval()` uses the stored ones.
 #
 # Can that matter? We need a trained network with batch norm. Ours had it in training, and it was folded into the
-# convolutions. We put it back: each layer gets the statistics of the training pictures, and weights that undo them.
-
-
-# %%
-@torch.no_grad()
-def with_batch_norm(plain, pictures):
-    """In eval() the same function as ``plain``, with statistics of ``pictures`` stored."""
-    network, seen = Backbone(norm=True), []
-    olds = [layer for layer in plain.layers if isinstance(layer, nn.Conv2d)]
-    hooks = [c.register_forward_hook(lambda _m, _i, out: seen.append(out)) for c in olds]
-    plain(pictures)
-    pairs = [layer for layer in network.layers if not isinstance(layer, nn.ReLU)]
-    for old, conv, norm, out in zip(olds, pairs[::2], pairs[1::2], seen, strict=True):
-        var, mean = torch.var_mean(out, (0, 2, 3))
-        conv.weight.copy_(old.weight)
-        norm.running_mean.copy_(mean - old.bias)
-        norm.running_var.copy_(var)
-        norm.weight.copy_((var + norm.eps).sqrt())
-        norm.bias.copy_(mean)
-    for hook in hooks:
-        hook.remove()
-    return network.eval().requires_grad_(False)
-
+# convolutions. `with_batch_norm` puts it back: each layer gets the statistics of the training pictures, and weights that
+# undo them, so that in `eval()` nothing changes.
 
 # %%
 pictures = torch.from_numpy(data.train.images)
@@ -586,7 +565,7 @@ Markdown(f"A stored statistic keeps nine tenths at each batch. After 30 batches 
 # In the release the projection is trained while this happens, so it can adapt, and `eval()` uses the statistics of
 # the last few dozen training batches. It is no error in a result, but it is not what "frozen" says, and two runs do
 # not have the same image features. In this book features are computed once, in `eval()` mode, without crops: they are
-# frozen in both senses. That is one of the differences to keep in mind when numbers are compared. How far ECIR's
+# frozen in both senses. {doc}`pipelines` trains both ways and compares. How far ECIR's
 # ResNet-50 moved, with larger batches and photos, cannot be read off our small network.
 #
 # ## What we found

@@ -190,7 +190,8 @@ print("files:", ", ".join(sorted(p.name for p in FEATURES.glob("train_*"))))
 assert len(data.train) == sizes["train"] and data.train.features.shape[1] == 256
 
 # %% [markdown]
-# The name `flickr8k` says how the folder is laid out, no more. `min_count=1` keeps every word. Large datasets drop
+# `icrlib.load_dataset("flickr8k", root=PHOTOS, backbone="scenes")` does both in one call, and keeps the features in the
+# cache. The name `flickr8k` says how the folder is laid out, no more. `min_count=1` keeps every word. Large datasets drop
 # words that were seen fewer than four times. A small one cannot afford that:
 
 # %% tags=["hide-input"]

@@ -24,6 +24,13 @@
 #     -p loss ntxent -p embed_dim 256 -p lr 0.001 -p epochs 15 -p seed 1
 # ```
 #
+# With `root` the photos themselves are read, and their features computed on the way or, with
+# `-p images published`, never ({doc}`../foundations/pipelines`):
+#
+# ```bash
+# papermill book/reproduce/run.ipynb out.ipynb -p dataset flickr30k -p root path/to/flickr30k -p images published
+# ```
+#
 # papermill only warns about a parameter that it does not know. `icr run` refuses it, names the allowed ones, and says
 # beforehand what the run will take:
 #
@@ -35,6 +42,11 @@
 # %% tags=["parameters"]
 dataset: str = "scenes"  # scenes, flickr8k, flickr30k or coco
 features: str = ""  # folder of pre-computed features; not for scenes
+root: str = ""  # or folder of photos with dataset*.json; not for scenes
+images: str = "cached"  # of photos: cached (features once) or published (fresh crops)
+backbone: str = "resnet50"  # of photos: the network that sees them
+batch_norm: str = None  # of that network, with published: train or eval
+finetune_after: int = None  # with published: updates after which it learns, too
 method: str = "vse++"  # vse++, or bow for the baseline without word order
 loss: str = "ntxent"  # triplet, triplet_sh, ntxent, smoothap, or goal:T x P
 seed: int = 0  # one seed fixes initial weights and batches
@@ -80,7 +92,8 @@ smoke = chapter.start(smoke)
 # ## The data
 
 # %%
-data = icrlib.load_dataset(dataset, features=features or None, smoke=smoke)
+photos = {"root": root, "images": images, "backbone": backbone} if root else {}
+data = icrlib.load_dataset(dataset, features=features or None, smoke=smoke, **photos)
 splits = (data.train, data.val, data.test)
 sizes = {s.name: {"images": len(s), "captions": len(s.captions)} for s in splits}
 pd.DataFrame(sizes).T
@@ -94,7 +107,8 @@ pd.DataFrame(sizes).T
 # %%
 chosen = dict(updates=updates, epochs=epochs, lr=lr, lr_update=lr_update,
               embed_dim=embed_dim, word_dim=word_dim, batch_size=batch_size,
-              margin=margin, tau=tau, convention=convention)
+              margin=margin, tau=tau, convention=convention,
+              batch_norm=batch_norm, finetune_after=finetune_after)
 chosen = {name: value for name, value in chosen.items() if value is not None}
 run = icrlib.train(data, method, loss, seed=seed, warmup=warmup, device=device,
                    precision=precision, accumulate=accumulate, smoke=smoke,

@@ -140,6 +140,33 @@ def _efficientnet(name: str) -> Backbone:
     return Backbone(name, _Lite(network), squeezed(256, *lite, squash=True), random_crop(256, *lite))
 
 
+@torch.no_grad()
+def with_batch_norm(plain: nn.Module, pictures: Tensor) -> nn.Module:
+    """The network of ``scenes`` as it was trained, with batch norm; in evaluation mode the same function as ``plain``.
+
+    Each layer stores the statistics of ``pictures`` (B, 64, 64, 3) uint8, and has weights that undo them. For
+    experiments with what batch norm does to a network that is called frozen.
+    """
+    from icrlib.data.scenes.backbone import Backbone as Network
+
+    seen: list[Tensor] = []
+    olds = [layer for layer in plain.layers if isinstance(layer, nn.Conv2d)]
+    hooks = [layer.register_forward_hook(lambda _module, _inputs, out: seen.append(out)) for layer in olds]
+    plain(pictures)
+    for hook in hooks:
+        hook.remove()
+    made = Network(norm=True)
+    pairs = [layer for layer in made.layers if not isinstance(layer, nn.ReLU)]
+    for old, convolution, norm, out in zip(olds, pairs[::2], pairs[1::2], seen, strict=True):
+        variance, mean = torch.var_mean(out, (0, 2, 3))
+        convolution.weight.copy_(old.weight)
+        norm.running_mean.copy_(mean - old.bias)
+        norm.running_var.copy_(variance)
+        norm.weight.copy_((variance + norm.eps).sqrt())
+        norm.bias.copy_(mean)
+    return made.eval().requires_grad_(False)
+
+
 class _Scenes(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -76,29 +76,31 @@ class Circle(_Mined):
     gamma: float = 80.0
     detach: bool = True
 
-    def _logits(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
+    def _logits(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
+        """Exponents of the positive (T, 1) and of the negatives (T, M), and the log of the latter's sum (T, 1)."""
         return pairs.once("logits", lambda: self._compute(pairs))
 
-    def _compute(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
+    def _compute(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
         slow, fast = torch.relu(1 + self.margin - pairs.own), torch.relu(pairs.rows + self.margin)
         if self.detach:
             slow, fast = slow.detach(), fast.detach()
         negative = pairs.at_negatives(self.gamma * fast * (pairs.rows - self.margin), -torch.inf)
-        return -self.gamma * slow * (pairs.own - 1 + self.margin), negative
+        return -self.gamma * slow * (pairs.own - 1 + self.margin), negative, negative.logsumexp(1, keepdim=True)
 
     def terms(self, pairs: Pairs) -> Tensor:
-        positive, negative = self._logits(self.chosen(pairs))
-        return softplus(positive[:, 0] + negative.logsumexp(1))
+        positive, _, total = self._logits(self.chosen(pairs))
+        return softplus(positive + total)[:, 0]
 
     def term_weights(self, pairs: Pairs) -> Tensor:
         pairs = self.chosen(pairs)
-        positive, negative = self._logits(pairs)
+        positive, negative, total = self._logits(pairs)
         slow, fast = torch.relu(1 + self.margin - pairs.own), torch.relu(pairs.rows + self.margin)
         if not self.detach:  # the product rule's second term, where the pace is not cut off at 0
             slow = slow - (slow > 0) * (pairs.own - 1 + self.margin)
             fast = fast + (fast > 0) * (pairs.rows - self.margin)
-        whole = self.gamma * torch.sigmoid(positive + negative.logsumexp(1, keepdim=True))
-        return (whole * negative.softmax(1) * fast).scatter(1, pairs.positive[:, None], -whole * slow)
+        whole = self.gamma * torch.sigmoid(positive + total)
+        row = (negative - total).exp() * fast * whole
+        return row.scatter(1, pairs.positive[:, None], -whole * slow)
 
 
 @dataclass(frozen=True)
@@ -148,23 +150,29 @@ class MultiSimilarity(_Mined):
     lam: float = 0.5
     eps: float = 0.1
 
-    def _mined(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
-        """The exponents of the negatives that the miner keeps (-inf elsewhere), and whether the positive is kept."""
+    def _mined(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
+        """Exponents of the negatives that the miner keeps (-inf elsewhere), the log of their sum, and if any is kept.
+
+        In a row without any, autograd through the sum gives NaN; ``where`` lets none of it through.
+        """
         return pairs.once("mined", lambda: self._compute(pairs))
 
-    def _compute(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
-        kept = pairs.negatives & (pairs.rows.detach() + self.eps > pairs.own.detach())
-        return (self.beta * (pairs.rows - self.lam)).masked_fill(~kept, -torch.inf), kept.any(1, keepdim=True)
+    def _compute(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
+        near = pairs.rows.detach() + self.eps > pairs.own.detach()
+        exponents = torch.where(near, self.beta * (pairs.rows - self.lam), -torch.inf)
+        exponents = pairs.at_negatives(exponents, -torch.inf)
+        total = exponents.logsumexp(1, keepdim=True)
+        return exponents, total, total > -torch.inf
 
     def terms(self, pairs: Pairs) -> Tensor:
         pairs = self.chosen(pairs)
-        exponents, kept = self._mined(pairs)
-        pushed = torch.cat([torch.zeros_like(pairs.own), exponents], 1).logsumexp(1) / self.beta
-        return softplus(-self.alpha * (pairs.own - self.lam))[:, 0] * kept[:, 0] / self.alpha + pushed
+        _, total, kept = self._mined(pairs)
+        pulled = softplus(-self.alpha * (pairs.own - self.lam)) * kept / self.alpha
+        return (pulled + softplus(total) / self.beta)[:, 0]
 
     def term_weights(self, pairs: Pairs) -> Tensor:
         pairs = self.chosen(pairs)
-        exponents, kept = self._mined(pairs)
-        row = torch.cat([torch.zeros_like(pairs.own), exponents], 1).softmax(1)[:, 1:]
+        exponents, total, kept = self._mined(pairs)
+        row = (exponents - softplus(total)).exp()
         pulled = torch.sigmoid(-self.alpha * (pairs.own - self.lam)) * kept
         return row.scatter(1, pairs.positive[:, None], -pulled)

@@ -5,6 +5,8 @@ The first wrong answer to a question about weights or gradients has the opposite
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import torch
 from torch.nn.functional import softplus
@@ -78,6 +80,13 @@ def cubic(scores, positive, margin):
 _PULL_PUSH = torch.tensor([-1.0, 1.0], dtype=torch.float64)
 _T = 1 / (1 + np.exp(-0.7))
 
+
+
+def mirrored(text):
+    other = {"left": "right", "right": "left"}
+    return re.sub(r"\b(left|right)\b", lambda found: other[found[0]], text)
+
+
 CHECKS = [
     ("foundations/task", "check_recall", 0.5, (1.0, 0.0)),
     ("lessons/training", "check_constant", float(np.log(512)), (float(np.log(512) / 0.1), 2 * 512 * 0.2)),
@@ -95,6 +104,10 @@ CHECKS = [
       entry(split="val"), entry(sentences=[{"raw": "the sun over the sea. an orange sky"}]))),
     ("foundations/your-data", "check_distance", lambda d2: 1 - d2 / 2,
      (lambda d2: d2 / 2 - 1, lambda d2: 1 - d2, lambda d2: 1 - d2.sqrt() / 2)),
+    ("foundations/pipelines", "check_momentum", 44, (-44, 43, 45, 10)),
+    ("foundations/pipelines", "check_mirror", mirrored,
+     (lambda text: text, lambda text: text.replace("left", "right").replace("right", "left"),
+      lambda text: text.replace("left", "!").replace("right", "left").replace("!", "right"))),
     ("extend/own-loss", "check_own_weights", [0.17, -0.25, 0.05, 0, 0.03],
      ([-0.17, 0.25, -0.05, 0, -0.03], [1, -3, 1, 0, 1], [0.17, -0.25, 0.05, 0.01, 0.02], [0.34, -0.5, 0.1, 0, 0.06])),
     ("extend/own-loss", "check_cubic", cubic,

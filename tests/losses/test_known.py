@@ -188,3 +188,13 @@ def test_binomial_deviance_is_goals_con_x_sig_inside_the_margin():
     unscaled = BinomialDeviance(negatives="hardest").weights(S8, OWN8)
     ratios = (unscaled / scaled)[scaled != 0]
     assert {round(float(r), 9) for r in ratios} == {2.0, 10.0}  # two constants, so no common one
+
+
+def test_multi_similarity_without_a_negative_near_enough():
+    """The miner keeps nothing of such a row: no loss, no weight, and no NaN on the way through autograd."""
+    scores = torch.tensor([[0.9, 0.1, 0.2], [0.3, 0.35, 0.4], [0.1, 0.2, 0.3]], requires_grad=True)
+    positives, loss = torch.eye(3, dtype=torch.bool), MultiSimilarity()
+    values = loss.per_query(scores, positives)
+    (gradient,) = torch.autograd.grad(values.sum(), scores)
+    assert values[0] == 0 and not gradient[0].any() and gradient[1].any()
+    torch.testing.assert_close(gradient, loss.weights(scores, positives))
