@@ -135,7 +135,8 @@ def extraction(device: str, folder: Path) -> tuple:
         files.append(path)
     network = backbones._torchvision("resnet50", weights=None)
     network.network.eval().requires_grad_(False).to(device)
-    batches = torch.rand(features.BATCH, 3, 224, 224, device=device)
+    size = features.BATCH[device.partition(":")[0]]
+    batches = torch.rand(size, 3, 224, 224, device=device)
     with features.ThreadPoolExecutor(2) as pool:
         features._compute(0, files[:4], network, 0, device, pool)
 
@@ -144,7 +145,7 @@ def extraction(device: str, folder: Path) -> tuple:
             features._compute(0, files, network, 0, device, pool)
 
     def bare() -> None:
-        for _ in range(len(files) // features.BATCH):
+        for _ in range(len(files) // size):
             network(batches)
 
     return ours, bare

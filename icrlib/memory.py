@@ -12,7 +12,8 @@ def keep_freed() -> bool:
     """Ask the C library to keep freed memory for the next step; whether it does (only glibc has this).
 
     By default glibc hands matrices of some MB back to the system when they are freed and gets them anew, page by page
-    and zeroed, a moment later. In a step of SmoothAP that is a third of the time. The process holds on to at most 1 GB.
+    and zeroed, a moment later. In a step of SmoothAP that is a third of the time, in a deep network half of it. The
+    process holds on to at most 1 GB.
     """
     if platform.libc_ver()[0] != "glibc":
         return False

@@ -14,6 +14,8 @@ def test_a_change_makes_stale_only_what_uses_it():
     assert not names & {"losses/smoothap.py", "losses/integrability.py", "data/precomputed.py", "models/bow.py"}
     other = sources._sources("flickr8k", "bow", icrlib.losses.NTXent)
     assert sources.PACKAGE / "data/precomputed.py" in other and sources.PACKAGE / "losses/ntxent.py" in other
+    fresh = sources._sources("flickr8k", "bow", icrlib.losses.NTXent, "published")
+    assert sources.PACKAGE / "models/on_pictures.py" in fresh and sources.PACKAGE / "data/precomputed.py" not in fresh
     assert set(sources.METHODS) == set(icrlib.models.METHODS), "a method whose sources no record would cover"
     assert sources.code_hash("scenes", "bow", "ntxent") != sources.code_hash("scenes", "bow", "triplet")
 

@@ -6,6 +6,7 @@ Finished parts of the work are kept in ``.parts/``: a killed extraction goes on 
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -17,15 +18,17 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from filelock import FileLock, Timeout
 
+from icrlib import memory
 from icrlib.data import backbones, karpathy
 from icrlib.data.pictures import BadPicture, open_picture
 from icrlib.data.precomputed import PARTS
-from icrlib.files import read_sealed, sha256_of, write_bytes, write_sealed
+from icrlib.files import make_folder, read_sealed, sha256_of, write_bytes, write_sealed
 from icrlib.progress import bar
 
-BATCH = 32
-PER_PART = 8  # batches in a part, so that a kill costs seconds
+BATCH = {"cpu": 4, "cuda": 32}  # on a CPU larger ones outgrow its cache, and a photo takes up to four times as long
+PART = 256  # photos in a part, so that a kill costs seconds
 
 
 class BadPhotos(ValueError):
@@ -68,12 +71,21 @@ def extract(
     key = _key(splits, backbone, regions)
     if _done(folder, key, skip_bad):
         return folder
-    network = backbones.load(backbone, where := resolve_device(device))
+    with _alone(folder):
+        _extract(splits, folder, backbone, regions, skip_bad, resolve_device(device), workers, progress,
+                 {"root": Path(root).name, "key": key})  # fmt: skip
+    return folder
+
+
+def _extract(splits: dict[str, karpathy.Photos], folder: Path, backbone: str, regions: int, skip_bad: bool, device: str,
+             workers: int, progress: bool, about: dict) -> None:  # fmt: skip
+    network = backbones.load(backbone, device)
+    memory.keep_freed()
     bad: list[str] = []
     done = {}
     for name, split in splits.items():
         # Under the name that was asked for: a network of one's own is found again by it alone.
-        parts = _parts(folder, name, split.files, backbone, network, regions, where, workers, progress)
+        parts = _parts(folder, name, split.files, backbone, network, regions, device, workers, progress)
         kept = np.concatenate([part["kept"] for part in parts])
         bad += [str(message) for part in parts for message in part["bad"]]
         done[name] = kept, parts
@@ -86,10 +98,24 @@ def extract(
             raise BadPhotos(f"no usable photo is left in {name!r}; mend some of its photos")
         features = np.concatenate([part["features"] for part in parts if len(part["kept"])])
         _write(folder, PARTS[name], splits[name], kept, features)
-    about = {"backbone": backbone, "regions": regions, "root": Path(root).name, "left_out": len(bad), "key": key}
+    about |= {"backbone": backbone, "regions": regions, "left_out": len(bad)}
     write_bytes(folder / "features.json", json.dumps(about, indent=1).encode())
     shutil.rmtree(folder / ".parts", ignore_errors=True)
-    return folder
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes out of ``folder``; the lock goes with the process, however that ends."""
+    lock = FileLock(make_folder(folder) / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        way_out = "wait for it, or choose another folder"
+        raise ValueError(f"{folder}: another process is computing features here; {way_out}") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _key(splits: dict[str, karpathy.Photos], backbone: str, regions: int) -> str:
@@ -111,12 +137,11 @@ def _done(folder: Path, key: str, skip_bad: bool) -> bool:
 def _parts(folder: Path, name: str, files: list[Path], backbone: str, network: backbones.Backbone, regions: int,
            device: str, workers: int, progress: bool) -> list[dict]:  # fmt: skip
     """All parts of one split: those that are there, and those that are missing computed now."""
-    size = BATCH * PER_PART
-    starts = list(range(0, len(files), size))
+    starts = list(range(0, len(files), PART))
     out = []
     with ThreadPoolExecutor(workers) as pool:
         for start in bar(starts, f"{network.name}: {name}", progress):
-            some = files[start : start + size]
+            some = files[start : start + PART]
             plan = Plan(backbone, regions, tuple(some))
             path = folder / ".parts" / f"{name}-{start:07d}-{plan.key()}.npz"
             if not path.is_file():
@@ -129,7 +154,7 @@ def _compute(start: int, files: list[Path], network: backbones.Backbone, regions
              pool: Executor) -> dict:  # fmt: skip
     """Features of some files, float16; ``kept``: the numbers of those that could be read."""
     kept, bad, rows = [], [], []
-    for numbers, pictures, messages in _batches(start, files, network, pool):
+    for numbers, pictures, messages in _batches(start, files, network, BATCH.get(device.partition(":")[0], 32), pool):
         bad += messages
         if pictures:
             found = network(torch.stack(pictures).to(device), regions).cpu().numpy()
@@ -139,16 +164,16 @@ def _compute(start: int, files: list[Path], network: backbones.Backbone, regions
     return {"features": features, "kept": np.array(kept, dtype=np.int64), "bad": np.array(bad, dtype=np.str_)}
 
 
-def _batches(start: int, files: list[Path], network: backbones.Backbone, pool: Executor) -> Iterator[tuple]:
+def _batches(start: int, files: list[Path], network: backbones.Backbone, size: int, pool: Executor) -> Iterator[tuple]:
     """Batches of decoded pictures; threads decode the next one while the network works on this one."""
 
     def submit(first: int) -> list[tuple[int, Future]]:
-        some = enumerate(files[first : first + BATCH], start + first)
+        some = enumerate(files[first : first + size], start + first)
         return [(number, pool.submit(lambda f: network.prepare(open_picture(f)), file)) for number, file in some]
 
     ahead = submit(0)
-    for first in range(0, len(files), BATCH):
-        now, ahead = ahead, submit(first + BATCH)
+    for first in range(0, len(files), size):
+        now, ahead = ahead, submit(first + size)
         numbers, pictures, messages = [], [], []
         for number, future in now:
             try:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 from PIL import Image
 
 import icrlib
@@ -218,11 +219,18 @@ def test_a_damaged_part_is_noticed(root, tmp_path, monkeypatch):
         extract(root, tmp_path / "f")
 
 
+def test_two_processes_do_not_share_a_folder(root, tmp_path):
+    (tmp_path / "f").mkdir()
+    with FileLock(tmp_path / "f" / ".lock"), pytest.raises(ValueError, match="another process is computing features"):
+        extract(root, tmp_path / "f")
+    assert (extract(root, tmp_path / "f") / "train_ims.npy").is_file()
+
+
 @pytest.mark.slow
 def test_a_killed_extraction_goes_on(root, tmp_path):
     """SIGKILL to a real process between two parts; what it had done is not done again, and the result is the same."""
     code = (
-        "import sys, time; from icrlib.data import features as f; f.BATCH, f.PER_PART = 2, 1\n"
+        "import sys, time; from icrlib.data import features as f; f.PART = 2\n"
         "real = f.write_sealed\n"
         "def slowly(path, content):\n    real(path, content); print('part', flush=True); time.sleep(0.3)\n"
         "f.write_sealed = slowly\n"
@@ -313,8 +321,7 @@ def test_a_network_of_ones_own_is_found_again(root, tmp_path, monkeypatch):
 
 
 def test_a_part_without_any_good_photo(root, tmp_path, monkeypatch):
-    monkeypatch.setattr(features, "BATCH", 2)
-    monkeypatch.setattr(features, "PER_PART", 1)
+    monkeypatch.setattr(features, "PART", 2)
     for number in (0, 1):
         (root / "images" / f"train{number}.jpg").write_text("broken")
     assert np.load(extract(root, tmp_path / "f", skip_bad=True) / "train_ims.npy").shape == (10, 256)
