@@ -118,6 +118,25 @@ def test_crops_are_fresh_and_repeatable(data):
     assert not torch.equal(next_shown[(two.images == 0).nonzero()[0, 0]], shown[rows[0]])
 
 
+def test_a_crop_depends_on_seed_and_batch_number(data):
+    """The same rows in every batch: what differs then is the crops alone."""
+
+    class Fixed:
+        def __init__(self, seed):
+            self.seed = seed
+
+        def __getitem__(self, number):
+            return sampling.Batch(torch.arange(3), torch.arange(3), torch.eye(3).bool())
+
+    def shown(seed):
+        feeding = sampling.feed(data.train, Fixed(seed), 0)
+        return [next(feeding)[1] for _ in range(2)]
+
+    first, second = shown(0)
+    assert not torch.equal(first, second) and not torch.equal(first, shown(1)[0])
+    assert torch.equal(first, shown(0)[0])
+
+
 def test_evaluation_sees_whole_pictures_in_order(data, pristine, monkeypatch):
     monkeypatch.setattr(icrlib.data.crops, "AT_ONCE", 4)
     shown = list(data.test.features.split(512))
@@ -261,6 +280,16 @@ def test_vectors_by_hand(data):
         model.encode_images(pooled)
 
 
+def test_a_network_that_learns_is_fixed_at_first():
+    """Whoever builds the model by hand need not think of it."""
+    inner = icrlib.models.build("bow", 6, 10, embed_dim=4)
+    made = icrlib.models.OnPictures(inner, nn.Sequential(nn.Conv2d(3, 6, 3)), "own", "train")
+    assert not any(p.requires_grad for p in made.backbone.parameters())
+    assert all(p.requires_grad for p in inner.parameters())
+    made.finetune()
+    assert all(p.requires_grad for p in made.backbone.parameters())
+
+
 def test_fine_tuning_begins_when_it_should(data, monkeypatch):
     seen = []
     original = training.schedule
@@ -286,7 +315,7 @@ def test_a_saved_model_is_read_again_with_its_statistics(data, tmp_path):
 
 
 def test_a_killed_run_goes_on_as_if_it_had_not_been(data, tmp_path, monkeypatch):
-    options = SIZES | {"updates": 6, "evaluate_every": 2, "finetune_after": 3}
+    options = SIZES | {"updates": 6, "evaluate_every": 2, "finetune_after": 3, "accumulate": 2}
     whole = icrlib.train(data, **options)
     calls, original = [], training.look
 
