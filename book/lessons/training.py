@@ -331,6 +331,13 @@ photo_verdicts |= {v.claim: on_photos(v.claim, photos[name], photo_bags) for nam
 own = [{"claim": v.claim, "ours": str(v.difference), "verdict": v} for v in photo_verdicts.values()]
 paper.styled(paper.ledger(own).drop(columns="paper"), name="photo-claims")
 
+# %% tags=["hide-input"]
+given = {name: {r["config"]["updates"] for r in group} for name, group in photos.items()}
+late = {r["chosen"]["update"] for r in photos["triplet_sh"]}
+Markdown(f"One unevenness: for its plateau Triplet-SH was given {max(given['triplet_sh']):,} updates, the others "
+         f"{max(given['ntxent']):,}, and so its learning rate fell later. The weights that were tested are from update "
+         f"{', '.join(f'{u:,}' for u in sorted(late))}. SmoothAP has one seed.")
+
 # %% [markdown]
 # Six thousand photos are few for a GRU, so look at the last rows first: is a model that reads the words in order
 # better than the linear bag of words at all? The order of the losses is a question about the models above it.
