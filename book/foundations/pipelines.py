@@ -214,7 +214,8 @@ def with_crop(crop):
 fixed, moving = {"batch_norm": "eval"}, {"batch_norm": "train"}
 uncut = with_crop(lambda picture, dice: whole(picture))
 settings = {"cached": (cached, {}), "opened, uncut": (uncut, fixed),
-            "mirrored": (with_crop(only_mirror), fixed), "cut": (with_crop(only_cut), fixed),
+            "mirrored": (with_crop(only_mirror), fixed),
+            "cut": (with_crop(only_cut), fixed),
             "cut and mirrored": (fresh, fixed), "as released": (fresh, moving)}
 small = {"updates": 90, "batch_size": 40, "embed_dim": 64, "lr": 1e-3,
          "evaluate_every": 30, "smoke": smoke, "progress": False}
@@ -222,7 +223,8 @@ runs = {name: [icrlib.train(data, "bow", seed=seed, **options, **small)
                for seed in range(3)] for name, (data, options) in settings.items()}
 
 # %% tags=["hide-input"]
-sums = {name: {run.record["config"]["seed"]: run.record["test"]["rsum"] for run in group} for name, group in runs.items()}
+sums = {name: {run.record["config"]["seed"]: run.record["test"]["rsum"] for run in group}
+        for name, group in runs.items()}
 seconds = {name: np.median([run.record["wall_seconds"] / run.record["config"]["updates"] for run in group])
            for name, group in runs.items()}
 lines = [{"pipeline": name, "rsum": f"{np.mean(list(found.values())):.1f} ± {np.std(list(found.values()), ddof=1):.1f}",
@@ -276,9 +278,10 @@ moved = [float((new.detach() - old).norm() / old.norm())
          if new.ndim == 4]  # the convolutions
 
 # %% tags=["hide-input"]
-Markdown(f"Fine-tuned on uncut photos for the last two thirds, seed 0: rsum **{tuned.record['test']['rsum']:.1f}**; without, "
-         f"{sums['opened, uncut'][0]:.1f}. The first convolution has moved by **{100 * moved[0]:.2f} %** of its length, the "
-         f"last by **{100 * moved[-1]:.2f} %**. One seed, {tuned.record['config']['updates']} updates: whether it helps is "
+ended = tuned.record["test"]["rsum"]
+Markdown(f"Fine-tuned on uncut photos for the last two thirds, seed 0: rsum **{ended:.1f}**; without, "
+         f"{sums['opened, uncut'][0]:.1f}. The first convolution has moved by **{100 * moved[0]:.2f} %** of its "
+         f"length, the last by **{100 * moved[-1]:.2f} %**. One seed, {small['updates']} updates: whether it helps is "
          "not decided by this.")
 
 # %% [markdown]
@@ -312,7 +315,7 @@ Markdown("\n".join([
     f"- {said} (three seeds, bag of words).",
     f"- An update with fresh crops takes **{price:.0f} times** as long as one on cached features, with this small "
     "network.",
-    "- So this book computes features once. What it gives up are ECIR's crops; with `images=\"published\"` they are there.",
+    "- So this book computes features once. It gives up ECIR's crops; with `images=\"published\"` they are there.",
 ]))
 
 # %% [markdown]

@@ -55,14 +55,12 @@ epochs: int = None  # or epochs instead of updates
 lr: float = None  # learning rate
 lr_update: int = None  # epochs after which the learning rate falls to a tenth
 embed_dim: int = None  # dimensions of the shared space
-word_dim: int = None  # dimensions of a word vector
 batch_size: int = None  # pairs in a batch, or images for smoothap
 margin: float = None  # margin of the triplet losses
 tau: float = None  # temperature of ntxent and smoothap, sharpness of goal objectives
 convention: str = None  # of goal objectives, paper or released
 warmup: int = 0  # first updates with all negatives
 precision: str = "float32"  # float32, bfloat16, or float16 on a GPU
-accumulate: int = 1  # batches whose gradients make one update
 device: str = "auto"  # auto, cpu or cuda
 out: str = ""  # run folder; a killed run goes on from there
 record: str = ""  # where to write the record, once
@@ -106,12 +104,12 @@ pd.DataFrame(sizes).T
 
 # %%
 chosen = dict(updates=updates, epochs=epochs, lr=lr, lr_update=lr_update,
-              embed_dim=embed_dim, word_dim=word_dim, batch_size=batch_size,
+              embed_dim=embed_dim, batch_size=batch_size,
               margin=margin, tau=tau, convention=convention,
               batch_norm=batch_norm, finetune_after=finetune_after)
 chosen = {name: value for name, value in chosen.items() if value is not None}
 run = icrlib.train(data, method, loss, seed=seed, warmup=warmup, device=device,
-                   precision=precision, accumulate=accumulate, smoke=smoke,
+                   precision=precision, smoke=smoke,
                    out=out or None, record=record or None, **chosen)
 
 # %% [markdown]
