@@ -20,7 +20,7 @@ from safetensors.torch import save as save_tensors
 from icrlib import models, records
 from icrlib.config import Config
 from icrlib.data.text import Vocabulary
-from icrlib.files import DamagedFile, make_folder, read_sealed, sha256_of, write_bytes, write_sealed
+from icrlib.files import DamagedFile, alone, read_sealed, sha256_of, write_bytes, write_sealed
 from icrlib.models.base import RetrievalModel
 
 
@@ -33,17 +33,9 @@ def claimed(folder: Path | None, config: Config) -> Iterator[None]:
     if folder is None:
         yield
         return
-    make_folder(folder)
-    lock = FileLock(folder / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise ValueError(f"{folder}: another process is training in this folder; choose another out=") from None
-    try:
+    with alone(folder, "another process is training in this folder; choose another out="):
         _claim(folder, config)
         yield
-    finally:
-        lock.release()
 
 
 def _claim(folder: Path, config: Config) -> None:

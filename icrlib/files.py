@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 
 class StorageError(ValueError, OSError):
     """A file could not be written; what was there before is untouched."""
@@ -22,6 +24,23 @@ def make_folder(path: str | os.PathLike) -> Path:
     except OSError as err:
         raise StorageError(_explain(Path(path), err)) from err
     return Path(path)
+
+
+@contextlib.contextmanager
+def alone(folder: str | os.PathLike, taken: str) -> Iterator[None]:
+    """Make ``folder`` and keep other processes out of it; ``ValueError`` says ``taken`` where one is in it.
+
+    The lock goes with the process, however that ends.
+    """
+    lock = FileLock(make_folder(folder) / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise ValueError(f"{folder}: {taken}") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextlib.contextmanager

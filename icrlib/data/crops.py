@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from icrlib.data.backbones import Backbone
-from icrlib.data.pictures import open_picture
+from icrlib.data.pictures import one_ahead, open_picture
 from icrlib.sampling import Batch, Sampler
 
 AT_ONCE = 64  # pictures that an evaluation holds in memory
@@ -39,14 +39,10 @@ class Pictures:
         """All pictures, prepared alike each time: (at most ``size``, 3, H, W) float32, the next ones decoded ahead."""
         size = min(size, AT_ONCE)
         with ThreadPoolExecutor(self.workers) as pool:
-            jobs = [[] for _ in range(0, len(self), size)]
-            for number in range(len(jobs) + 1):
-                if number < len(jobs):
-                    some = self.files[number * size : (number + 1) * size]
-                    jobs[number] = [pool.submit(self._whole, file) for file in some]
-                if number:
-                    yield torch.stack([job.result() for job in jobs[number - 1]])
-                    jobs[number - 1] = []
+            groups = ([pool.submit(self._whole, file) for file in self.files[first : first + size]]
+                      for first in range(0, len(self), size))  # fmt: skip
+            for jobs in one_ahead(groups):
+                yield torch.stack([job.result() for job in jobs])
 
     def batches(self, sampler: Sampler, start: int) -> Iterator[tuple[Batch, Tensor]]:
         """Batches ``start``, ``start`` + 1, … with their pictures (B, 3, H, W), one batch decoded ahead.
@@ -55,11 +51,7 @@ class Pictures:
         has two crops, as published, and a run that was killed goes on with the same ones.
         """
         with ThreadPoolExecutor(self.workers) as pool:
-            ahead = None
-            for number in count(start):
-                now = ahead or self._submit(pool, sampler, number)
-                ahead = self._submit(pool, sampler, number + 1)
-                batch, jobs = now
+            for batch, jobs in one_ahead(self._submit(pool, sampler, number) for number in count(start)):
                 yield batch, torch.stack([job.result() for job in jobs])
 
     def _submit(self, pool: ThreadPoolExecutor, sampler: Sampler, number: int) -> tuple[Batch, list]:

@@ -6,7 +6,6 @@ Finished parts of the work are kept in ``.parts/``: a killed extraction goes on 
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
@@ -18,13 +17,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from filelock import FileLock, Timeout
 
 from icrlib import memory
 from icrlib.data import backbones, karpathy
-from icrlib.data.pictures import BadPicture, open_picture
+from icrlib.data.pictures import BadPicture, one_ahead, open_picture
 from icrlib.data.precomputed import PARTS
-from icrlib.files import make_folder, read_sealed, sha256_of, write_bytes, write_sealed
+from icrlib.files import alone, read_sealed, sha256_of, write_bytes, write_sealed
 from icrlib.progress import bar
 
 BATCH = {"cpu": 4, "cuda": 32}  # on a CPU larger ones outgrow its cache, and a photo takes up to four times as long
@@ -71,7 +69,7 @@ def extract(
     key = _key(splits, backbone, regions)
     if _done(folder, key, skip_bad):
         return folder
-    with _alone(folder):
+    with alone(folder, "another process is computing features here; wait for it, or choose another folder"):
         _extract(splits, folder, backbone, regions, skip_bad, resolve_device(device), workers, progress,
                  {"root": Path(root).name, "key": key})  # fmt: skip
     return folder
@@ -101,21 +99,6 @@ def _extract(splits: dict[str, karpathy.Photos], folder: Path, backbone: str, re
     about |= {"backbone": backbone, "regions": regions, "left_out": len(bad)}
     write_bytes(folder / "features.json", json.dumps(about, indent=1).encode())
     shutil.rmtree(folder / ".parts", ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep other processes out of ``folder``; the lock goes with the process, however that ends."""
-    lock = FileLock(make_folder(folder) / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        way_out = "wait for it, or choose another folder"
-        raise ValueError(f"{folder}: another process is computing features here; {way_out}") from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _key(splits: dict[str, karpathy.Photos], backbone: str, regions: int) -> str:
@@ -171,11 +154,9 @@ def _batches(start: int, files: list[Path], network: backbones.Backbone, size: i
         some = enumerate(files[first : first + size], start + first)
         return [(number, pool.submit(lambda f: network.prepare(open_picture(f)), file)) for number, file in some]
 
-    ahead = submit(0)
-    for first in range(0, len(files), size):
-        now, ahead = ahead, submit(first + size)
+    for jobs in one_ahead(submit(first) for first in range(0, len(files), size)):
         numbers, pictures, messages = [], [], []
-        for number, future in now:
+        for number, future in jobs:
             try:
                 pictures.append(future.result())
                 numbers.append(number)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
 from PIL import Image, ImageOps, UnidentifiedImageError
 from torch import Tensor
+
+T = TypeVar("T")
 
 
 class BadPicture(ValueError):
@@ -33,6 +36,16 @@ def open_picture(path: str | os.PathLike) -> Image.Image:
             return upright.convert("RGB")
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError) as err:
         raise BadPicture(f"{path}: cannot be decoded ({err}); get it again") from err
+
+
+def one_ahead(groups: Iterable[T]) -> Iterator[T]:
+    """The same groups, each given after the next one was drawn: threads decode that while this one is used."""
+    waiting = []
+    for group in groups:
+        waiting.append(group)
+        if len(waiting) == 2:
+            yield waiting.pop(0)
+    yield from waiting
 
 
 def squeezed(side: int, mean: tuple, std: tuple, crop: int | None = None, squash: bool = False) -> Callable:

@@ -17,6 +17,7 @@ import icrlib
 from icrlib import sampling, training
 from icrlib.data import backbones, features, karpathy, pictures
 from icrlib.data.backbones import Backbone
+from icrlib.data.scenes.backbone import load_backbone
 from icrlib.search import Index
 
 from .photos import edit, make
@@ -278,6 +279,16 @@ def test_vectors_by_hand(data):
         torch.testing.assert_close(model.encode_images(shown), expected)
     with pytest.raises(ValueError, match=r"pictures \(6, 6\): this model takes \(images, 3, height, width\)"):
         model.encode_images(pooled)
+
+
+def test_batch_norm_is_put_back_without_a_trace():
+    """In evaluation the same function; in training another, for the batch's statistics are not the stored ones."""
+    drawn = torch.randint(0, 256, (12, 64, 64, 3), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
+    plain = load_backbone()
+    made = backbones.with_batch_norm(plain, drawn[:8])
+    with torch.no_grad():
+        torch.testing.assert_close(made(drawn), plain(drawn), rtol=1e-3, atol=1e-3)
+        assert (made.train()(drawn[8:]) - plain(drawn[8:])).abs().max() > 0.01
 
 
 def test_a_network_that_learns_is_fixed_at_first():
