@@ -16,10 +16,10 @@ TABLES = ("losses", "evaluation", "training")
 @click.option("--threads", default=1, show_default=True, help="CPU threads.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
 def main(tables: tuple[str, ...], threads: int, device: str) -> None:
-    from icrlib import config, memory
+    from icrlib import devices
 
-    memory.keep_freed()  # as training does
-    device = config.device(device)
+    devices.keep_freed()  # as the command line and the notebooks do
+    device = devices.device(device)
     torch.set_num_threads(threads)
     name = torch.cuda.get_device_name() if device.startswith("cuda") else "CPU"
     load = os.getloadavg()[0]

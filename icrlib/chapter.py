@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
+from typing import Any
 
 from icrlib import plots
+from icrlib.devices import keep_freed
+from icrlib.training.config import options_for
 
 
 def start(smoke: bool = False) -> bool:
-    """Set the book's figure style; return whether to run at smoke scale (the parameter, or ``ICR_SMOKE=1``).
+    """Set the book's figure style and keep freed memory; return whether to run at smoke scale.
 
-    A smoke run says so in the output, so that its figures are never taken for results.
+    That is the parameter, or ``ICR_SMOKE=1``. A smoke run says so in the output, so that its figures are never taken
+    for results.
     """
     plots.style()
+    keep_freed()
     warnings.filterwarnings("ignore", message="IProgress not found")
     smoke = smoke or os.environ.get("ICR_SMOKE", "") not in ("", "0")
     if smoke:
@@ -21,3 +27,14 @@ def start(smoke: bool = False) -> bool:
             "smoke run: tiny data and a few updates, to see that everything works; its numbers mean nothing"
         )
     return smoke
+
+
+def settings(names: Mapping[str, Any], method: str, loss: str) -> dict[str, Any]:
+    """Which of a notebook's ``names`` (``globals()``) are settings of a run, and not None: ``icrlib.train`` takes them.
+
+    So papermill may set any setting, and any option of the method, the loss and the auxiliary, by its name.
+    """
+    owners = options_for(method, loss, names.get("auxiliary"))
+    known = [name for having in owners.owners.values() for name in having]
+    spelled = [f"{owner}_{name}" for owner, having in owners.owners.items() for name in having]
+    return {name: names[name] for name in dict.fromkeys(known + spelled) if names.get(name) is not None}

@@ -32,8 +32,10 @@ import torch
 from torch import Tensor
 
 from icrlib.errors import choose
-from icrlib.losses import Loss, NTXent, Pairs, SmoothAP, Triplet, TripletSH
-from icrlib.losses.base import lay_out
+from icrlib.losses.base import Loss, Pairs, lay_out
+from icrlib.losses.ntxent import NTXent
+from icrlib.losses.smoothap import SmoothAP
+from icrlib.losses.triplet import Triplet, TripletSH
 from icrlib.scores import check
 
 CONVENTIONS = ("definition", "published", "exact")

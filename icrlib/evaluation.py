@@ -1,46 +1,78 @@
-"""A model and a split in, retrieval measures out; in chunks, on any device."""
+"""A model and a split in, retrieval measures out: encodings, then scores in blocks, then ranks. On any device."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
 
 from icrlib.data.splits import Split
 from icrlib.metrics import Ranks, from_ranks, ranks_at
-from icrlib.models.base import RetrievalModel
+from icrlib.models.base import Encodings, RetrievalModel, inner_products, join
 from icrlib.progress import bar as progress_bar
 from icrlib.scores import finite
 
 RECALLS = ("r1", "r5", "r10")
 WHOLE = 1 << 30  # bytes: up to this size the score matrix is computed once, for both directions
 PART = 64 << 20  # bytes of scores that are held at a time beyond it
+Similarity = Callable[[Encodings, Encodings], Tensor]
 
 
 @torch.no_grad()
 def embed(
     model: RetrievalModel, split: Split, batch_size: int = 512, progress: bool = False
-) -> tuple[Tensor, Tensor]:
-    """Unit vectors of all images (N, d) and all captions (C, d) of a split, on the model's device."""
+) -> tuple[Encodings, Encodings]:
+    """Encodings of all images and all captions of a split, on the model's device: unit vectors (N, d) and (C, d), or
+    :class:`icrlib.models.Sequences` where the model makes these."""
     if model.vocabulary is None:
         raise ValueError("this model has no vocabulary yet: icrlib.train sets it, or assign model.vocabulary")
     was_training, device = model.training, model.device
     model.eval()
     words, lengths = model.vocabulary.encode(split.captions)
     # Captions of like length share a batch, so little of it is padding.
-    by_length = lengths.argsort(stable=True).split(batch_size)
+    order = lengths.argsort(stable=True)
     with progress_bar(None, f"encoding {split.name}", progress, total=len(split) + len(words)) as bar:
-        images = []
+        images, captions = [], []
         for chunk in split.features.split(batch_size):
             images.append(model.encode_images(chunk.to(device).float()))
             bar.update(len(chunk))
-        captions = torch.empty(len(words), images[0].shape[1], device=device)
-        for rows in by_length:
-            captions[rows.to(device)] = model.encode_captions(
-                words[rows].to(device), lengths[rows].to(device)
-            )
+        for rows in order.split(batch_size):
+            captions.append(model.encode_captions(words[rows].to(device), lengths[rows].to(device)))
             bar.update(len(rows))
     model.train(was_training)
-    return torch.cat(images), captions
+    return join(images), join(captions)[order.argsort().to(device)]
+
+
+def scores(model: RetrievalModel, split: Split, batch_size: int = 512, progress: bool = False) -> Tensor:
+    """The score matrix (N, C) of a split: every image with every caption, filled in blocks. On the model's device."""
+    images, captions = embed(model, split, batch_size, progress)
+    return all_scores(images, captions, model.similarity, model.scores_at_once, progress)
+
+
+@torch.no_grad()
+def all_scores(
+    images: Encodings, captions: Encodings, similarity: Similarity = inner_products,
+    at_once: int = RetrievalModel.scores_at_once, progress: bool = False,
+) -> Tensor:  # fmt: skip
+    """Scores (N, C) of encodings that are there already, at most ``at_once`` of them in one call of ``similarity``."""
+    rows, columns = _block(len(images), len(captions), at_once)
+    if rows >= len(images) and columns >= len(captions):
+        return similarity(images, captions)
+    made = None
+    starts = range(0, len(images), rows)
+    for top in progress_bar(starts, "scores", progress and len(starts) > 1):
+        for left in range(0, len(captions), columns):
+            part = similarity(images[top : top + rows], captions[left : left + columns])
+            if made is None:
+                made = part.new_empty(len(images), len(captions))
+            made[top : top + len(part), left : left + part.shape[1]] = part
+    return made
+
+
+def _block(images: int, captions: int, at_once: int) -> tuple[int, int]:
+    """Rows and columns of a block: all columns if a row of them fits, else a part of one row."""
+    return max(1, at_once // captions), min(captions, max(1, at_once))
 
 
 def evaluate(
@@ -56,54 +88,85 @@ def evaluate(
     where the split knows that. COCO's test split adds ``"folds_1k"``, the mean of five parts of 1,000 images.
     """
     images, captions = embed(model, split, batch_size, progress)
-    return measure(images, captions, split, relevance)
+    return measure(images, captions, split, relevance, model.similarity, model.scores_at_once)
 
 
-def measure(images: Tensor, captions: Tensor, split: Split, relevance: bool = False) -> dict:
-    """:func:`evaluate` for embeddings that are already there: images (N, d), captions (C, d), unit vectors."""
+def measure(
+    images: Encodings, captions: Encodings, split: Split, relevance: bool = False,
+    similarity: Similarity = inner_products, at_once: int = RetrievalModel.scores_at_once,
+) -> dict:  # fmt: skip
+    """:func:`evaluate` for encodings that are there already: images (N, …), captions (C, …)."""
+    found = rank(images, captions, split, relevance, similarity, at_once)
+    result = _measures(found)
+    if split.folds > 1 and not relevance:
+        result["folds_1k"] = _folds(images, captions, split, similarity, at_once)
+    return result
+
+
+def rank(
+    images: Encodings, captions: Encodings, split: Split, relevance: bool = False,
+    similarity: Similarity = inner_products, at_once: int = RetrievalModel.scores_at_once,
+) -> dict[str, Ranks]:  # fmt: skip
+    """Ranks of all relevant candidates, ``{"i2t": …, "t2i": …}``."""
     if relevance and split.relevance is None:
         raise ValueError(
             f"the split {split.name!r} does not know which images a caption describes; relevance=False"
         )
-    own, numbers = split.image_of.to(images.device), torch.arange(len(captions), device=images.device)
-    described, image = split.relevance.to(images.device).nonzero(as_tuple=True) if relevance else (numbers, own)
-    result = _both(images, captions, image, described)
-    if split.folds > 1 and not relevance:
-        result["folds_1k"] = _folds(images, captions, own, split.folds)
-    return result
+    own, numbers = split.image_of, torch.arange(len(captions))
+    caption, image = split.relevance.nonzero(as_tuple=True) if relevance else (numbers, own)
+    return _both(images, captions, image, caption, similarity, at_once)
 
 
-def _both(images: Tensor, captions: Tensor, image: Tensor, caption: Tensor) -> dict:
-    """Measures of both directions, where ``image[t]`` and ``caption[t]`` belong together."""
-    if len(images) * len(captions) * images.element_size() <= WHOLE:
-        scores = finite(images @ captions.T)
-        found = ranks_at(scores, image, caption), ranks_at(scores.T, caption, image)
-    else:
-        found = _in_parts(images, captions, image, caption), _in_parts(captions, images, caption, image)
-    result = {"i2t": from_ranks(found[0]), "t2i": from_ranks(found[1])}
-    result["rsum"] = sum(result[side][key] for side in ("i2t", "t2i") for key in RECALLS)
-    return result
+def best_ranks(found: Ranks) -> Tensor:
+    """(Q,) the rank, from 1, of each query's best relevant candidate."""
+    return found.rank[found.k == 0]
 
 
-def _in_parts(queries: Tensor, candidates: Tensor, query: Tensor, candidate: Tensor) -> Ranks:
+def _measures(found: dict[str, Ranks]) -> dict:
+    result = {side: from_ranks(ranks) for side, ranks in found.items()}
+    return result | {"rsum": sum(result[side][key] for side in ("i2t", "t2i") for key in RECALLS)}
+
+
+def _both(images: Encodings, captions: Encodings, image: Tensor, caption: Tensor, similarity: Similarity,
+          at_once: int) -> dict[str, Ranks]:  # fmt: skip
+    """Ranks in both directions, where ``image[t]`` and ``caption[t]`` belong together."""
+    if len(images) * len(captions) * 4 <= WHOLE:
+        matrix = finite(all_scores(images, captions, similarity, at_once))
+        image, caption = image.to(matrix.device), caption.to(matrix.device)
+        return {"i2t": ranks_at(matrix, image, caption), "t2i": ranks_at(matrix.T, caption, image)}
+
+    def turned(some: Encodings, others: Encodings) -> Tensor:
+        return similarity(others, some).T
+
+    return {"i2t": _in_parts(images, captions, image, caption, similarity, at_once),
+            "t2i": _in_parts(captions, images, caption, image, turned, at_once)}  # fmt: skip
+
+
+def _in_parts(queries: Encodings, candidates: Encodings, query: Tensor, candidate: Tensor, similarity: Similarity,
+              at_once: int) -> Ranks:  # fmt: skip
     """Ranks of all relevant candidates, holding a part of the scores at a time."""
-    size = max(1, PART // (4 * len(candidates)))
     order = query.argsort(stable=True)
     query, candidate = query[order], candidate[order]
     ends = torch.bincount(query, minlength=len(queries)).cumsum(0).tolist()
     parts, done = [], 0
-    for start in range(0, len(queries), size):
-        rows = queries[start : start + size]
+    for start, rows in _pieces(queries, max(1, PART // (4 * len(candidates)))):
         mine = slice(done, done := ends[start + len(rows) - 1])
-        parts.append(ranks_at(finite(rows @ candidates.T), query[mine] - start, candidate[mine]))
+        matrix = finite(all_scores(rows, candidates, similarity, at_once))
+        where = matrix.device
+        parts.append(ranks_at(matrix, (query[mine] - start).to(where), candidate[mine].to(where)))
     return Ranks.join(parts)
 
 
-def _folds(images: Tensor, captions: Tensor, own: Tensor, folds: int) -> dict:
-    parts = []
-    for rows in torch.arange(len(images), device=own.device).chunk(folds):
+def _pieces(encodings: Encodings, size: int) -> Iterator[tuple[int, Encodings]]:
+    return ((start, encodings[start : start + size]) for start in range(0, len(encodings), size))
+
+
+def _folds(images: Encodings, captions: Encodings, split: Split, similarity: Similarity, at_once: int) -> dict:
+    parts, own = [], split.image_of
+    for rows in torch.arange(len(images)).chunk(split.folds):
         inside = ((own >= rows[0]) & (own <= rows[-1])).nonzero()[:, 0]
-        numbers = torch.arange(len(inside), device=own.device)
-        parts.append(_both(images[rows], captions[inside], own[inside] - rows[0], numbers))
-    sides = {s: {k: sum(p[s][k] for p in parts) / folds for k in parts[0][s]} for s in ("i2t", "t2i")}
-    return sides | {"rsum": sum(p["rsum"] for p in parts) / folds}
+        numbers = torch.arange(len(inside))
+        image = own[inside] - rows[0]
+        parts.append(_measures(_both(images[rows], captions[inside], image, numbers, similarity, at_once)))
+    sides = {s: {k: sum(p[s][k] for p in parts) / split.folds for k in parts[0][s]} for s in ("i2t", "t2i")}
+    return sides | {"rsum": sum(p["rsum"] for p in parts) / split.folds}

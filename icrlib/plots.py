@@ -13,6 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from icrlib.names import is_baseline, label
+
 _BLIND = sns.color_palette("colorblind").as_hex()  # tells colours apart for colour-blind readers too
 COLOURS = {
     "triplet": _BLIND[1],
@@ -21,9 +23,6 @@ COLOURS = {
     "smoothap": _BLIND[2],
     "bow": "#6b6b6b",
 }
-LABELS = {"triplet": "Triplet", "triplet_sh": "Triplet-SH", "ntxent": "NT-Xent", "smoothap": "SmoothAP",
-          "ntxent_hard": "NT-Xent, hardest", "circle": "Circle", "binomial_deviance": "Binomial deviance",
-          "multi_similarity": "Multi-Similarity", "bow": "bag of words", "vse++": "VSE++", "vsrn": "VSRN"}  # fmt: skip
 MARKERS = {"triplet": "o", "triplet_sh": "s", "ntxent": "^", "smoothap": "D", "bow": "x"}
 # A designed gradient: colour by its triplet weight, marker by its pair weight.
 _BY_TRIPLET = {"con": _BLIND[3], "nca": _BLIND[0], "cir": _BLIND[4]}
@@ -51,14 +50,6 @@ def colour(name: str) -> str:
 def marker(name: str) -> str:
     """The marker of a loss, as :func:`colour`."""
     return _BY_PAIR.get(name.partition(" x ")[2], "d") if name.startswith("goal:") else MARKERS.get(name, "d")
-
-
-def label(name: str) -> str:
-    """The name of a loss or method as the text writes it."""
-    if name.startswith("goal:"):
-        return name.removeprefix("goal:").replace(" x ", " × ")
-    name, bracket, rest = name.partition(" (")
-    return LABELS.get(name, name) + bracket + rest
 
 
 def matrix(ax: Axes, values: Tensor, positives: Tensor, *, title: str = "", weights: bool = False,
@@ -126,7 +117,7 @@ def learning_curves(records: Iterable[dict], value=lambda entry: entry["val"]["r
     groups: dict[str, list[dict]] = {}
     for record in records:
         config = record["config"]
-        groups.setdefault("bow" if config["method"] == "bow" else config["loss"], []).append(record)
+        groups.setdefault(config["method"] if is_baseline(config["method"]) else config["loss"], []).append(record)
     for name, group in groups.items():
         x = [entry["update"] for entry in group[0]["history"]]
         y = np.array([[value(entry) for entry in record["history"]] for record in group])

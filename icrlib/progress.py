@@ -1,8 +1,10 @@
-"""Progress bars: on by default, off where the caller or ``TQDM_DISABLE=1`` says so."""
+"""Progress: bars that are on by default, off where the caller or ``TQDM_DISABLE=1`` says so, and a training's news."""
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Mapping
 
 from tqdm.auto import tqdm
 
@@ -12,3 +14,31 @@ def bar(items, description: str, shown: bool = True, **options) -> tqdm:
     # tqdm's notebook bar does not read the variable itself.
     shown = shown and os.environ.get("TQDM_DISABLE", "") in ("", "0")
     return tqdm(items, desc=description, disable=not shown, **options)
+
+
+class Report:
+    """A training's bar over the updates that are left, with the latest figures, and a word when a collapse begins or
+    ends. ``config``: a run's settings; ``state``: the loop's, with the update that it starts from."""
+
+    def __init__(self, config: Mapping, state: Mapping, shown: bool = True) -> None:
+        title = f"{config['method']} {config['loss']} seed {config['seed']}"
+        done, wanted = state["update"], config["updates"]
+        self.bar = bar(range(done, wanted), title, shown, initial=done, total=wanted)
+        self.history = state["history"]
+
+    def __enter__(self) -> tqdm:
+        return self.bar
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.close()
+
+    def show(self, entry: Mapping, collapsed_loss: float) -> None:
+        """The latest entry of the history; ``collapsed_loss``: the value that a collapse has."""
+        self.bar.set_postfix(loss=f"{entry['loss']:.3f}", rsum=f"{entry['val']['rsum']:.1f}")
+        now = entry["diagnose"]["collapsed"]
+        before = len(self.history) > 1 and self.history[-2]["diagnose"]["collapsed"]
+        if now and not before and not self.bar.disable:
+            known = "" if math.isnan(collapsed_loss) else f" (collapsed: {collapsed_loss:.1f})"
+            tqdm.write(f"update {entry['update']}: loss {entry['loss']:.1f}{known}. {entry['diagnose']['hint']}")
+        elif before and not now and not self.bar.disable:
+            tqdm.write(f"update {entry['update']}: the plateau is left, scores differ again")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -77,8 +78,16 @@ class Sampler:
 
 def feed(split: Split, sampler: Sampler, start: int) -> Iterator[tuple[Batch, Tensor]]:
     """The sampler's batches from number ``start`` on, without end, each with its images' features, or pictures."""
-    if not isinstance(split.features, Tensor):
-        yield from split.features.batches(sampler, start)
-    for number in count(start):
-        batch = sampler[number]
-        yield batch, split.features[batch.images]
+    if isinstance(split.features, Tensor):
+        for number in count(start):
+            batch = sampler[number]
+            yield batch, split.features[batch.images]
+    waiting: deque[Batch] = deque()
+
+    def rows() -> Iterator[tuple[int, Tensor]]:
+        for number in count(start):
+            waiting.append(sampler[number])
+            yield number, waiting[-1].images
+
+    for pictures in split.features.stream(rows(), sampler.seed):
+        yield waiting.popleft(), pictures

@@ -1,10 +1,11 @@
-"""Search with a trained model: photos by words, captions by a picture. Exact, one matrix product a query."""
+"""Search with a trained model: photos by words, captions by a picture. Exact: every candidate gets its score."""
 
 from __future__ import annotations
 
 import base64
 import html
 import io
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,11 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icrlib.checkpoints import load_model
-from icrlib.data import precomputed
-from icrlib.evaluation import embed
+from icrlib.data import backbones, photos, precomputed
+from icrlib.data.pictures import open_picture
+from icrlib.evaluation import all_scores, embed
 from icrlib.files import write_bytes
-from icrlib.models import OnPictures, RetrievalModel
+from icrlib.models.base import Encodings, RetrievalModel, Sequences
+from icrlib.models.on_pictures import OnPictures
+from icrlib.training.saved import handed, load_model
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,15 @@ class Hit:
 
 
 class Index:
-    """Unit vectors of photos and captions: ``images`` (N, d), ``captions`` (C, d) float32, with texts and files."""
+    """Encodings of photos and captions, with texts and files; the model's similarity compares them with a query.
 
-    def __init__(self, model: RetrievalModel, images: Tensor, captions: Tensor, texts: list[str], files: list[str],
-                 image_of: Tensor, folder: Path | None = None) -> None:  # fmt: skip
+    ``images`` (N, …) and ``captions`` (C, …): unit vectors, or :class:`icrlib.models.Sequences`.
+    """
+
+    def __init__(
+        self, model: RetrievalModel, images: Encodings, captions: Encodings, texts: list[str], files: list[str],
+        image_of: Tensor, folder: Path | None = None,
+    ) -> None:  # fmt: skip
         self.model, self.images, self.captions, self.folder = model, images, captions, folder
         self.texts, self.files = texts, files
         self.first = {int(image): number for number, image in reversed(list(enumerate(image_of.tolist())))}
@@ -64,8 +72,6 @@ class Index:
     @classmethod
     def of_photos(cls, model: str | Path | RetrievalModel, root: str | Path, split: str = "test") -> Index:
         """Embed one split of the photos in ``root`` with a model that takes pictures (``images="published"``)."""
-        from icrlib.data import photos
-
         model = model if isinstance(model, RetrievalModel) else load_model(model)
         if not isinstance(model, OnPictures):
             raise ValueError("this model was trained on finished features; search in a feature folder, features=")
@@ -79,10 +85,12 @@ class Index:
         if not query.split():
             raise ValueError("the query has no word; say what you look for")
         with torch.no_grad():
-            numbers, lengths = self.model.vocabulary.encode([query])
-            vector = self.model.encode_captions(numbers.to(self.model.device), lengths.to(self.model.device))[0].cpu()
+            told = (part.to(self.model.device) for part in self.model.vocabulary.encode([query]))
+            caption = self.model.encode_captions(*told)
+            scores = all_scores(self.images.to(self.model.device), caption, self.model.similarity,
+                                self.model.scores_at_once)[:, 0]  # fmt: skip
         return [Hit(rank, score, self.texts[self.first[row]], self.files[row])
-                for rank, score, row in best(self.images, vector, top)]  # fmt: skip
+                for rank, score, row in best(scores, top)]  # fmt: skip
 
     def by_picture(self, path: str | Path, top: int = 5, backbone: str | None = None) -> list[Hit]:
         """The captions that score highest for a picture.
@@ -90,43 +98,53 @@ class Index:
         It goes first through the network of the features: the model's own, or the one that the folder notes, or
         ``backbone``.
         """
-        import json
-
-        from icrlib.data import backbones
-        from icrlib.data.pictures import open_picture
-
-        about = self.folder / "features.json" if self.folder else None
         inside = self.model.options.get("backbone")
-        backbone = backbone or inside
-        if backbone is None:
-            if about is None or not about.is_file():
-                raise ValueError("nobody noted which network made these features; name it with backbone=")
-            backbone = json.loads(about.read_text())["backbone"]
+        backbone = backbone or inside or self._noted()
         network = backbones.load(backbone)
         with torch.no_grad():
             picture = network.prepare(open_picture(path))[None]
             features = picture if inside else network(picture)
-            vector = self.model.encode_images(features.to(self.model.device))[0].cpu()
-        return [Hit(rank, score, self.texts[row]) for rank, score, row in best(self.captions, vector, top)]
+            image = self.model.encode_images(features.to(self.model.device))
+            scores = all_scores(image, self.captions.to(self.model.device), self.model.similarity,
+                                self.model.scores_at_once)[0]  # fmt: skip
+        return [Hit(rank, score, self.texts[row]) for rank, score, row in best(scores, top)]
+
+    def _noted(self) -> str:
+        """The network that the feature folder names, if it is one of the library's."""
+        about = self.folder / "features.json" if self.folder else None
+        if about is None or not about.is_file():
+            raise ValueError("nobody noted which network made these features; name it with backbone=")
+        noted = json.loads(about.read_text(encoding="utf-8"))["backbone"]
+        return handed(about, "backbone", noted, None, backbones.NAMES)
 
     def save(self, folder: str | Path) -> Path:
-        """Write ``images.npy``, ``captions.npy`` (float32) and their names, ``images.txt``, ``captions.txt``."""
+        """Write ``images.npy``, ``captions.npy`` (float32) and their names, ``images.txt``, ``captions.txt``.
+
+        Encodings of varying length are padded with 0; their lengths are in ``images_lengths.npy`` and so on.
+        """
         folder = Path(folder)
-        for name, vectors, lines in (("images", self.images, self.files), ("captions", self.captions, self.texts)):
-            buffer = io.BytesIO()
-            np.save(buffer, vectors.numpy(), allow_pickle=False)
-            write_bytes(folder / f"{name}.npy", buffer.getvalue())
+        for name, encodings, lines in (("images", self.images, self.files), ("captions", self.captions, self.texts)):
+            several = isinstance(encodings, Sequences)
+            _write_array(folder / f"{name}.npy", encodings.values if several else encodings)
+            if several:
+                _write_array(folder / f"{name}_lengths.npy", encodings.lengths)
             write_bytes(folder / f"{name}.txt", ("\n".join(lines) + "\n").encode())
         return folder
 
 
-def best(vectors: Tensor, query: Tensor, top: int) -> list[tuple[int, float, int]]:
-    """(rank, score, row) of the ``top`` rows of ``vectors`` (N, d) with the highest product with ``query`` (d,)."""
+def best(scores: Tensor, top: int) -> list[tuple[int, float, int]]:
+    """(rank, score, place) of the ``top`` highest of ``scores`` (N,)."""
     if top < 1:
         raise ValueError(f"top must be at least 1; got {top}")
-    found = torch.mv(vectors, query).topk(min(top, len(vectors)))
+    found = scores.topk(min(top, len(scores)))
     return [(rank, score, row) for rank, (score, row) in
             enumerate(zip(found.values.tolist(), found.indices.tolist(), strict=True), 1)]  # fmt: skip
+
+
+def _write_array(path: Path, values: Tensor) -> None:
+    buffer = io.BytesIO()
+    np.save(buffer, values.cpu().numpy(), allow_pickle=False)
+    write_bytes(path, buffer.getvalue())
 
 
 def write_page(path: str | Path, query: str, hits: list[Hit]) -> None:
@@ -141,8 +159,6 @@ def write_page(path: str | Path, query: str, hits: list[Hit]) -> None:
 
 
 def _picture(file: str) -> str:
-    from icrlib.data.pictures import open_picture
-
     picture, buffer = open_picture(file), io.BytesIO()
     picture.thumbnail((320, 320))
     picture.save(buffer, "JPEG", quality=85)

@@ -41,27 +41,31 @@
 
 # %% tags=["parameters"]
 dataset: str = "scenes"  # scenes, flickr8k, flickr30k or coco
+data_seed: int = None  # of scenes: which draw of the data; None: the seed, so each run has its own
 features: str = ""  # folder of pre-computed features; not for scenes
 root: str = ""  # or folder of photos with dataset*.json; not for scenes
 images: str = "cached"  # of photos: cached (features once) or published (fresh crops)
 backbone: str = "resnet50"  # of photos: the network that sees them
-batch_norm: str = None  # of that network, with published: train or eval
-finetune_after: int = None  # with published: updates after which it learns, too
 method: str = "vse++"  # vse++, or bow for the baseline without word order
 loss: str = "ntxent"  # triplet, triplet_sh, ntxent, smoothap, or goal:T x P
 seed: int = 0  # one seed fixes initial weights and batches
-updates: int = None  # number of updates; None for the default of the data
-epochs: int = None  # or epochs instead of updates
-lr: float = None  # learning rate
-lr_update: int = None  # epochs after which the learning rate falls to a tenth
 embed_dim: int = None  # dimensions of the shared space
-batch_size: int = None  # pairs in a batch, or images for smoothap
 margin: float = None  # margin of the triplet losses
 tau: float = None  # temperature of ntxent and smoothap, sharpness of goal objectives
 convention: str = None  # of goal objectives, paper or released
-warmup: int = 0  # first updates with all negatives
-precision: str = "float32"  # float32, bfloat16, or float16 on a GPU
-device: str = "auto"  # auto, cpu or cuda
+updates: int = None  # number of updates
+epochs: int = None  # or epochs of the sampler instead of updates
+lr: float = None  # learning rate
+lr_update: int = None  # epochs after which the rate falls to a tenth, each; None: once, halfway
+schedule: str = None  # how the rate falls: by steps, or along a cosine, each update or epoch
+warmup: int = None  # first updates with all negatives (Triplet), a cure for a loss that stays collapsed
+batch_size: int = None  # pairs in a batch, or images
+grad_clip: float = None  # the gradient's norm is cut to this; 0: never
+drop_words: float = None  # share of the words of a caption that become <unk>
+batch_norm: str = None  # of the network, on pictures: batch statistics, as released (train), or stored ones
+finetune_after: int = None  # updates after which the network inside the model learns, too
+precision: str = None  # of the encoders; scores and losses stay in single precision
+device: str = None  # auto, cpu, cuda or cuda:1
 out: str = ""  # run folder; a killed run goes on from there
 record: str = ""  # where to write the record, once
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -90,8 +94,13 @@ smoke = chapter.start(smoke)
 # ## The data
 
 # %%
-photos = {"root": root, "images": images, "backbone": backbone} if root else {}
-data = icrlib.load_dataset(dataset, features=features or None, smoke=smoke, **photos)
+if dataset == "scenes":
+    source = {"seed": seed if data_seed is None else data_seed}
+else:
+    source = {"features": features or None}
+    if root:
+        source |= {"root": root, "images": images, "backbone": backbone}
+data = icrlib.load_dataset(dataset, smoke=smoke, **source)
 splits = (data.train, data.val, data.test)
 sizes = {s.name: {"images": len(s), "captions": len(s.captions)} for s in splits}
 pd.DataFrame(sizes).T
@@ -100,16 +109,13 @@ pd.DataFrame(sizes).T
 # ## The run
 #
 # Parameters left as `None` take the defaults of the data: for `scenes` a small model that trains in about a minute, for
-# the others what ECIR's code ran. With `out` set, checkpoints go there, and starting again continues.
+# the others what ECIR's code ran. `chapter.settings` collects those that are set; papermill may set any other setting
+# that `icr settings` lists, by its name, though the cell above does not show it. With `out` set, checkpoints go there,
+# and starting again continues.
 
 # %%
-chosen = dict(updates=updates, epochs=epochs, lr=lr, lr_update=lr_update,
-              embed_dim=embed_dim, batch_size=batch_size,
-              margin=margin, tau=tau, convention=convention,
-              batch_norm=batch_norm, finetune_after=finetune_after)
-chosen = {name: value for name, value in chosen.items() if value is not None}
-run = icrlib.train(data, method, loss, seed=seed, warmup=warmup, device=device,
-                   precision=precision, smoke=smoke,
+chosen = chapter.settings(globals(), method, loss)
+run = icrlib.train(data, method, loss, seed=seed, smoke=smoke,
                    out=out or None, record=record or None, **chosen)
 
 # %% [markdown]

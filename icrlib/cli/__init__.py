@@ -1,27 +1,5 @@
-"""The command line, ``icr``: run experiments, look at tables and records, and go from photos to a search."""
+"""The command line, ``icr``."""
 
-from __future__ import annotations
+from icrlib.cli.main import main
 
-import click
-
-from icrlib.cli import photos, runs
-
-
-class Friendly(click.Group):
-    """Turns the library's own errors into one clear line and exit status 2."""
-
-    def invoke(self, ctx: click.Context):
-        try:
-            return super().invoke(ctx)
-        except (ValueError, FileNotFoundError, ImportError) as err:
-            raise click.UsageError(str(err)) from err
-
-
-@click.group(cls=Friendly, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="icrlib")
-def main() -> None:
-    """Train and audit image-caption retrieval: the book's experiments from the command line."""
-
-
-for command in (runs.run, runs.tables, runs.compare, runs.status, photos.data, photos.features, photos.search):
-    main.add_command(command)
+__all__ = ["main"]

@@ -1,4 +1,4 @@
-"""Commands about runs: start one, look at tables, compare two, see what is going on."""
+"""Commands about runs: start one, look at tables, see what is going on."""
 
 from __future__ import annotations
 
@@ -6,23 +6,42 @@ import ast
 import json
 import logging
 import sys
+import textwrap
 from pathlib import Path
 
 import click
 
+from icrlib import paper
+from icrlib.cli.settings import listing, parsed
+from icrlib.data.load import DATASETS
 from icrlib.errors import choose
+from icrlib.losses.build import canonical
+from icrlib.names import METHODS
+from icrlib.records import cost
+from icrlib.records.folder import PACKAGE
+from icrlib.training import checkpoints
+from icrlib.training.config import options_for
 
 
-@click.command()
+class WithSettings(click.Command):
+    """A command whose help ends with all settings of a run; the list is made only when somebody reads it."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write("\nSettings for -p, of VSE++ with NT-Xent (others: `icr settings METHOD LOSS`):\n\n")
+        formatter.write(textwrap.indent(listing("vse++", "ntxent"), "  ") + "\n")
+
+
+@click.command(cls=WithSettings)
 @click.argument("what", metavar="NOTEBOOK_OR_ROW")
 @click.argument("output", required=False, type=click.Path(path_type=Path))
-@click.option("-p", "given", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the notebook; repeatable.")
+@click.option("-p", "given", multiple=True, metavar="NAME=VALUE", help="Set a parameter or a setting; repeatable.")
 @click.option("--plan", is_flag=True, help="Say what the run would take, from past records, and stop.")
 def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> None:
     """Run a chapter with parameters, or a row of a published table such as ecir/1.3.
 
     \b
     icr run book/reproduce/run.ipynb -p loss=ntxent -p seed=1
+    icr run book/reproduce/run.ipynb -p method=bow -p drop_words=0.1
     icr run ecir/1.3 -p features=/data/f30k_precomp -p seed=0
     icr run ecir/1.3 --plan
 
@@ -32,16 +51,17 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> N
 
     notebook, preset = _find(what)
     declared = papermill.inspect_notebook(str(notebook))
-    values = preset | parse(given, declared, notebook)
+    values = preset | parse(given, declared, notebook, preset)
     for name, allowed in _allowed().items():
         if values.get(name):
             choose(values[name], allowed, name)
+    if values.get("method"):
+        values["method"] = METHODS.canonical(values["method"])
     if values.get("loss"):
-        from icrlib.losses import canonical
-
         values["loss"] = canonical(values["loss"])
     click.echo("\n".join(f"  {name} = {value!r}" for name, value in sorted(values.items())) or "  default parameters")
-    click.echo(_plan(values, declared))
+    full = {name: ast.literal_eval(about["default"]) for name, about in declared.items()} | values
+    click.echo(cost.sentence(full))
     if plan:
         return
     output = output or Path("runs") / f"{what.removesuffix('.ipynb').replace('/', '-').strip('.-')}.ipynb"
@@ -63,8 +83,6 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> N
 @click.argument("table", required=False)
 def tables(table: str | None) -> None:
     """Print a published table, such as ecir/1; without a name, list them."""
-    from icrlib import paper
-
     if table is None:
         for name in paper.tables():
             click.echo(f"{name}  {paper.table(name).attrs['caption']}")
@@ -72,39 +90,37 @@ def tables(table: str | None) -> None:
     click.echo(paper.layout(paper.table(table), style="plain").to_string())
 
 
-@click.command()
-@click.argument("first", type=click.Path(path_type=Path))
-@click.argument("second", type=click.Path(path_type=Path))
-def compare(first: Path, second: Path) -> None:
-    """Show what differs between two records: settings, versions, test measures."""
-    from icrlib import records
+def parse(given: tuple[str, ...], declared: dict, notebook: Path | str, preset: dict | None = None) -> dict:
+    """``NAME=VALUE`` texts as a dict, each value of the type that its name asks for. Strict about both.
 
-    a, b = records.load(first), records.load(second)
-    for title, left, right in (("settings", a["config"], b["config"]), ("versions", a["versions"], b["versions"]),
-                               ("test", flat(a["test"]), flat(b["test"])), ("cost", _cost(a), _cost(b))):  # fmt: skip
-        click.secho(title, bold=True)
-        names = [name for name in {**left, **right} if left.get(name) != right.get(name)]
-        for name in names:
-            x, y = left.get(name), right.get(name)
-            number = isinstance(x, (int, float)) and isinstance(y, (int, float)) and not isinstance(x, bool)
-            click.echo(f"  {name:24} {_show(x):>14} {_show(y):>14}" + (f" {y - x:>+12.4g}" if number else ""))
-        if not names:
-            click.echo("  the same")
-    for path, record in ((first, a), (second, b)):
-        if record["stale"]:
-            click.echo(f"{path}: written by an earlier version of the library (code hash differs)")
-
-
-def parse(given: tuple[str, ...], declared: dict, notebook: Path | str) -> dict:
-    """``NAME=VALUE`` texts as a dict, each value of the type of the notebook's default. Strict about both."""
-    values = {}
+    Names are the notebook's own parameters; where it hands all settings on to a run, those count, too.
+    """
+    pairs = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not equals:
             raise ValueError(f"-p {text}: write NAME=VALUE")
-        choose(name, declared, f"parameter of {notebook}")
-        values[name] = _value(name, value, declared[name])
+        pairs[name] = value
+    values = {name: _value(name, value, declared[name]) for name, value in pairs.items() if name in declared}
+    others = {name: value for name, value in pairs.items() if name not in declared}
+    if not others:
+        return values
+    if not _takes_settings(notebook):
+        choose(next(iter(others)), declared, f"parameter of {notebook}")
+    full = {name: ast.literal_eval(about["default"]) for name, about in declared.items()} | (preset or {}) | values
+    parts = full["method"], full["loss"], others.get("auxiliary")
+    owners = options_for(*parts)
+    for name, value in others.items():
+        known = [*declared, *(option for names in owners.owners.values() for option in names)]
+        if not any(name in names for names in owners.owners.values()) and "_" not in name:
+            choose(name, known, f"parameter of {notebook}")
+        values[name] = parsed(name, value, *parts)
     return values
+
+
+def _takes_settings(notebook: Path | str) -> bool:
+    """Whether the notebook hands every setting on to a run, as book/reproduce/run does."""
+    return "chapter.settings(globals()" in Path(notebook).read_text(encoding="utf-8")
 
 
 def _value(name: str, text: str, declared: dict):
@@ -126,78 +142,48 @@ def _value(name: str, text: str, declared: dict):
 
 
 def _allowed() -> dict[str, list[str]]:
-    from icrlib import models
-    from icrlib.data import DATASETS
-
-    return {"dataset": list(DATASETS), "method": list(models.METHODS)}
+    return {"dataset": list(DATASETS)}
 
 
 def _find(what: str) -> tuple[Path, dict]:
     """The notebook to run, and the parameters that a row of a table presets."""
-    from icrlib import paper, records
-
     if Path(what).suffix == ".ipynb":
         if not Path(what).is_file():
             raise FileNotFoundError(f"{what}: no such notebook here")
         return Path(what), {}
-    experiment = paper.experiment(what)
-    notebook = records.PACKAGE.parent / "book" / "reproduce" / "run.ipynb"
+    row = paper.experiment(what)
+    notebook = PACKAGE.parent / "book" / "reproduce" / "run.ipynb"
     if not notebook.is_file():
         raise FileNotFoundError(
             "rows run through book/reproduce/run.ipynb, which is in the book's checkout, not in the wheel"
         )
-    import papermill
-
-    declared = papermill.inspect_notebook(str(notebook))
-    return notebook, {name: value for name, value in experiment.items() if name in declared and value is not None}
+    return notebook, preset(what, row)
 
 
-def _plan(values: dict, declared: dict) -> str:
-    """Time, memory and disk of the run as past records suggest."""
-    from icrlib import records
-
-    full = {name: ast.literal_eval(about["default"]) for name, about in declared.items()} | values
-    known = {name: full[name] for name in ("dataset", "method", "loss") if full.get(name)}
-    exact, alike = records.find(**known), {name: known[name] for name in ("method", "loss") if name in known}
-    past = exact or records.find(**alike)
-    if not past:
-        return f"plan: no record of {alike} yet, so its time is unknown; a first run with smoke=True takes seconds"
-    record = min(past, key=lambda r: r["wall_seconds"] / r["config"]["updates"])
-    each = record["wall_seconds"] / record["config"]["updates"]
-    updates = (
-        full.get("updates") or (full.get("epochs") or 0) * record["updates_per_epoch"] or record["config"]["updates"]
-    )
-    disk = record["parameters"] * 4 * 5 / 1e6  # weights, Adam's two moments, the best weights, the saved model
-    return (
-        f"plan: about {each * updates / 60:.1f} minutes for {updates} updates ({1e3 * each:.0f} ms each on "
-        f"{record['device']}, {record['threads']} thread), {record['peak_memory_mb']} MB of memory, about "
-        f"{max(disk, 1):.0f} MB on disk; from {Path(record['path']).name}, with its sizes"
-        + ("" if exact else f". A guess: that record is of {record['config']['dataset']}; there is none of this data")
-    )
+# What a row says about itself that is no setting of a run here: how it was chosen, repeated, and on what.
+ABOUT = ("selection", "seeds", "features", "notes", "setting", "evaluation", "stated", "status")
 
 
-def flat(values: dict, prefix: str = "") -> dict:
-    """Nested dict to one level, keys joined by dots."""
-    out: dict = {}
-    for key, value in values.items():
-        out |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return out
-
-
-def _cost(record: dict) -> dict:
-    return {name: record[name] for name in ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "device")}
-
-
-def _show(value) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def preset(name: str, row: dict) -> dict:
+    """The parameters of a row; ``ValueError`` where it needs what cannot be set here, for half a row is another row."""
+    values = {key: value for key, value in row.items() if key not in (*ABOUT, "needs") and value is not None}
+    METHODS.canonical(values["method"])  # first: without its method the rest means nothing
+    owners = options_for(values["method"], values["loss"])
+    known = {"dataset", "method", "loss", *(option for names in owners.owners.values() for option in names)}
+    lacking = {key: value for key, value in values.items() if key not in known}
+    if lacking:
+        needs = "; ".join(f"{key}: {value}" for key, value in (row.get("needs") or {}).items() if value is not None)
+        raise ValueError(
+            f"{name} cannot be run as it was: nothing here sets {', '.join(f'{k}={v!r}' for k, v in lacking.items())}. "
+            "Without that it would be another row under its name." + (f" It needs {needs}." if needs else "")
+        )
+    return values
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
 def status(folder: Path) -> None:
     """List the runs below FOLDER (default: runs): finished, under way or interrupted, and how far they are."""
-    from icrlib import checkpoints
-
     found = sorted(path.parent for path in folder.rglob("config.json"))
     if not found:
         click.echo(f"{folder}: no runs here; `icr run … -p out=FOLDER` makes one")

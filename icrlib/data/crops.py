@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ from torch import Tensor
 
 from icrlib.data.backbones import Backbone
 from icrlib.data.pictures import one_ahead, open_picture
-from icrlib.sampling import Batch, Sampler
 
 AT_ONCE = 64  # pictures that an evaluation holds in memory
 
@@ -22,7 +20,7 @@ class Pictures:
     """The images of a split as files, where other splits hold features; a network in the model makes those.
 
     ``shape`` is that of the features, (N, D), for the network's D channels. Iterating over :meth:`split` opens the
-    pictures as evaluation wants them; :meth:`batches` as training does.
+    pictures as evaluation wants them; :meth:`stream` as training does.
     """
 
     def __init__(self, files: list[Path], backbone: Backbone, workers: int = 4) -> None:
@@ -44,20 +42,20 @@ class Pictures:
             for jobs in one_ahead(groups):
                 yield torch.stack([job.result() for job in jobs])
 
-    def batches(self, sampler: Sampler, start: int) -> Iterator[tuple[Batch, Tensor]]:
-        """Batches ``start``, ``start`` + 1, … with their pictures (B, 3, H, W), one batch decoded ahead.
+    def stream(self, batches: Iterable[tuple[int, Tensor]], seed: int) -> Iterator[Tensor]:
+        """Pictures (B, 3, H, W) of each of the ``batches``, (number, rows) pairs; the next ones are decoded ahead.
 
         A crop depends on the seed, the batch's number and the place in it alone: an image that comes twice in a batch
         has two crops, as published, and a run that was killed goes on with the same ones.
         """
         with ThreadPoolExecutor(self.workers) as pool:
-            for batch, jobs in one_ahead(self._submit(pool, sampler, number) for number in count(start)):
-                yield batch, torch.stack([job.result() for job in jobs])
+            jobs = (self._submit(pool, seed, number, rows) for number, rows in batches)
+            for group in one_ahead(jobs):
+                yield torch.stack([job.result() for job in group])
 
-    def _submit(self, pool: ThreadPoolExecutor, sampler: Sampler, number: int) -> tuple[Batch, list]:
-        batch = sampler[number]
-        return batch, [pool.submit(self._fresh, self.files[row], (sampler.seed, number, place))
-                       for place, row in enumerate(batch.images.tolist())]  # fmt: skip
+    def _submit(self, pool: ThreadPoolExecutor, seed: int, number: int, rows: Tensor) -> list:
+        return [pool.submit(self._fresh, self.files[row], (seed, number, place))
+                for place, row in enumerate(rows.tolist())]  # fmt: skip
 
     def _whole(self, file: Path) -> Tensor:
         return self.backbone.prepare(open_picture(file))

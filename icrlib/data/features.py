@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from icrlib import memory
+from icrlib import devices
 from icrlib.data import backbones, karpathy
 from icrlib.data.pictures import BadPicture, one_ahead, open_picture
 from icrlib.data.precomputed import PARTS
@@ -59,8 +59,6 @@ def extract(
     captions change. Photos that cannot be decoded are collected and named together in one :class:`BadPhotos`, after all
     others are done; ``skip_bad`` leaves them out.
     """
-    from icrlib.config import device as resolve_device
-
     if isinstance(regions, bool) or regions < 0:
         raise ValueError(f"regions must be 0 (pooled) or the cells a side, such as 4; got {regions!r}")
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
@@ -70,7 +68,7 @@ def extract(
     if _done(folder, key, skip_bad):
         return folder
     with alone(folder, "another process is computing features here; wait for it, or choose another folder"):
-        _extract(splits, folder, backbone, regions, skip_bad, resolve_device(device), workers, progress,
+        _extract(splits, folder, backbone, regions, skip_bad, devices.device(device), workers, progress,
                  {"root": Path(root).name, "key": key})  # fmt: skip
     return folder
 
@@ -78,7 +76,6 @@ def extract(
 def _extract(splits: dict[str, karpathy.Photos], folder: Path, backbone: str, regions: int, skip_bad: bool, device: str,
              workers: int, progress: bool, about: dict) -> None:  # fmt: skip
     network = backbones.load(backbone, device)
-    memory.keep_freed()
     bad: list[str] = []
     done = {}
     for name, split in splits.items():

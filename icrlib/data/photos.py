@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from icrlib.data import backbones, karpathy, precomputed
+from icrlib.data.cache import cache_dir
 from icrlib.data.crops import Pictures
 from icrlib.data.features import extract
 from icrlib.data.splits import Dataset, Split
@@ -45,13 +46,11 @@ def load(
                         repr(photos.captions)) for photos in read.values()]  # fmt: skip
     splits = {part: _split(part, photos, network, 200 if smoke else None) for part, photos in read.items()}
     options = {"vocabulary": vocabulary, "min_count": min_count, "smoke": smoke, "images": images, "backbone": backbone}
-    return precomputed.dataset(name, splits, digest, options)
+    return precomputed.dataset(name, splits, digest, options, __name__)
 
 
 def _cached(root: str | os.PathLike, name: str, backbone: str, folder: str | os.PathLike | None) -> Path:
     """The folder of features, extracted now unless it is there and of these photos and this network."""
-    from icrlib.data import cache_dir
-
     place = sha256_of(str(Path(root).resolve()), backbone)[:10]
     folder = Path(folder) if folder else cache_dir() / "features" / f"{name}-{place}"
     return extract(root, folder, backbone=backbone)

@@ -16,9 +16,6 @@ from icrlib.progress import bar
 
 PARTS = {"train": "train", "val": "dev", "test": "test"}
 
-# As the job files of the ECIR release ran VSE++. Options of icrlib.train override them.
-PUBLISHED = {"embed_dim": 1024, "word_dim": 300, "lr": 2e-4, "epochs": 30, "lr_update": 15, "batch_size": 128}
-
 
 def load(
     folder: str | os.PathLike,
@@ -51,14 +48,14 @@ def load(
     return dataset(name, splits, digest, options)
 
 
-def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dict) -> Dataset:
-    """The splits as a dataset with its vocabulary and the published defaults; ``digest``: hashes of its files."""
+def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dict, made_by: str = __name__) -> Dataset:
+    """The splits as a dataset with its vocabulary; ``digest``: hashes of its files."""
     if name == "coco" and len(splits["test"]) == 5000:
         splits["test"].folds = 5
     seen = splits.values() if options["vocabulary"] == "all" else [splits["train"]]
     words = Vocabulary.build((c for split in seen for c in split.captions), options["min_count"])
-    return Dataset(name, **splits, vocabulary=words, fingerprint=sha256_of(*digest, repr(options)),
-                   defaults=dict(PUBLISHED), options=options)  # fmt: skip
+    return Dataset(name, **splits, vocabulary=words, fingerprint=sha256_of(*digest, repr(options)), options=options,
+                   made_by=made_by)  # fmt: skip
 
 
 def assign(

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import torch
 
-if TYPE_CHECKING:
-    from icrlib.data.crops import Pictures
+
+class Images(Protocol):
+    """Images that are not features yet, such as :class:`icrlib.data.crops.Pictures`; ``shape``: of the features."""
+
+    shape: tuple[int, int]
+
+    def __len__(self) -> int: ...
+
+    def split(self, size: int) -> Any: ...
 
 
 @dataclass
@@ -22,7 +29,7 @@ class Split:
     """
 
     name: str
-    features: torch.Tensor | Pictures
+    features: torch.Tensor | Images
     captions: list[str]
     image_of: torch.Tensor
     image_ids: list[str]
@@ -60,8 +67,10 @@ class Split:
 class Dataset:
     """Three splits, the vocabulary built from the training captions, and the defaults that suit them.
 
-    ``fingerprint`` is a SHA-256 over the data; ``defaults`` are keyword arguments for :func:`icrlib.train`
-    and ``options`` what :func:`icrlib.load_dataset` was asked for. Both end up in the record of a run.
+    ``fingerprint`` is a SHA-256 over the data; ``options`` is what :func:`icrlib.load_dataset` was asked for.
+    ``defaults`` are settings for :func:`icrlib.train`; ``tuned`` are those that a method ("bow"), a loss ("triplet_sh")
+    or both ("bow triplet_sh") do better with. ``drawn``: the data is drawn from a seed, another one for each run.
+    ``made_by``: the module that read or drew it.
     """
 
     name: str
@@ -72,3 +81,13 @@ class Dataset:
     fingerprint: str
     defaults: dict = field(default_factory=dict)
     options: dict = field(default_factory=dict)
+    tuned: dict[str, dict] = field(default_factory=dict)
+    drawn: bool = False
+    made_by: str = ""
+
+    def defaults_for(self, method: str, loss: str) -> dict:
+        """What the data dictates for a run of ``method`` with ``loss``: the more special word counts."""
+        found = dict(self.defaults)
+        for key in (loss, method, f"{method} {loss}"):
+            found |= self.tuned.get(key, {})
+        return found

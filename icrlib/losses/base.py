@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -92,6 +92,9 @@ class Loss:
     queries: Reduction = "mean"
     directions: Reduction = "mean"
     memory_budget: int = 256 << 20
+    label: ClassVar[str] = ""  # how the text writes the loss
+    batches: ClassVar[str] = "pairs"  # what a batch is made of, as published: pairs, or images with all their captions
+    learnable: ClassVar[tuple[str, ...]] = ()  # which of tau and bias training may learn
 
     def __post_init__(self) -> None:
         for name in ("queries", "directions"):
@@ -185,6 +188,25 @@ class Loss:
         return float(
             self(torch.zeros(positives.shape, dtype=torch.float64, device=positives.device), positives)
         )
+
+    def notes(self, scores: Tensor, positives: Tensor) -> dict[str, float]:
+        """What an evaluation in training notes about the last batch, beside the value."""
+        return {}
+
+    def sharpened(self, scores: Tensor, positives: Tensor, log_scale: Tensor, bias: Tensor | None = None) -> Tensor:
+        r"""The loss with temperature :math:`e^{-t}` (and bias b), differentiable by t = ``log_scale`` and by b, too.
+
+        The scores are multiplied by :math:`e^t` and the loss is taken at a temperature of 1, so that its closed form
+        gives the derivatives by the products, and the chain rule the rest. A loss with a margin or another constant in
+        units of the scores must scale that, too: it overrides this method.
+        """
+        logits = scores * log_scale.exp()
+        return replace(self, tau=1.0)(logits if bias is None else logits + bias, positives)
+
+    def at(self, log_scale: Tensor, bias: Tensor | None = None) -> Loss:
+        """This loss with the present values of what was learned, for counts and diagnosis."""
+        now = {"tau": float((-log_scale).exp())}
+        return replace(self, **(now if bias is None else now | {"bias": float(bias)}))
 
     def _chunk_terms(self, scores: Tensor, positives: Tensor, query: Tensor, positive: Tensor) -> Tensor:
         return self.terms(lay_out(scores, positives, query, positive))

@@ -163,6 +163,10 @@ class GradientObjective(Loss):
             total += float(((hardest - s) * mask).sum())
         return total
 
+    def notes(self, scores: Tensor, positives: Tensor) -> dict[str, float]:
+        """The gap: the value of the surrogate means nothing."""
+        return {"gap": self.gap(scores, positives)}
+
     def collapsed(self, positives: Tensor) -> float:
         """NaN: the surrogate's value means nothing, so no value of it shows a collapse."""
         return math.nan

@@ -7,7 +7,7 @@ those of pytorch-metric-learning, whose values these equal for one positive a qu
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -31,6 +31,8 @@ class HardNTXent(Loss):
     """
 
     tau: float = 0.1
+    label: ClassVar[str] = "NT-Xent, hardest"
+    learnable: ClassVar[tuple[str, ...]] = ("tau",)
 
     def terms(self, pairs: Pairs) -> Tensor:
         hardest = pairs.rows.gather(1, pairs.first_hardest())
@@ -72,6 +74,7 @@ class Circle(_Mined):
     which is then not the derivative of the value. ``False``: the full gradient.
     """
 
+    label: ClassVar[str] = "Circle"
     margin: float = 0.4
     gamma: float = 80.0
     detach: bool = True
@@ -113,6 +116,7 @@ class BinomialDeviance(_Mined):
     match with ``goal:con x sig`` needs.
     """
 
+    label: ClassVar[str] = "Binomial deviance"
     alpha: float = 2.0
     beta: float = 10.0
     lam: float = 0.5
@@ -145,6 +149,7 @@ class MultiSimilarity(_Mined):
     The miner keeps the negatives with :math:`s_n + \epsilon > s^+`, and the positive if any is left.
     """
 
+    label: ClassVar[str] = "Multi-Similarity"
     alpha: float = 2.0
     beta: float = 50.0
     lam: float = 0.5

@@ -3,7 +3,7 @@ r"""NT-Xent, also called InfoNCE: a softmax over the candidates."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -31,6 +31,8 @@ class NTXent(Loss):
 
     tau: float = 0.1
     denominator: Literal["all", "negatives"] = "all"
+    label: ClassVar[str] = "NT-Xent"
+    learnable: ClassVar[tuple[str, ...]] = ("tau",)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -31,6 +32,9 @@ class SmoothAP(Loss):
     """
 
     tau: float = 0.01
+    label: ClassVar[str] = "SmoothAP"
+    batches: ClassVar[str] = "images"  # it ranks several positives, and pairs have one
+    learnable: ClassVar[tuple[str, ...]] = ("tau",)
 
     def _chunks(self, positives: Tensor, element_size: int) -> Iterator[tuple[Tensor, Tensor]]:
         # Five positives a query make matrices that outgrow a CPU's cache; pieces of some 2 MB are a third faster.

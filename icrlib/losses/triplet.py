@@ -3,6 +3,7 @@ r"""The triplet loss, over all negatives and over the hardest one."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -26,6 +27,7 @@ class Triplet(Loss):
     """
 
     margin: float = 0.2
+    label: ClassVar[str] = "Triplet"
     queries: Reduction = field(default="sum", kw_only=True)
     directions: Reduction = field(default="sum", kw_only=True)
 
@@ -45,6 +47,8 @@ class TripletSH(Triplet):
 
     The paper calls it semi-hard; the negative chosen is the hardest one. At a tie of maxima the first index takes it.
     """
+
+    label: ClassVar[str] = "Triplet-SH"
 
     def terms(self, pairs: Pairs) -> Tensor:
         hardest = pairs.rows.gather(1, pairs.first_hardest())

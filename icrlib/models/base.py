@@ -1,31 +1,97 @@
-"""What every model is: two encoders onto one unit sphere."""
+"""What every model is: two encoders, and one similarity of what they make."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Encodings of varying length: ``values`` (B, L, d), of which row b counts to ``lengths[b]``, (B,) int64."""
+
+    values: Tensor
+    lengths: Tensor
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Any) -> Sequences:
+        return Sequences(self.values[rows], self.lengths[rows])
+
+    def split(self, size: int) -> list[Sequences]:
+        """Pieces of at most ``size`` rows, as :meth:`torch.Tensor.split`."""
+        return [self[first : first + size] for first in range(0, len(self), size)]
+
+    def to(self, *where: Any) -> Sequences:
+        return Sequences(self.values.to(*where), self.lengths.to(*where))
+
+    def cpu(self) -> Sequences:
+        return self.to("cpu")
+
+
+Encodings = Tensor | Sequences
+
+
+def join(parts: Sequence[Encodings]) -> Encodings:
+    """Encodings of consecutive batches as one; sequences are padded with 0 to the longest."""
+    first = parts[0]
+    if isinstance(first, Tensor):
+        return torch.cat(list(parts))
+    longest = max(part.values.shape[1] for part in parts)
+    values = [pad(part.values, (0, 0, 0, longest - part.values.shape[1])) for part in parts]
+    return Sequences(torch.cat(values), torch.cat([part.lengths for part in parts]))
+
+
+def inner_products(images: Tensor, captions: Tensor) -> Tensor:
+    """(B, d) and (M, d) to (B, M): for unit vectors the cosine similarities."""
+    return images @ captions.T
 
 
 class RetrievalModel(nn.Module):
-    """Images and captions as unit vectors of one space, so that their inner product is the cosine similarity.
+    """Images and captions in one space, and how alike they are there.
 
-    A subclass sets ``options`` (its constructor's arguments, plain JSON values) and defines the two encoders.
+    A subclass sets ``options`` (its constructor's arguments, plain JSON values) and defines the two encoders. Where
+    their results are unit vectors, the similarity is the inner product; a model that compares in another way
+    overrides :meth:`similarity`, and everything that reads scores follows: training, evaluation, twins, search.
     ``vocabulary`` turns raw captions into the word numbers that :meth:`encode_captions` takes; training sets it.
     """
 
     vocabulary = None
+    label: ClassVar[str] = ""  # how the text writes the method
+    baseline: ClassVar[bool] = False  # the row that others are held against
+    published: ClassVar[dict[str, dict]] = {}  # settings as published, by data set; "*" for any other
+    scores_at_once: ClassVar[int] = 1 << 24  # how many scores are computed at a time outside of training
+    pairs_at_once: ClassVar[int] = 8  # and for single pairs, where the similarity knows whole blocks only
 
-    def encode_images(self, features: Tensor) -> Tensor:
-        """Image features (B, D), or regions (B, R, D), to unit vectors (B, d)."""
+    def encode_images(self, features: Tensor) -> Encodings:
+        """Image features (B, D), or regions (B, R, D), to unit vectors (B, d) or :class:`Sequences`."""
         raise TypeError(f"{type(self).__name__} must define encode_images")
 
-    def encode_captions(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """Word numbers (B, L) int64, padded with 0, and lengths (B,) to unit vectors (B, d)."""
+    def encode_captions(self, words: Tensor, lengths: Tensor) -> Encodings:
+        """Word numbers (B, L) int64, padded with 0, and lengths (B,) to unit vectors (B, d) or :class:`Sequences`."""
         raise TypeError(f"{type(self).__name__} must define encode_captions")
 
+    def similarity(self, images: Encodings, captions: Encodings) -> Tensor:
+        """Scores (B, M) of B encoded images and M encoded captions."""
+        return inner_products(images, captions)
+
+    def similarity_of_pairs(self, images: Encodings, captions: Encodings) -> Tensor:
+        """Scores (B,) of image b and caption b: the diagonal of :meth:`similarity`, without computing all of it."""
+        if type(self).similarity is RetrievalModel.similarity:
+            return (images * captions).sum(1)
+        size = self.pairs_at_once
+        blocks = zip(images.split(size), captions.split(size), strict=True)
+        return torch.cat([self.similarity(some, others).diagonal() for some, others in blocks])
+
     def forward(self, features: Tensor, words: Tensor, lengths: Tensor) -> Tensor:
-        """Score matrix (images, captions) of cosine similarities."""
-        return self.encode_images(features) @ self.encode_captions(words, lengths).T
+        """Score matrix (images, captions)."""
+        return self.similarity(self.encode_images(features), self.encode_captions(words, lengths))
 
     def parameter_groups(self, lr: float, finetune_lr: float) -> list[dict]:
         """What an optimiser takes, each group with its own learning rate ``"base"`` before any drop."""

@@ -15,6 +15,11 @@ class BagOfWords(RetrievalModel):
     one on *swap* twins, it has learnt from word order. Its word vectors live in the shared space directly.
     """
 
+    label = "bag of words"
+    baseline = True
+    # A baseline of ours: it gets the budget of the method beside it, VSE++.
+    published = {"*": {"embed_dim": 1024, "lr": 2e-4, "epochs": 30, "lr_update": 15, "batch_size": 128}}
+
     def __init__(self, feature_dim: int, words: int, embed_dim: int = 1024) -> None:
         super().__init__()
         self.options = {"feature_dim": feature_dim, "words": words, "embed_dim": embed_dim}

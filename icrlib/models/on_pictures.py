@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from icrlib.models.base import RetrievalModel
+from icrlib.errors import choose
+from icrlib.models.base import Encodings, RetrievalModel
 
 MODES = ("train", "eval")
 
@@ -22,7 +23,8 @@ class OnPictures(RetrievalModel):
     def __init__(self, inner: RetrievalModel, backbone: nn.Module, name: str, batch_norm: str) -> None:
         super().__init__()
         self.options = inner.options | {"backbone": name, "batch_norm": batch_norm}
-        self.inner, self.backbone, self.batch_norm = inner, backbone.requires_grad_(False), batch_norm
+        self.inner, self.backbone = inner, backbone.requires_grad_(False)
+        self.batch_norm = choose(batch_norm, MODES, "batch_norm")
 
     def train(self, mode: bool = True) -> OnPictures:
         """Training mode; in the backbone for its batch normalisation at most, for it has no dropout as published."""
@@ -38,7 +40,7 @@ class OnPictures(RetrievalModel):
         """From now on the backbone's weights learn, too."""
         self.backbone.requires_grad_(True)
 
-    def encode_images(self, features: Tensor) -> Tensor:
+    def encode_images(self, features: Tensor) -> Encodings:
         """Pictures (B, 3, H, W) to unit vectors (B, d)."""
         if features.ndim != 4 or features.shape[1] != 3:
             raise ValueError(f"pictures {tuple(features.shape)}: this model takes (images, 3, height, width)")
@@ -47,8 +49,14 @@ class OnPictures(RetrievalModel):
         parts = features.split(len(features) if alone else 4)
         return self.inner.encode_images(torch.cat([self.backbone(part).mean((2, 3)) for part in parts]))
 
-    def encode_captions(self, words: Tensor, lengths: Tensor) -> Tensor:
+    def encode_captions(self, words: Tensor, lengths: Tensor) -> Encodings:
         return self.inner.encode_captions(words, lengths)
+
+    def similarity(self, images: Encodings, captions: Encodings) -> Tensor:
+        return self.inner.similarity(images, captions)
+
+    def similarity_of_pairs(self, images: Encodings, captions: Encodings) -> Tensor:
+        return self.inner.similarity_of_pairs(images, captions)
 
     def parameter_groups(self, lr: float, finetune_lr: float) -> list[dict]:
         return [{"params": list(self.inner.parameters()), "base": lr},

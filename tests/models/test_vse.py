@@ -6,11 +6,12 @@ import math
 
 import pytest
 import torch
+
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from icrlib import models
 from icrlib.models import VSE, RetrievalModel
-from icrlib.models.gru import Recurrence, last_states
+from icrlib.models.parts.gru import Recurrence, last_states
 
 
 def count(module):

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from icrlib.data.cache import cache_dir
 from icrlib.data.scenes import backbone, twins
 from icrlib.data.scenes.grammar import CAPTIONS_PER_IMAGE, caption, truth_matrix
 from icrlib.data.scenes.graph import Scene, sample, twin
@@ -52,9 +53,14 @@ class ScenesSplit(Split):
         """Which captions are true of which images, bool (C, N)."""
         return torch.from_numpy(truth_matrix(self.forms, self.graphs))
 
-    def twin_accuracy(self, images: Tensor, captions: Tensor) -> dict:
+    @cached_property
+    def twin_questions(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """See :func:`icrlib.data.scenes.twins.questions`."""
+        return twins.questions(self)
+
+    def twin_accuracy(self, images, captions, of_pairs=twins.products) -> dict:
         """See :func:`icrlib.data.scenes.twins.twin_accuracy`."""
-        return twins.twin_accuracy(images, captions, self)
+        return twins.twin_accuracy(images, captions, self, of_pairs, self.twin_questions)
 
 
 def load(
@@ -83,7 +89,7 @@ def load(
     splits = {name: _split(name, stored) for name in sizes}
     vocabulary = Vocabulary.build(splits["train"].captions)
     return Dataset("scenes", **splits, vocabulary=vocabulary, fingerprint=fingerprint(splits.values()),
-                   defaults=dict(DEFAULTS), options=options)  # fmt: skip
+                   defaults=dict(DEFAULTS), options=options, drawn=True, made_by=__name__)  # fmt: skip
 
 
 def fingerprint(splits) -> str:
@@ -142,8 +148,6 @@ def _split(name: str, stored: dict[str, np.ndarray]) -> ScenesSplit:
 
 
 def _cache_path(options: dict) -> Path:
-    from icrlib.data import cache_dir
-
     parts = ("graph", "pictures", "grammar", "generate", "backbone")
     sources = [Path(__file__).with_name(f"{name}.py") for name in parts]
     key = sha256_of(json.dumps(options, sort_keys=True), *sources, backbone.WEIGHTS)[:16]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -27,23 +27,36 @@ def telling(
                 yield caption, row, twin
 
 
-def twin_accuracy(images: Tensor, captions: Tensor, split) -> dict[str, float | int | None]:
-    """How often, in percent, a caption scores strictly higher with its own image than with that image's twin.
-
-    ``images`` (N, d) and ``captions`` (C, d): unit vectors of a scenes ``split``. Only captions that are false of
-    the twin count. ``"swap"`` twins are described by the same words in another order, ``"attribute"`` twins differ
-    in one attribute or place; ``"swap_n"`` and ``"attribute_n"`` count the captions, None stands for none.
-    Chance is 50.
-    """
+def questions(split) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What twins ask of a scenes ``split``, T times: caption, its image, that image's twin (T,) int64; is it a swap?"""
     found = list(telling(split.image_of, split.forms, split.graphs, split.twin_of))
     caption, own, other = torch.tensor(found, dtype=torch.long).view(-1, 3).unbind(1)
     # Either picture of a pair may be the one that was made as the other's twin.
     made = torch.where(split.twin_of[own] == other, own, other)
-    score = [(images[rows] * captions[caption]).sum(1) for rows in (own, other)]
-    right = (score[0] > score[1]).double()
+    swap = torch.tensor([split.twin_kind[row] == "swap" for row in made.tolist()], dtype=torch.bool)
+    return caption, own, other, swap
+
+
+def products(images: Tensor, captions: Tensor) -> Tensor:
+    """Inner products (T,) of rows t of both."""
+    return (images * captions).sum(1)
+
+
+def twin_accuracy(
+    images, captions, split, of_pairs: Callable = products, asked: tuple | None = None
+) -> dict[str, float | int | None]:
+    """How often, in percent, a caption scores strictly higher with its own image than with that image's twin.
+
+    ``images`` (N, d) and ``captions`` (C, d): encodings of a scenes ``split``, which ``of_pairs`` compares row by row
+    (the inner products of unit vectors). Only captions that are false of the twin count. ``"swap"`` twins are described
+    by the same words in another order, ``"attribute"`` twins differ in one attribute or place; ``"swap_n"`` and
+    ``"attribute_n"`` count the captions, None stands for none. Chance is 50. ``asked``: :func:`questions`, if known.
+    """
+    caption, own, other, swap = asked or questions(split)
+    score = [of_pairs(images[rows], captions[caption]) if len(rows) else torch.zeros(0) for rows in (own, other)]
+    right = (score[0] > score[1]).double().cpu()
     result: dict[str, float | int | None] = {}
-    for kind in KINDS:
-        here = torch.tensor([split.twin_kind[row] == kind for row in made.tolist()], dtype=torch.bool)
+    for kind, here in zip(KINDS, (swap, ~swap), strict=True):
         result[kind] = 100 * float(right[here].mean()) if here.any() else None
         result[f"{kind}_n"] = int(here.sum())
     return result

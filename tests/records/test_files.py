@@ -17,10 +17,10 @@ def test_a_record_says_what_ran(tiny, tmp_path):
     assert (
         saved["config"]["seed"] == 2
         and saved["config"]["updates"] == 4
-        and saved["config"]["changed"] == {"updates": 4}
+        and saved["config"]["asked"] == {"updates": 4}
     )
     assert saved["versions"]["torch"] == torch.__version__ and saved["threads"] == 1 and not saved["stale"]
-    assert saved["data_hash"] == tiny.fingerprint and len(saved["code_hash"]) == 64
+    assert saved["data_hash"] == tiny.fingerprint and "training/loop.py" in saved["sources"]
     assert saved["test"] == record["test"] and saved["wall_seconds"] >= 0 and saved["parameters"] > 0
     assert (tmp_path / "a" / "seed2.json").stat().st_size < 200_000
 
@@ -53,9 +53,14 @@ def test_find_filters_and_load_refuses(tiny, tmp_path):
 
 def test_stale_records_are_marked_not_refused(tiny, tmp_path):
     icrlib.train(tiny, updates=2, record=tmp_path / "r.json", progress=False)
-    old = json.loads((tmp_path / "r.json").read_text()) | {"code_hash": "0" * 64}
+    assert records.load(tmp_path / "r.json")["stale"] == []
+    old = json.loads((tmp_path / "r.json").read_text())
+    old["sources"]["metrics.py"] = "0" * 16
     (tmp_path / "old.json").write_text(json.dumps(old))
-    assert records.load(tmp_path / "old.json")["stale"] is True
+    assert records.load(tmp_path / "old.json")["stale"] == ["metrics.py"]
+    del old["sources"]  # as records of the first schema
+    (tmp_path / "older.json").write_text(json.dumps(old | {"schema": 1, "code_hash": "0" * 64}))
+    assert records.load(tmp_path / "older.json")["stale"]
 
 
 def test_every_committed_record_is_whole_and_in_its_place():

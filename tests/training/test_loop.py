@@ -7,12 +7,12 @@ import json
 import pytest
 import torch
 
+
 import icrlib
 from icrlib import losses
-from icrlib.config import resolve
 from icrlib.training import Diverged
-
-from .conftest import make_split
+from icrlib.training.config import resolve
+from tests.conftest import make_split
 
 
 @pytest.mark.parametrize("loss", list(losses.LOSSES))
@@ -70,7 +70,7 @@ def test_warmup_uses_all_negatives_first(tiny):
         assert torch.equal(value, warm.model.state_dict()[name])
 
 
-def test_a_collapse_is_named_and_so_is_its_end(tiny, capsys):
+def test_a_collapse_is_named_and_so_is_its_end(tiny, capsys, monkeypatch):
     """Zero weights make all scores equal: the loss sits at 2·B·α, and the run says so."""
     scores = torch.zeros(16, 16)
     eye = torch.eye(16, dtype=torch.bool)
@@ -78,18 +78,16 @@ def test_a_collapse_is_named_and_so_is_its_end(tiny, capsys):
     assert losses.TripletSH().collapsed(eye) == pytest.approx(2 * 16 * 0.2)
     assert losses.Triplet().collapsed(eye) == pytest.approx(2 * 16 * 15 * 0.2)
     assert losses.NTXent().collapsed(eye) == pytest.approx(torch.log(torch.tensor(16.0)).item())
-    from icrlib.training import report
+    from icrlib.progress import Report
 
-    class Bar:
-        disable = False
-
-        def set_postfix(self, **_):
-            pass
-
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
     entry = {"update": 1, "loss": 6.4, "val": {"rsum": 1.0}, "diagnose": icrlib.metrics.diagnose(scores, eye)}
-    report(Bar(), {"history": [entry]}, 6.4)
+    state = {"update": 0, "history": [entry]}
+    report = Report({"method": "vse++", "loss": "triplet_sh", "seed": 0, "updates": 3}, state)
+    report.show(entry, 6.4)
     healthy = entry | {"diagnose": icrlib.metrics.diagnose(torch.eye(16), eye)}
-    report(Bar(), {"history": [entry, healthy]}, 6.4)
+    state["history"].append(healthy)
+    report.show(healthy, 6.4)
     said = capsys.readouterr()
     assert "warmup=500" in said.out + said.err and "plateau is left" in said.out + said.err
 
@@ -115,7 +113,7 @@ def test_a_non_finite_loss_stops_with_the_last_checkpoint_kept(tiny, tmp_path, m
         ({"loss": "ntxnt"}, "unknown loss 'ntxnt'.*'smoothap'.*Did you mean 'ntxent'"),
         ({"method": "vse+"}, "unknown method 'vse\\+'.*Did you mean 'vse\\+\\+'"),
         ({"device": "gpu"}, "device 'gpu' is not available; allowed here: auto, cpu"),
-        ({"taw": 0.1}, "unknown option of NTXent 'taw'.*Did you mean 'tau'"),
+        ({"taw": 0.1}, "unknown option 'taw'.*Did you mean 'tau'"),
         ({"tau": -1.0}, "tau must be positive; got -1.0"),
         ({"lr": 0.0}, "lr must be a positive number; got 0.0"),
         ({"updates": 0}, "updates must be a whole number of at least 1; got 0"),
@@ -130,27 +128,52 @@ def test_refusals_come_before_training(tiny, options, message):
         icrlib.train(tiny, progress=False, **options)
 
 
-def _config(data, loss="ntxent", **changes):
-    given = dict(seed=0, updates=None, epochs=None, batch_size=None, lr=None, lr_update=None, embed_dim=None,
-                 word_dim=None, grad_clip=2.0, batches=None, positives="diagonal", warmup=0, evaluate_every=None,
-                 device="cpu", threads=1, smoke=False, loss_options={}) | changes  # fmt: skip
-    return resolve(data, "vse++", loss, given)
+def _config(data, loss="ntxent", method="vse++", **given):
+    config = resolve(data, method, loss, given=given)
+    return config, config.per_epoch
 
 
 def test_the_published_schedule():
     """30 epochs of pairs, a tenth after 15; SmoothAP: images for captions-per-image times as many epochs."""
-    from icrlib.data.precomputed import PUBLISHED
-
     train = make_split("train", 300, 0, fewest=5, most=5)
-    data = icrlib.data.Dataset("flickr30k", train, train, train, icrlib.data.Vocabulary.build(train.captions, 1), "0",
-                               dict(PUBLISHED), {})  # fmt: skip
+    data = icrlib.data.Dataset("flickr30k", train, train, train, icrlib.data.Vocabulary.build(train.captions, 1), "0")
     config, per_epoch = _config(data)
     assert per_epoch == 12 and config.updates == 30 * 12 and config.drops == [15 * 12]
     assert (config.lr, config.batch_size, config.grad_clip) == (2e-4, 128, 2.0)
+    assert config.model_options == {"embed_dim": 1024, "word_dim": 300}
     smooth, images = _config(data, "smoothap")
     assert images == 3 and smooth.updates == 150 * 3 and smooth.drops == [75 * 3] and smooth.batches == "images"
     vsrn_like, _ = _config(data, epochs=30, lr_update=10)
     assert vsrn_like.drops == [120, 240]
+
+
+@pytest.mark.parametrize("epochs", [1, 7, 15, 20])
+def test_the_rate_drops_once_halfway_unless_said_otherwise(epochs):
+    """Odd numbers of epochs too: 15 dropped it twice, after 7 and 14."""
+    train = make_split("train", 300, 0, fewest=5, most=5)
+    data = icrlib.data.Dataset("flickr30k", train, train, train, icrlib.data.Vocabulary.build(train.captions, 1), "0")
+    config, per_epoch = _config(data, epochs=epochs)
+    assert config.drops == [epochs * per_epoch // 2]
+
+
+def test_the_best_weights_are_tested_not_the_last(tiny):
+    """A run whose best evaluation is not its last: its test measures are those of the best."""
+    run = icrlib.train(tiny, loss="triplet", updates=160, evaluate_every=10, progress=False, lr=0.3)
+    sums = [entry["val"]["rsum"] for entry in run.history]
+    assert max(sums) > sums[-1], "this run must get worse in the end to show anything"
+    assert run.record["chosen"]["update"] < run.history[-1]["update"]
+    assert icrlib.evaluate(run.model, tiny.test)["rsum"] == pytest.approx(run.record["test"]["rsum"], abs=1e-4)
+    assert icrlib.evaluate(run.model, tiny.val)["rsum"] == pytest.approx(max(sums), abs=1e-4)
+
+
+def test_of_equal_evaluations_the_first_is_kept(tiny):
+    from icrlib.training.loop import keep
+
+    model = icrlib.models.build("bow", 12, 20, embed_dim=4)
+    state = {"history": [], "best": None}
+    for update in (10, 20, 30):
+        keep(state, {"update": update, "val": {"rsum": 50.0 if update < 30 else 49.0}}, model)
+    assert state["best"]["update"] == 10
 
 
 def test_thread_count_is_restored(tiny):
@@ -210,7 +233,7 @@ def test_two_runs_in_one_folder(tiny, tmp_path):
 def test_a_designed_gradient_logs_its_gap(tiny):
     run = icrlib.train(tiny, loss="goal:cirxlin", convention="released", updates=40, progress=False)
     gaps = [entry["gap"] for entry in run.history]
-    assert run.record["config"]["loss"] == "goal:cir x lin" and run.record["config"]["changed"] == {
+    assert run.record["config"]["loss"] == "goal:cir x lin" and run.record["config"]["asked"] == {
         "updates": 40, "convention": "released"}  # fmt: skip
     assert gaps[-1] < gaps[0]
     assert "gap" not in icrlib.train(tiny, updates=4, progress=False).history[0]

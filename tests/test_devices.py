@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from icrlib import memory
+from icrlib import devices
 
 COUNT = """
 import resource, sys, torch
-from icrlib import memory
+from icrlib import devices
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -21,7 +21,7 @@ def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 if sys.argv[1] == "keep":
-    assert memory.keep_freed()
+    assert devices.keep_freed()
 faults()
 print(faults())
 """
@@ -37,4 +37,4 @@ def test_freed_memory_is_not_fetched_again():
 
 def test_elsewhere_nothing_is_done(monkeypatch):
     monkeypatch.setattr(platform, "libc_ver", lambda: ("", ""))
-    assert memory.keep_freed() is False
+    assert devices.keep_freed() is False

@@ -44,17 +44,17 @@ elif where == "in a checkpoint write":
         return real(source, target)
     os.replace = replace
 elif where == "between evaluations":
-    real = icrlib.training.Sampler.__getitem__
+    real = icrlib.sampling.Sampler.__getitem__
     def get(self, update):
         if update == 16: die()
         return real(self, update)
-    icrlib.training.Sampler.__getitem__ = get
+    icrlib.sampling.Sampler.__getitem__ = get
 icrlib.train(data, loss="triplet_sh", out=out, progress=False)
 """
 
 
 def work(where: str, out: Path) -> int:
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     env = dict(os.environ, PYTHONPATH=str(root))
     return subprocess.run([sys.executable, "-c", WORKER, where, str(out)], cwd=root, env=env, timeout=240).returncode
 
@@ -81,15 +81,15 @@ def test_killed_run_ends_bit_identical(tiny, tmp_path, where):
 def test_it_resumes_and_does_not_start_over(tiny, tmp_path, monkeypatch):
     assert work("between evaluations", tmp_path / "run") == -signal.SIGKILL
     first = []
-    real = icrlib.training.Sampler.__getitem__
-    monkeypatch.setattr(icrlib.training.Sampler, "__getitem__", lambda s, u: (first.append(u), real(s, u))[1])
+    real = icrlib.sampling.Sampler.__getitem__
+    monkeypatch.setattr(icrlib.sampling.Sampler, "__getitem__", lambda s, u: (first.append(u), real(s, u))[1])
     icrlib.train(tiny, loss="triplet_sh", out=tmp_path / "run", progress=False)
     assert first[0] == 15 and first[-1] == 39  # an evaluation, and so a checkpoint, every 3 updates
 
 
 def test_a_finished_run_is_returned_not_repeated(tiny, tmp_path, monkeypatch):
     run = icrlib.train(tiny, out=tmp_path / "run", progress=False)
-    monkeypatch.setattr(icrlib.training, "fit", None)
+    monkeypatch.setattr(icrlib.training.loop, "fit", None)
     again = icrlib.train(tiny, out=tmp_path / "run", progress=False)
     assert comparable(again.record) == comparable(run.record)
     assert icrlib.evaluate(again.model, tiny.test) == icrlib.evaluate(run.model, tiny.test)

@@ -1,0 +1,129 @@
+"""The criterion: what one batch contributes to the objective that is minimised."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from icrlib.auxiliary.weighing import Fixed, LagrangeMultiplier
+from icrlib.losses.base import Loss
+
+SHARPEST = math.log(100.0)  # CLIP keeps its learned scale below 100 (Radford et al. 2021)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One batch on its way through the model; all that a loss or an auxiliary may look at.
+
+    ``update`` counts from 0. ``batch``: which ``images`` and ``captions`` of the split, and which belong together.
+    ``numbers`` (M, L), ``lengths`` (M,): the captions' words as the model saw them. ``images``, ``captions``: their
+    encodings. ``scores`` (B, M), ``positives`` (B, M) bool.
+    """
+
+    update: int
+    batch: Any
+    numbers: Tensor
+    lengths: Tensor
+    images: Any
+    captions: Any
+    scores: Tensor
+    positives: Tensor
+
+
+class Auxiliary(nn.Module):
+    """A second objective beside the loss: a decoder, a matching head. One file each.
+
+    Its parameters are trained with the model's. ``name`` is what the history calls its value.
+    """
+
+    name = "auxiliary"
+
+    def prepare(self, data: Any, model: nn.Module) -> None:
+        """Once, before the optimiser is made: targets of the training captions, layers whose size follows from them."""
+
+    def forward(self, step: Step) -> Tensor:
+        """The value of this batch, a scalar."""
+        raise TypeError(f"{type(self).__name__} must define forward(step)")
+
+
+class Criterion(nn.Module):
+    """A loss, another one for the first ``warmup`` updates, and at most one auxiliary, weighed.
+
+    ``learn``: which of the loss's ``tau`` and ``bias`` are parameters. They are learned as :math:`t = -\\log\\tau` and
+    b, from the loss's own values on, within the clipped norm and without weight decay; :math:`e^t` stays below 100.
+    """
+
+    def __init__(
+        self, loss: Loss, *, first: Loss | None = None, warmup: int = 0, auxiliary: Auxiliary | None = None,
+        weighing: Fixed | LagrangeMultiplier | None = None, learn: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if (auxiliary is None) != (weighing is None):
+            raise ValueError("an auxiliary and its weighing go together: give both or none")
+        if not set(learn) <= set(loss.learnable) or (learn and "tau" not in learn):
+            may = ", ".join(loss.learnable) or "nothing"
+            raise ValueError(f"{type(loss).__name__} can learn {may}, and a bias only with tau; got {', '.join(learn)}")
+        self.loss, self.first, self.warmup = loss, first, warmup
+        self.auxiliary, self.weighing = auxiliary, weighing
+        self.log_scale = nn.Parameter(torch.tensor(-math.log(loss.tau))) if "tau" in learn else None
+        self.bias = nn.Parameter(torch.tensor(float(loss.bias))) if "bias" in learn else None
+        self.scalars = [p for p in (self.log_scale, self.bias) if p is not None]
+        self._values: list[Tensor] = []  # of the auxiliary, one a batch of the present update
+        self._update = 0
+
+    def forward(self, step: Step) -> Tensor:
+        """The objective of one batch, a scalar."""
+        self._update = step.update
+        if step.update < self.warmup:
+            value = self.first(step.scores, step.positives)
+        elif self.log_scale is not None:
+            value = self.loss.sharpened(step.scores, step.positives, self.log_scale, self.bias)
+        else:
+            value = self.loss(step.scores, step.positives)
+        if self.auxiliary is None:
+            return value
+        extra = self.auxiliary(step)
+        self._values.append(extra.detach())
+        return value + self.weighing.penalty(extra)
+
+    def loss_at(self, update: int) -> Loss:
+        """The loss of that update: what counts, diagnosis and the constant of a collapse look at, too."""
+        if update < self.warmup:
+            return self.first
+        return self.loss if self.log_scale is None else self.loss.at(self.log_scale, self.bias)
+
+    @torch.no_grad()
+    def stepped(self) -> dict[str, Tensor]:
+        """After each update; returns what it was, as tensors that nobody waits for: the auxiliary's mean value, λ.
+
+        The multiplier moves by the mean over the accumulated batches, also where mixed precision skipped the model's
+        step, as LTD's release does (RF §6.5). It rests during the warm-up.
+        """
+        if self.log_scale is not None:
+            self.log_scale.clamp_(max=SHARPEST)
+        if self.auxiliary is None:
+            return {}
+        mean = torch.stack(self._values).mean()
+        self._values = []
+        if self._update >= self.warmup:
+            self.weighing.step(mean)
+        return {self.auxiliary.name: mean, **self.weighing.notes()}
+
+    def notes(self) -> dict[str, float]:
+        """What was learned, as it is now: the history shows it."""
+        found = {}
+        if self.log_scale is not None:
+            found["tau"] = float((-self.log_scale).exp())
+        if self.bias is not None:
+            found["bias"] = float(self.bias)
+        return found
+
+    def parameter_groups(self, lr: float) -> list[dict]:
+        """What an optimiser takes: the auxiliary's weights, and the loss's scalars, which never decay."""
+        own = [] if self.auxiliary is None else [p for p in self.auxiliary.parameters()]
+        groups = [{"params": own, "base": lr}] if own else []
+        return groups + ([{"params": self.scalars, "base": lr, "weight_decay": 0.0}] if self.scalars else [])

@@ -1,0 +1,108 @@
+"""Commands about records: what runs would cost, how two differ, whether a change of code moved anything."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import click
+
+from icrlib.cli.verify import verify as verify_records
+from icrlib.records import cost
+from icrlib.records.files import find, load
+
+
+@click.command()
+@click.option("-p", "given", multiple=True, metavar="NAME=VALUE[,VALUE]", help="Settings; several values make a grid.")
+def plan(given: tuple[str, ...]) -> None:
+    """Say how many core-hours a grid of runs would take, from past records; nothing is started.
+
+    \b
+    icr plan -p loss=triplet,ntxent -p lr=1e-3,3e-3 -p updates=3000,9000 -p seed=0,1,2
+    """
+    axes = {}
+    for text in given:
+        name, equals, values = text.partition("=")
+        if not equals or not values:
+            raise ValueError(f"-p {text}: write NAME=VALUE or NAME=VALUE,VALUE")
+        axes[name] = [_number(value) for value in values.split(",")]
+    base, known = {"dataset": "scenes", "method": "vse++", "loss": "ntxent"}, find()
+    runs = [base | dict(zip(axes, point, strict=True)) for point in itertools.product(*axes.values())]
+    costs = [cost.estimate(run, known) for run in runs]
+    there = [found for found in costs if found is not None]
+    hours = sum(found.seconds for found in there) / 3600
+    click.echo(f"{len(runs)} runs, {hours:.1f} core-hours as past records suggest")
+    for loss in dict.fromkeys(run["loss"] for run in runs):
+        own = [found for run, found in zip(runs, costs, strict=True) if run["loss"] == loss]
+        hours = sum(found.seconds for found in own if found) / 3600
+        click.echo(f"  {loss}: {len(own)} runs, {hours:.1f} core-hours" + ("" if all(own) else ", some unknown"))
+
+
+def _number(text: str):
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+@click.command()
+@click.argument("first", type=click.Path(path_type=Path))
+@click.argument("second", type=click.Path(path_type=Path))
+def compare(first: Path, second: Path) -> None:
+    """Show what differs between two records: settings, versions, test measures."""
+    a, b = load(first), load(second)
+    for title, left, right in (("settings", a["config"], b["config"]), ("versions", a["versions"], b["versions"]),
+                               ("test", _measures(a), _measures(b)), ("cost", _cost(a), _cost(b))):  # fmt: skip
+        click.secho(title, bold=True)
+        names = [name for name in {**left, **right} if left.get(name) != right.get(name)]
+        for name in names:
+            x, y = left.get(name), right.get(name)
+            number = isinstance(x, (int, float)) and isinstance(y, (int, float)) and not isinstance(x, bool)
+            click.echo(f"  {name:24} {_show(x):>14} {_show(y):>14}" + (f" {y - x:>+12.4g}" if number else ""))
+        if not names:
+            click.echo("  the same")
+    for path, record in ((first, a), (second, b)):
+        if record["stale"]:
+            differs = ", ".join(record["stale"])
+            click.echo(f"{path}: written by an earlier version of the library; what differs: {differs}")
+
+
+def flat(values: dict, prefix: str = "") -> dict:
+    """Nested dict to one level, keys joined by dots."""
+    out: dict = {}
+    for key, value in values.items():
+        out |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return out
+
+
+def _measures(record: dict) -> dict:
+    return flat({name: value for name, value in record["test"].items() if name != "ranks"})
+
+
+def _cost(record: dict) -> dict:
+    return flat({name: record[name] for name in ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "device")})
+
+
+def _show(value) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+@click.group()
+def records() -> None:
+    """Look after the book's records."""
+
+
+@records.command()
+@click.option("--sample", default=1, show_default=True, help="Records run again for each kind of run that is stale.")
+@click.option("--dataset", "features", multiple=True, metavar="NAME=FOLDER", help="Where a data set's features are.")
+@click.option("--dry-run", is_flag=True, help="Only say what is stale, and what would be run again.")
+def verify(sample: int, features: tuple[str, ...], dry_run: bool) -> None:
+    """Run a sample of the stale records again; where all is bit-identical, note that the change moved nothing.
+
+    A record is never edited: the equivalence of old and new sources goes to a ledger beside the records. Of each data
+    set, method and loss whose sources changed, the quickest records are run again. If one differs, nothing is noted.
+    """
+    folders = dict(text.split("=", 1) for text in features)
+    raise SystemExit(verify_records(sample, folders, dry_run, click.echo))

@@ -1,0 +1,91 @@
+"""What can be set, and to what: on the command line, in ``icrlib.train`` and as papermill parameters alike."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import textwrap
+from typing import Any
+
+import click
+
+from icrlib.losses.build import kind_of
+from icrlib.names import AUXILIARIES, LOSSES, METHODS
+from icrlib.training.config import options_for
+from icrlib.training.settings import GROUPS, SETTINGS, checked
+
+
+@click.command()
+@click.argument("method", default="vse++")
+@click.argument("loss", default="ntxent")
+@click.option("--auxiliary", help="Also the options of this auxiliary.")
+def settings(method: str, loss: str, auxiliary: str | None) -> None:
+    """List all settings of a run of METHOD with LOSS: name, default, owner, help.
+
+    \b
+    icr settings
+    icr settings bow triplet_sh
+    """
+    click.echo(listing(method, loss, auxiliary))
+
+
+def listing(method: str, loss: str, auxiliary: str | None = None) -> str:
+    """The list as text; settings first, by group, then the options of the parts, and what parts there are."""
+    owners = options_for(METHODS.canonical(method), loss, auxiliary).owners
+    rows = [(group.__name__.lower(), name, _shown(field.default), _help(field.metadata)) for group in GROUPS
+            for name, field in group.__dataclass_fields__.items()]  # fmt: skip
+    kinds = {"model": METHODS.find(method), "loss": kind_of(loss)[0]}
+    if auxiliary is not None:
+        kinds["auxiliary"] = AUXILIARIES.find(auxiliary)
+    for owner, kind in kinds.items():
+        parameters = inspect.signature(kind).parameters
+        told = f"option of {kind.__name__}"
+        rows += [(owner, name, _shown(parameters[name].default), told) for name in owners[owner]]
+    width, start = max(len(row[1]) for row in rows), max(len(row[2]) for row in rows)
+    lines, last = [], ""
+    for owner, name, default, told in rows:
+        if owner != last:
+            lines += ["", f"{owner}"]
+            last = owner
+        indent = " " * (width + start + 6)
+        text = textwrap.fill(told, 110, initial_indent=indent, subsequent_indent=indent).lstrip()
+        lines.append(f"  {name:<{width}}  {default:<{start}}  {text}")
+    return "\n".join([*lines, "", *_parts()]).lstrip("\n")
+
+
+def _parts() -> list[str]:
+    return [f"methods: {', '.join(METHODS)}", f"losses: {', '.join(LOSSES)}, goal:T x P",
+            f"auxiliaries: {', '.join(AUXILIARIES) or 'none yet'}; of your own: package.module:Name"]  # fmt: skip
+
+
+def _help(about: Any) -> str:
+    return about["help"] + (f" ({', '.join(about['allowed'])})" if "allowed" in about else "")
+
+
+def _shown(default: Any) -> str:
+    return "–" if default is None or default is inspect.Parameter.empty else str(default)
+
+
+def parsed(name: str, value: str, method: str, loss: str, auxiliary: str | None = None) -> Any:
+    """The value of ``name`` out of a text, of the kind that the setting wants; options of parts are read as JSON."""
+    owner, plain = options_for(method, loss, auxiliary).place(name)
+    read = _json(value)
+    if owner != "setting" or read is None:
+        return read
+    kind = SETTINGS[plain].metadata["kind"]
+    if kind is str:
+        read = value
+    wrong = isinstance(read, bool) != (kind is bool) or not isinstance(read, (int, float) if kind is float else kind)
+    if wrong:
+        told = SETTINGS[plain].metadata["help"]
+        raise ValueError(f"parameter {name}: {value!r} is not of type {kind.__name__}; {told}")
+    return checked(plain, read)
+
+
+def _json(value: str) -> Any:
+    try:
+        return json.loads({"True": "true", "False": "false", "None": "null"}.get(value, value))
+    except json.JSONDecodeError:
+        return value
+
+

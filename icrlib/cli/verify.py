@@ -1,0 +1,95 @@
+"""Run records again after a change of code: did it move anything?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version
+
+from icrlib import devices
+from icrlib.data.load import load_dataset
+from icrlib.records import ledger, sources
+from icrlib.records.files import find
+from icrlib.training.run import train
+from icrlib.training.settings import SETTINGS
+
+COST = ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "device", "versions", "threads", "sources", "path",
+        "stale")  # fmt: skip
+
+
+def verify(sample: int, folders: dict[str, str], dry_run: bool, say: Callable[[str], None]) -> int:
+    """Exit status: 0 if nothing is stale (any more), 1 if something differs or could not be run again."""
+    stale = [record for record in find() if record["stale"] and "sources" in record]
+    say(f"{len(stale)} of {len(find())} records list a source that differs now")
+    if not stale:
+        return 0
+    for file in sorted({file for record in stale for file in record["stale"]}):
+        say(f"  {file}: {sum(file in record['stale'] for record in stale)} records")
+    chosen = _sample(stale, sample)
+    hours = sum(record["wall_seconds"] for record in chosen) / 3600
+    say(f"{len(chosen)} of them to run again, about {hours:.1f} core-hours")
+    if dry_run:
+        return 1
+    lines = []
+    for record in chosen:
+        known = record["device"]["capability"], record["versions"]["torch"]
+        here = devices.describe("cpu")["capability"], version("torch")
+        if known != here:
+            say(f"{record['path']}: made with {known}, here is {here}; bit-identity can only be told on the same kind")
+            return 1
+        differs = differences(record, again(record, folders))
+        say(f"{record['path']}: " + (f"differs in {', '.join(differs[:5])}" if differs else "bit-identical"))
+        if differs:
+            return 1
+    for file, old in sorted({(file, record["sources"][file]) for record in stale for file in record["stale"]}):
+        ran = [r["identity"] for r in chosen if r["sources"].get(file) == old]
+        lines.append({"file": file, "old": old, "new": sources.now(file), "records": ran, "torch": version("torch"),
+                      "device": devices.describe("cpu")})  # fmt: skip
+    if any(line["new"] is None or not line["records"] for line in lines):
+        gone = ", ".join(line["file"] for line in lines if line["new"] is None or not line["records"])
+        say(f"nothing noted: {gone} is gone, or no record that lists it was run again")
+        return 1
+    ledger.append(lines)
+    say(f"noted {len(lines)} equivalences in {ledger.path()}")
+    return 0
+
+
+def _sample(stale: list[dict], size: int) -> list[dict]:
+    """The quickest ``size`` records of each (data set, method, loss, auxiliary, old sources)."""
+    groups: dict[tuple, list[dict]] = {}
+    for record in stale:
+        config = record["config"]
+        key = (*(config.get(name) for name in ("dataset", "method", "loss", "auxiliary")),
+               *sorted(record["sources"].items()))  # fmt: skip
+        groups.setdefault(key, []).append(record)
+    return [record for group in groups.values() for record in sorted(group, key=lambda r: r["wall_seconds"])[:size]]
+
+
+def again(record: dict, folders: dict[str, str]) -> dict:
+    """The record that the same run leaves now."""
+    config = record["config"]
+    options = dict(config["data_options"])
+    if config["dataset"] != "scenes":
+        if config["dataset"] not in folders:
+            raise ValueError(f"{record['path']}: say where its features are, --dataset {config['dataset']}=FOLDER")
+        options = {"features": folders[config["dataset"]], **options}
+    data = load_dataset(config["dataset"], **options)
+    return train(data, config["method"], config["loss"], seed=config["seed"], **as_given(config)).record
+
+
+def as_given(config: dict) -> dict:
+    """Settings and options that make this very run, whatever the defaults are by now."""
+    budget = ("updates", "epochs", "lr_update")
+    values = {name: config[name] for name in SETTINGS if config.get(name) is not None and name not in budget}
+    if config["drops"] == [config["updates"] // 2] and "epochs" not in config["asked"]:
+        values["updates"] = config["updates"]
+    else:
+        values |= {name: config["asked"][name] for name in budget if name in config["asked"]}
+    options = {f"{owner}_{name}": value for owner in ("model", "loss", "auxiliary")
+               for name, value in config[f"{owner}_options"].items()}  # fmt: skip
+    return values | options
+
+
+def differences(first: dict, second: dict, prefix: str = "") -> list[str]:
+    """Keys in which two records differ, cost and machine aside; config counts by its identity."""
+    left, right = ({k: v for k, v in r.items() if k not in (*COST, "config")} for r in (first, second))
+    return [f"{prefix}{key}" for key in {**left, **right} if left.get(key) != right.get(key)]

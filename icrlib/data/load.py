@@ -1,0 +1,53 @@
+"""Datasets by name."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+
+from icrlib.data import photos, precomputed
+from icrlib.data.scenes import generate
+from icrlib.data.splits import Dataset
+from icrlib.errors import choose
+
+DATASETS = ("scenes", "flickr8k", "flickr30k", "coco")
+
+
+def load_dataset(
+    name: str = "scenes", *, root: str | os.PathLike | None = None, features: str | os.PathLike | None = None,
+    smoke: bool = False, **options,
+) -> Dataset:  # fmt: skip
+    """Load a dataset by name.
+
+    ``"scenes"`` is generated in seconds and cached (:func:`icrlib.data.scenes.load` lists its options).
+    ``"flickr8k"``, ``"flickr30k"`` and ``"coco"``, and your own data under one of these names, come from ``root``, a
+    folder of photos with one ``dataset*.json`` in Karpathy's format (:func:`icrlib.data.photos.load`), or from
+    ``features``, a folder of pre-computed features (:func:`icrlib.data.precomputed.load`); with both, the features of
+    the photos are kept there. ``smoke`` keeps a small part, for trying things out.
+
+    Raises ``ValueError`` for an unknown name or option, ``FileNotFoundError`` for a missing folder or file.
+    """
+    choose(name, DATASETS, "dataset")
+    if name == "scenes":
+        if features is not None or root is not None:
+            raise ValueError("the dataset 'scenes' makes its own pictures and features; leave root= and features= out")
+        _check_options(generate.load, options, name)
+        return generate.load(smoke=smoke, **options)
+    if root is not None:
+        _check_options(photos.load, options, name)
+        return photos.load(root, name=name, features=features, smoke=smoke, **options)
+    if features is None:
+        raise ValueError(
+            f"the dataset {name!r} needs root=FOLDER with dataset*.json and the photos, or features=FOLDER with "
+            "train_ims.npy, train_caps.txt, dev_…, test_… (the layout of SCAN and VSRN)"
+        )
+    _check_options(precomputed.load, options, name)
+    return precomputed.load(features, name=name, smoke=smoke, **options)
+
+
+def _check_options(loader: Callable, options: dict, name: str) -> None:
+    given = ("root", "features", "folder", "name", "smoke")  # these come from load_dataset's own arguments
+    allowed = [option for option in inspect.signature(loader).parameters if option not in given]
+    for option in options:
+        choose(option, allowed, f"option of the dataset {name!r}")

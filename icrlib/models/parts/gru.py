@@ -1,0 +1,96 @@
+r"""The state of a GRU after the last word of each caption, without computing what padding would add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+
+def last_states(gru: nn.GRU, words: nn.Embedding, numbers: Tensor, lengths: Tensor) -> Tensor:
+    """State (B, d) of a one-layer ``gru`` after word ``lengths[i]`` of caption i; ``numbers`` (B, L) int64.
+
+    On a GPU the library's fused kernel runs over the padded batch. On a CPU short captions make padding half of the
+    work, and ``pack_padded_sequence`` costs more than it saves. So captions are sorted by length, the longest first,
+    the batch shrinks as captions end, and each distinct word of the batch meets the input weights once.
+    Same numbers up to rounding.
+    """
+    if numbers.is_cuda:
+        states, _ = gru(words(numbers[:, : int(lengths.max())]))
+        return states[torch.arange(len(numbers), device=numbers.device), lengths - 1]
+    order = lengths.argsort(descending=True, stable=True)
+    lengths = lengths[order]
+    inside = torch.arange(int(lengths[0]))[:, None] < lengths  # (L, B): word by word, every caption that has one
+    distinct, packed = numbers[order, : len(inside)].T[inside].unique(return_inverse=True)
+    projected = F.linear(words(distinct), gru.weight_ih_l0, gru.bias_ih_l0)
+    running = inside.sum(1).tolist()
+    last = Recurrence.apply(F.embedding(packed, projected), gru.weight_hh_l0, gru.bias_hh_l0, running)
+    return last[order.argsort()]
+
+
+class Recurrence(torch.autograd.Function):
+    r"""The recurrent half of a GRU over captions of falling length; backward by hand.
+
+    ``inputs`` (T, 3d): what the words contribute to the gates r, z and the candidate c, word position by word position;
+    the first ``running[t]`` captions have a word t. With :math:`(f_r, f_z, f_c) = W h + b`,
+
+    .. math:: r = \sigma(x_r + f_r), \quad z = \sigma(x_z + f_z), \quad
+              c = \tanh(x_c + r f_c), \quad h' = c + z (h - c).
+
+    Autograd would add up one product of the size of :math:`W` a word position; here they are one product over all.
+    """
+
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, running: list[int]) -> Tensor:
+        size = weight.shape[1]
+        gates, from_state = torch.empty_like(inputs), torch.empty_like(inputs)
+        before = inputs.new_empty(len(inputs), size)
+        state = inputs.new_zeros(running[0], size)
+        from_state[: running[0]] = bias  # all states start at 0
+        for step, (x, gate, f, h) in enumerate(_by_word(running, inputs, gates, from_state, before)):
+            now = state[: len(x)]  # the captions that have ended keep their rows below
+            h.copy_(now)
+            if step:
+                torch.addmm(bias, h, weight.T, out=f)
+            rz = torch.sigmoid(torch.add(x[:, : 2 * size], f[:, : 2 * size]), out=gate[:, : 2 * size])
+            c = torch.addcmul(x[:, 2 * size :], rz[:, :size], f[:, 2 * size :])
+            c = torch.tanh(c, out=gate[:, 2 * size :])
+            torch.lerp(c, h, rz[:, size:], out=now)
+        ctx.save_for_backward(gates, before, from_state, weight)
+        ctx.running = running
+        return state
+
+    @staticmethod
+    @once_differentiable
+    @torch.amp.custom_bwd(device_type="cpu")
+    def backward(ctx: Any, incoming: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        gates, before, from_state, weight = ctx.saved_tensors
+        size, first = weight.shape[1], ctx.running[0]
+        r, z, c = gates.chunk(3, 1)
+        # What does not depend on the incoming gradient, for all words at once.
+        to_c = (1 - z) * (1 - c * c)
+        to_z = (before - c) * z * (1 - z)
+        to_r = from_state[:, 2 * size :] * r * (1 - r)
+        at_inputs, at_state = torch.empty_like(gates), torch.empty_like(gates)
+        gradient = incoming.clone()
+        steps = list(_by_word(ctx.running, to_r, to_z, to_c, r, z, at_inputs, at_state))
+        for step, (f_r, f_z, f_c, gate_r, gate_z, x, f) in reversed(list(enumerate(steps))):
+            now = gradient[: len(x)]
+            x_c = torch.mul(now, f_c, out=x[:, 2 * size :])
+            torch.mul(x_c, f_r, out=x[:, :size])
+            torch.mul(now, f_z, out=x[:, size : 2 * size])
+            f[:, : 2 * size] = x[:, : 2 * size]
+            torch.mul(x_c, gate_r, out=f[:, 2 * size :])
+            if step:
+                torch.addmm(now * gate_z, f, weight, out=now)
+        return at_inputs, at_state[first:].T @ before[first:], at_state.sum(0), None
+
+
+def _by_word(running: list[int], *whole: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """The rows of each word position, of all given tensors."""
+    return zip(*(tensor.split(running) for tensor in whole), strict=True)

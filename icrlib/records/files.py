@@ -1,0 +1,79 @@
+"""Records: what a run leaves behind as one JSON file, written once, by the run itself."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from icrlib.files import write_bytes
+from icrlib.records import ledger
+from icrlib.records.folder import root
+
+SCHEMA = 2
+
+
+def path_for(dataset: str, method: str, loss: str, seed: int, tag: str = "", study: str = "") -> Path:
+    """Where the book keeps the record of a run; ``tag`` names what differs from the defaults, ``study`` the folder."""
+    loss = loss.replace(":", "-").replace(" x ", "-")
+    name = f"{tag + '-' if tag else ''}seed{seed}.json"
+    return root() / study / dataset / method.replace("++", "pp") / loss / name
+
+
+def write(record: dict, path: str | Path) -> Path:
+    """Write ``record`` atomically; ``ValueError`` if one is there, for records are never changed."""
+    path = Path(path)
+    if path.exists():
+        raise ValueError(f"{path}: this record exists, and a record is written once. Choose another path.")
+    text = json.dumps(rounded(record), indent=1, ensure_ascii=False, allow_nan=False)
+    write_bytes(path, (_packed(text) + "\n").encode())
+    return path
+
+
+def load(path: str | Path) -> dict:
+    """Read one record. ``record["stale"]`` lists the files of the library that differ now from those of the run.
+
+    A difference that the ledger (:mod:`icrlib.records.ledger`) knows to move nothing does not count. Records of an
+    earlier schema have no list of sources: theirs says so.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no record here")
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(record["config"], dict) or record["schema"] > SCHEMA:
+            raise KeyError("config")
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as err:
+        raise ValueError(f"{path}: not a record of a run ({err!r})") from err
+    stale = ledger.differing(record["sources"]) if "sources" in record else ["written before records listed sources"]
+    return record | {"path": str(path), "stale": stale}
+
+
+def find(folder: str | Path | None = None, *, study: str | None = None, **wanted) -> list[dict]:
+    """All records whose ``config`` agrees with ``wanted`` (``dataset=``, ``method=``, ``loss=``, ``seed=``, …).
+
+    Sorted by path. ``folder`` defaults to the book's records, ``study`` names one of its folders. An empty list where
+    none agrees.
+    """
+    paths: Iterable[Path] = sorted(Path(folder or root(), study or "").rglob("*.json"))
+    found = (load(path) for path in paths if not path.name.startswith("probe"))
+    return [r for r in found if all(r["config"].get(key) == value for key, value in wanted.items())]
+
+
+def rounded(value):
+    """Floats to eight significant digits, so that a record stays small and readable; NaN becomes None."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(item) for item in value]
+    if isinstance(value, float):
+        return float(f"{value:.8g}") if math.isfinite(value) else None
+    return value
+
+
+def _packed(text: str) -> str:
+    """JSON with indents, but each list of numbers on one line."""
+    numbers = re.compile(r"\[\s+((?:-?[\d.eE+-]+|null)(?:,\s+(?:-?[\d.eE+-]+|null))*)\s+\]")
+    return numbers.sub(lambda match: "[" + re.sub(r"\s+", " ", match[1]) + "]", text)

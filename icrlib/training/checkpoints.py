@@ -1,0 +1,109 @@
+"""What a run keeps in its folder while it is under way: whose folder it is, and checkpoints to go on from."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import pickle
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from filelock import FileLock, Timeout
+
+from icrlib.files import DamagedFile, alone, read_sealed, write_bytes, write_sealed
+from icrlib.records.files import load
+from icrlib.training.config import NO_PART, Config
+
+
+@contextlib.contextmanager
+def claimed(folder: Path | None, config: Config) -> Iterator[None]:
+    """Make ``folder`` this run's own, or make sure that it already is, and keep other processes out of it.
+
+    The lock goes with the process, however that ends. None: nothing is kept, nothing to claim.
+    """
+    if folder is None:
+        yield
+        return
+    with alone(folder, "another process is training in this folder; choose another out="):
+        _claim(folder, config)
+        yield
+
+
+def _claim(folder: Path, config: Config) -> None:
+    note, ours = folder / "config.json", config.flat() | {"identity": config.identity()}
+    if not note.exists():
+        write_bytes(note, json.dumps(ours, indent=1, sort_keys=True).encode())
+        return
+    try:
+        theirs = json.loads(note.read_text(encoding="utf-8"))
+    except json.JSONDecodeError:
+        theirs = None
+    if not isinstance(theirs, dict) or "identity" not in theirs:
+        what = "its config.json is damaged" if theirs is None else "of an earlier version of the library"
+        raise ValueError(f"{folder} holds another run ({what}); choose another out=, or delete that folder")
+    if theirs["identity"] != ours["identity"]:
+        raise ValueError(
+            f"{folder} holds another run ({_differences(theirs, ours)}); choose another out=, or delete that folder"
+        )
+
+
+def write(folder: Path | None, state: dict, parts: dict[str, Any]) -> None:
+    """Save all that the rest of the run depends on, in one atomic file with its own checksum; None: nowhere."""
+    if folder is None:
+        return
+    rng = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        rng["cuda"] = torch.cuda.get_rng_state_all()
+    states = {name: part.state_dict() for name, part in parts.items()}
+    buffer = io.BytesIO()
+    torch.save({"state": state, "parts": states, "rng": rng}, buffer)
+    write_sealed(folder / "checkpoint.pt", buffer.getvalue())
+
+
+def resume(folder: Path | None, parts: dict[str, Any]) -> dict | None:
+    """Load the last checkpoint into the ``parts`` and return the loop's state; None at a first start."""
+    path = None if folder is None else folder / "checkpoint.pt"
+    if path is None or not path.exists():
+        return None
+    way_out = "delete it to start this run from its beginning, or put a copy back"
+    try:
+        saved = torch.load(io.BytesIO(read_sealed(path)), weights_only=True, map_location="cpu")
+        for name, part in parts.items():
+            part.load_state_dict(saved["parts"][name])
+    except DamagedFile as err:
+        raise DamagedFile(f"{err}; {way_out}") from err
+    except (RuntimeError, KeyError, ValueError, pickle.UnpicklingError, zipfile.BadZipFile) as err:
+        raise ValueError(f"{path}: not a checkpoint of this run ({err}); {way_out}") from err
+    torch.set_rng_state(saved["rng"]["cpu"])
+    if "cuda" in saved["rng"] and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(saved["rng"]["cuda"])
+    return saved["state"]
+
+
+def state_of(folder: Path) -> str:
+    """One line on the run in ``folder``: finished, under way or interrupted, and how far it is."""
+    wanted = json.loads((folder / "config.json").read_text())["updates"]
+    if (folder / "record.json").exists():
+        test = load(folder / "record.json")["test"]
+        return f"finished, test rsum {test['rsum']:.1f}"
+    lock = FileLock(folder / ".lock")
+    try:
+        with lock.acquire(timeout=0):
+            word = "interrupted"
+    except Timeout:
+        word = "under way"
+    if not (folder / "checkpoint.pt").exists():
+        return f"{word}, no evaluation yet of {wanted} updates"
+    saved = torch.load(io.BytesIO(read_sealed(folder / "checkpoint.pt")), weights_only=True, map_location="cpu")
+    state = saved["state"]
+    return f"{word} at update {state['update']} of {wanted}, best validation rsum {state['best']['rsum']:.1f}"
+
+
+def _differences(theirs: dict, ours: dict) -> str:
+    pairs = [f"{key}: {theirs.get(key)!r}, now {ours[key]!r}" for key in ours
+             if key not in (*NO_PART, "identity") and theirs.get(key) != ours[key]]  # fmt: skip
+    return "; ".join(pairs[:3]) or "other settings"

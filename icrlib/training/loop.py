@@ -1,0 +1,193 @@
+"""Training: one plain loop over batches, and what it looks at on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from icrlib.auxiliary.base import Criterion, Step
+from icrlib.auxiliary.weighing import Fixed, LagrangeMultiplier
+from icrlib.cocos import count_both
+from icrlib.data import augment
+from icrlib.data.splits import Dataset, Split
+from icrlib.evaluation import best_ranks, embed, measure, rank
+from icrlib.losses.build import by_name
+from icrlib.metrics import diagnose
+from icrlib.models.base import RetrievalModel
+from icrlib.models.build import build
+from icrlib.names import AUXILIARIES
+from icrlib.progress import Report
+from icrlib.sampling import Sampler, feed
+from icrlib.scores import NonFiniteScores
+from icrlib.training import checkpoints, optim
+from icrlib.training.average import Average, NoAverage
+from icrlib.training.config import Config
+from icrlib.training.probe import Probe
+from icrlib.training.recent import Recent
+
+
+class Diverged(ValueError):
+    """The loss or its gradient became NaN or infinite."""
+
+
+def prepare(data: Dataset, config: Config) -> tuple[RetrievalModel, Criterion]:
+    """Model and criterion before the first update.
+
+    The model draws its weights first: runs that differ in the auxiliary start from the same encoders for each seed.
+    """
+    torch.manual_seed(config.seed)
+    network = {}
+    if config.backbone is not None:
+        own = copy.deepcopy(data.train.features.backbone.network)  # so that the data's stays as it is
+        network = {"network": own, "backbone": config.backbone, "batch_norm": config.batch_norm}
+    model = build(config.method, data.train.features.shape[-1], len(data.vocabulary), **config.model_options, **network)
+    model.vocabulary = data.vocabulary
+    auxiliary = weighing = None
+    if config.auxiliary is not None:
+        auxiliary = AUXILIARIES.find(config.auxiliary)(**config.auxiliary_options)
+        auxiliary.prepare(data, model)
+        dual = config.objective == "dual"
+        weighing = Fixed(config.beta) if dual else LagrangeMultiplier(config.eta, rule=config.multiplier)
+    learn = tuple(name for name in ("tau", "bias") if getattr(config, f"learn_{name}"))
+    criterion = Criterion(
+        by_name(config.loss, **config.loss_options), first=by_name("triplet"), warmup=config.warmup,
+        auxiliary=auxiliary, weighing=weighing, learn=learn,
+    )  # fmt: skip
+    return model.to(config.device), criterion.to(config.device)
+
+
+def fit(
+    model: RetrievalModel, criterion: Criterion, data: Dataset, config: Config, folder: Path | None = None,
+    progress: bool = True, probe: Probe | None = None,
+) -> dict:  # fmt: skip
+    """Train ``model``. Returns the loop's state, in which ``best`` holds the weights with the highest validation rsum.
+
+    Rates and batches are pure functions of the update, so what a checkpoint in ``folder`` needs is this state and that
+    of the parts. ``probe`` looks at the model at set moments and is told nothing else.
+    """
+    groups = [*model.parameter_groups(config.lr, config.finetune_lr or 0.0), *criterion.parameter_groups(config.lr)]
+    weights = [weight for group in groups for weight in group["params"]]
+    optimiser = optim.build(groups, config)
+    scaler = torch.amp.GradScaler(config.device.partition(":")[0], enabled=config.precision == "float16")
+    parts = {"model": model, "criterion": criterion, "optimiser": optimiser, "scaler": scaler,
+             "average": averaging(weights, config), **({"probe": probe} if probe else {})}  # fmt: skip
+    state = checkpoints.resume(folder, parts) or {"update": 0, "history": [], "log": [], "best": None, "seconds": 0.0}
+    recent, report = Recent(config), Report(config.flat(), state, progress)
+    steps = forward(model, data.train, config, state["update"] * config.accumulate)
+    model.train()
+    clock = time.perf_counter()
+    with report as left, explained(recent, folder):
+        for update in left:
+            recent.start(update, optim.set_rates(optimiser, update, config))
+            if probe is not None:
+                probe.look(update, model)
+            if config.finetune_after is not None and update >= config.finetune_after:
+                model.finetune()
+            optimiser.zero_grad()
+            for _ in range(config.accumulate):
+                step = next(steps)
+                value = criterion(step) / config.accumulate
+                scaler.scale(value).backward()
+                recent.add(value)
+            scaler.unscale_(optimiser)
+            norm = torch.nn.utils.clip_grad_norm_(weights, config.grad_clip or math.inf)
+            scaler.step(optimiser)
+            scaler.update()
+            recent.end(norm, criterion.stepped(), may_overflow=scaler.is_enabled())
+            parts["average"].stepped(update)
+
+            state["update"] = update + 1
+            if (update + 1) % config.evaluate_every == 0 or update + 1 == config.updates:
+                entry = recent.summary(state["log"]) | look(model, criterion, data.val, step)
+                keep(state, entry, model)
+                state["seconds"] += time.perf_counter() - clock
+                checkpoints.write(folder, state, parts)
+                clock = time.perf_counter()
+                report.show(entry, criterion.loss_at(update).collapsed(step.positives))
+    if probe is not None:
+        probe.look(config.updates, model)
+    return state
+
+
+def averaging(weights: list[Tensor], config: Config) -> Average | NoAverage:
+    """What happens to the weights at the end of an epoch."""
+    if config.average == "none":
+        return NoAverage()
+    return Average(weights, config.per_epoch, config.average_from, config.average_times)
+
+
+def forward(model: RetrievalModel, split: Split, config: Config, start: int) -> Iterator[Step]:
+    """Batches from number ``start`` on, on their way through the model."""
+    sampler = Sampler(split, config.seed, config.batch_size, config.batches, config.positives)
+    words, lengths = model.vocabulary.encode(split.captions)
+    where, kind = config.device.partition(":")[0], getattr(torch, config.precision)
+    for number, (batch, images) in enumerate(feed(split, sampler, start), start):
+        told = caption_words(words[batch.captions], lengths[batch.captions], number, config)
+        if config.erase:
+            images = augment.erase(images, config.seed, number, config.erase)
+        images, told = images.to(config.device).float(), [part.to(config.device) for part in told]
+        with torch.autocast(where, kind, config.precision != "float32"):
+            encoded = model.encode_images(images), model.encode_captions(*told)
+            scores = model.similarity(*encoded)
+        yield Step(number // config.accumulate, batch, *told, *encoded, scores, batch.positives.to(config.device))
+
+
+def caption_words(numbers: Tensor, lengths: Tensor, number: int, config: Config) -> tuple[Tensor, Tensor]:
+    """The words of a batch's captions as the model is to see them."""
+    if not (config.drop_words or config.delete_words):
+        return numbers, lengths
+    return augment.drop_words(numbers, lengths, config.seed, number, unknown=config.drop_words,
+                              deleted=config.delete_words)  # fmt: skip
+
+
+@contextlib.contextmanager
+def explained(recent: Recent, folder: Path | None) -> Iterator[None]:
+    """Say where training stopped, and what to do, if the numbers are no numbers any more."""
+    try:
+        yield
+    except NonFiniteScores as err:
+        kept = f"The last good checkpoint is kept in {folder}." if folder else "Give out=FOLDER to keep checkpoints."
+        raise Diverged(f"training stopped at update {recent.update + 1} (lr {recent.rate:g}): {err}. {kept} Lower lr=, "
+                       "or look for extreme values in the features.") from err  # fmt: skip
+
+
+def look(model: RetrievalModel, criterion: Criterion, val: Split, step: Step) -> dict:
+    """What an evaluation notes: validation measures and twins, and the last batch's diagnosis and gradient counts."""
+    loss, scores = criterion.loss_at(step.update), step.scores.detach()
+    encoded = embed(model, val)
+    entry = {"val": measure(*encoded, val, similarity=model.similarity, at_once=model.scores_at_once)}
+    if hasattr(val, "twin_accuracy"):
+        entry["twins"] = val.twin_accuracy(*encoded, model.similarity_of_pairs)
+    entry["diagnose"] = diagnose(scores, step.positives)
+    entry["cocos"] = count_both(loss, scores, step.positives, convention="exact")
+    return entry | criterion.notes() | loss.notes(scores, step.positives)
+
+
+def keep(state: dict, entry: dict, model: RetrievalModel) -> None:
+    """Append the entry; keep the weights if they are the best so far (the first of equals)."""
+    state["history"].append(entry)
+    if state["best"] is None or entry["val"]["rsum"] > state["best"]["rsum"]:
+        weights = {name: value.cpu().clone() for name, value in model.state_dict().items()}
+        state["best"] = {"update": entry["update"], "rsum": entry["val"]["rsum"], "model": weights}
+
+
+def test(model: RetrievalModel, data: Dataset) -> dict:
+    """Test measures, touched once, after the choice; with twin accuracy where the data has twins, and with the ranks
+    of all queries where the data is fixed, so that its sampling error can be told from the records."""
+    split, encoded = data.test, embed(model, data.test)
+    result = measure(*encoded, split, similarity=model.similarity, at_once=model.scores_at_once)
+    if hasattr(split, "twin_accuracy"):
+        result["twins"] = split.twin_accuracy(*encoded, model.similarity_of_pairs)
+    if not data.drawn:
+        found = rank(*encoded, split, similarity=model.similarity, at_once=model.scores_at_once)
+        result["ranks"] = {side: best_ranks(ranks).tolist() for side, ranks in found.items()}
+    return result
+
+

@@ -1,0 +1,118 @@
+"""``icrlib.train``: one run from its settings to its record, in a folder that survives being killed."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from icrlib.data.load import load_dataset
+from icrlib.data.splits import Dataset
+from icrlib.models.base import RetrievalModel
+from icrlib.records.files import load, write
+from icrlib.training import checkpoints, loop, outcome
+from icrlib.training.config import resolve
+from icrlib.training.probe import Probe
+from icrlib.training.saved import load_model, save_model
+from icrlib.training.settings import SETTINGS
+
+
+@dataclass
+class Run:
+    """A finished run: its ``record`` (plain JSON), the best ``model``, and the ``folder`` it was trained in."""
+
+    record: dict
+    model: RetrievalModel
+    folder: Path | None = None
+
+    @property
+    def history(self) -> list[dict]:
+        """One entry an evaluation: update, loss, lr, gradient norm, validation measures, twins, COCOS, diagnosis."""
+        return self.record["history"]
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the model with its vocabulary to ``folder``; :func:`icrlib.load_model` reads it."""
+        return save_model(self.model, self.record["config"]["method"], folder)
+
+
+def train(
+    data: Dataset | str, method: str = "vse++", loss: str = "ntxent", *, seed: int = 0, data_seed: int | None = None,
+    out: str | Path | None = None, record: str | Path | None = None, probe: str | Path | None = None,
+    smoke: bool = False, progress: bool = True, **settings,
+) -> Run:  # fmt: skip
+    """Train ``method`` on ``data.train`` with ``loss``, choose the best evaluation on ``data.val``, test it once.
+
+    ``data``: a dataset, or the name of one that is drawn ("scenes"), whose draw is then ``data_seed``, by default the
+    ``seed``: so each run has its own data. ``method`` and ``loss``: names, or ``"package.module:Name"`` of your own.
+
+    ``settings``: those that ``icr settings`` lists, and the options of the method, the loss and the auxiliary by their
+    names (``embed_dim=``, ``margin=``, ``tau=``, …). What is left as None takes what the data set dictates, else what
+    the method was published with, else the default. A setting that would have no effect is refused.
+
+    ``out``: a folder for checkpoints. A run that was killed goes on from the last one, and ends as it would have
+    without the break, bit for bit; a finished one is returned as it is. ``record``: where to write the run's JSON
+    record; never written by a ``smoke`` run (a few updates, to see that things work). ``probe``: where to write the
+    scores of one fixed batch at 30 moments of the training.
+
+    Raises ``ValueError`` for unknown names and bad values, :class:`icrlib.training.Diverged` if the loss stops being
+    finite.
+    """
+    if isinstance(data, str):
+        drawn = {"seed": seed if data_seed is None else data_seed} if data == "scenes" else {}
+        data = load_dataset(data, smoke=smoke, **drawn)
+    elif data_seed not in (None, data.options.get("seed")):
+        drawn = data.options.get("seed")
+        raise ValueError(f"data_seed={data_seed!r}, but this data was drawn with seed {drawn!r}; load it with that "
+                         "seed, or give its name and leave the loading to train")  # fmt: skip
+    config = resolve(data, method, loss, seed=seed, smoke=smoke, given=settings)
+    for path in (record, probe):
+        if path is not None and Path(path).exists():
+            raise ValueError(f"{path}: this record exists, and a record is written once. Choose another path.")
+    folder = None if out is None else Path(out)
+    with checkpoints.claimed(folder, config), _threads(config.threads):
+        if folder and (folder / "record.json").exists():
+            model = load_model(folder, method=config.method, backbone=config.backbone)
+            return Run(load(folder / "record.json"), model, folder)
+        model, criterion = loop.prepare(data, config)
+        code = outcome.sources(config, data, model, criterion)  # as it is now, before the run
+        watch = Probe(data.train, config.updates) if probe is not None and not smoke else None
+        state = loop.fit(model, criterion, data, config, folder, progress, watch)
+        model.load_state_dict(state["best"]["model"])
+        made = outcome.record(config, data, state, loop.test(model, data), model, criterion, code)
+        run = Run(made, model, folder)
+        if folder:
+            run.save(folder)
+            write(made, folder / "record.json")
+    if not config.smoke:
+        if record is not None:
+            write(made, record)
+        if watch is not None:
+            watch.write(probe, config.identity())
+    return run
+
+
+def _signature() -> inspect.Signature:
+    """All settings by name, so that help and completion know them."""
+    plain = inspect.signature(train)
+    named = [p for p in plain.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    rest = [p for p in plain.parameters.values() if p.kind is inspect.Parameter.VAR_KEYWORD]
+    listed = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{field.type}")
+              for name, field in SETTINGS.items()]  # fmt: skip
+    return plain.replace(parameters=[*named, *listed, *(p.replace(name="options") for p in rest)])
+
+
+train.__signature__ = _signature()
+
+
+@contextlib.contextmanager
+def _threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

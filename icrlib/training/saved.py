@@ -1,0 +1,78 @@
+"""A trained model with its vocabulary, written and read again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+
+from icrlib.data import backbones
+from icrlib.data.text import Vocabulary
+from icrlib.files import sha256_of, write_bytes
+from icrlib.models.base import RetrievalModel
+from icrlib.models.build import build
+from icrlib.names import METHODS
+
+
+def save_model(model: RetrievalModel, method: str, folder: str | Path) -> Path:
+    """Write ``model.safetensors`` and ``model.json`` (method, options, vocabulary) to ``folder``."""
+    folder = Path(folder)
+    weights = save_tensors(
+        {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    )
+    about = {
+        "method": method,
+        "options": model.options,
+        "words": model.vocabulary.words,
+        "sha256": sha256_of(weights),
+    }
+    write_bytes(folder / "model.safetensors", weights)
+    write_bytes(folder / "model.json", json.dumps(about, ensure_ascii=False).encode())
+    return folder
+
+
+def load_model(folder: str | Path, *, method: str | None = None, backbone: str | None = None) -> RetrievalModel:
+    """Read what :meth:`icrlib.Run.save` wrote: a model in evaluation mode, with its vocabulary.
+
+    A file never names code to import: a method or backbone of your own, ``"package.module:Name"``, has to be handed
+    over again. ``ValueError`` says so, and names a damaged model; ``FileNotFoundError`` where files are missing.
+    """
+    folder = Path(folder)
+    for name in ("model.json", "model.safetensors"):
+        if not (folder / name).is_file():
+            raise FileNotFoundError(
+                f"{folder}: no {name} here; a folder written by Run.save holds both files of a model"
+            )
+    try:
+        about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        content = (folder / "model.safetensors").read_bytes()
+        if sha256_of(content) != about["sha256"]:
+            raise ValueError("its checksum does not match")
+        options, words = dict(about["options"]), Vocabulary(about["words"])
+        tensors, noted = load_tensors(content), about["method"]
+    except (ValueError, KeyError, TypeError, SafetensorError) as err:
+        raise ValueError(f"{folder}: the saved model is damaged ({err}); save or train it again") from err
+    method = handed(folder, "method", noted, method, METHODS)
+    if "backbone" in options:
+        options["backbone"] = handed(folder, "backbone", options["backbone"], backbone, backbones.NAMES)
+        options["network"] = backbones.load(options["backbone"]).network
+    try:
+        model = build(method, **options)
+        model.load_state_dict(tensors)
+    except (ValueError, KeyError, TypeError, RuntimeError) as err:
+        raise ValueError(f"{folder}: the saved model is damaged ({err}); save or train it again") from err
+    model.vocabulary = words
+    return model.eval()
+
+
+def handed(folder: Path, what: str, noted: str, given: str | None, known) -> str:
+    """The name to use: the caller's, or the file's if it is a registered one."""
+    if given is not None or noted in known:
+        return given or noted
+    raise ValueError(
+        f"{folder}: this file names the {what} {noted!r}, which is not one of the library's ({', '.join(known)}). Code "
+        f"is never imported because a file says so: if you trust it, hand it over, {what}={noted!r}"
+    )

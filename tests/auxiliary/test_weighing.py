@@ -1,0 +1,100 @@
+"""The multiplier against plain Python, and against facts of the released run: order, first step, wind-up."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from icrlib import LagrangeMultiplier
+from icrlib.auxiliary import Fixed
+
+
+def replay(values, eta, rule, init=1.0, lr=5e-3, momentum=0.9, dampening=0.9, low=0.0, high=100.0):
+    """RF §6.5 in floats: the λ after each step."""
+    x, velocity, found = init, None, []
+    for value in values:
+        slope = value / eta - 1
+        velocity = slope if velocity is None else momentum * velocity + (1 - dampening) * slope
+        x += lr * velocity
+        if rule == "projected":
+            x = min(max(x, low), high)
+        found.append(min(max(x, low), high))
+    return found
+
+
+@pytest.mark.parametrize("rule", ["published", "projected"])
+def test_against_floats(rule):
+    generator = torch.Generator().manual_seed(3)
+    values = (0.45 * torch.rand(4000, generator=generator)).tolist()
+    multiplier = LagrangeMultiplier(0.2, rule=rule, lr=0.05)
+    found = []
+    for value in values:
+        multiplier.step(value)
+        found.append(float(multiplier.value))
+    expected = replay(values, 0.2, rule, lr=0.05)
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert min(expected) == 0.0 or max(expected) > 1  # it moved
+
+
+def test_the_rules_part_where_the_constraint_was_met_for_long():
+    """Met for 2,000 steps, then violated: projected rises at once, published has to climb back first (wind-up)."""
+    both = {rule: LagrangeMultiplier(0.2, rule=rule) for rule in ("published", "projected")}
+    for value in [0.1] * 2000 + [0.3] * 300:
+        for multiplier in both.values():
+            multiplier.step(value)
+    assert float(both["published"].value) == 0.0 and float(both["published"].raw) < -2
+    assert float(both["projected"].value) > 0.5
+
+
+def test_the_first_step_is_undamped():
+    """λ after step 0 is 1 + 0.005 (L_0/η − 1), the identity of all 12 recorded runs (RF §6b.3); a damped one: a tenth."""
+    multiplier = LagrangeMultiplier(0.05)
+    multiplier.step(1.029)
+    assert float(multiplier.value) == pytest.approx(1 + 0.005 * (1.029 / 0.05 - 1), abs=1e-12)
+    assert abs(float(multiplier.value) - (1 + 0.0005 * (1.029 / 0.05 - 1))) > 0.05
+
+
+def test_the_momentum_is_kept_where_projection_cuts():
+    multiplier = LagrangeMultiplier(0.2, rule="projected", bounds=(0, 1))
+    multiplier.step(2.0)
+    assert float(multiplier.value) == 1 and float(multiplier.velocity) == pytest.approx(9.0)
+
+
+def test_the_penalty_uses_the_multiplier_before_its_step_and_holds_it():
+    multiplier, value = LagrangeMultiplier(0.5, init=2.0), torch.tensor(0.8, requires_grad=True)
+    penalty = multiplier.penalty(value)
+    penalty.backward()
+    assert float(penalty) == pytest.approx(2 * (0.8 / 0.5 - 1)) and float(value.grad) == pytest.approx(2 / 0.5)
+    assert multiplier.raw.grad is None
+
+
+def test_it_survives_a_checkpoint():
+    first, second = LagrangeMultiplier(0.2), LagrangeMultiplier(0.2)
+    for value in (0.4, 0.1, 0.3):
+        first.step(value)
+    second.load_state_dict(first.state_dict())
+    for multiplier in (first, second):
+        multiplier.step(0.25)
+    assert torch.equal(first.raw, second.raw) and torch.equal(first.velocity, second.velocity)
+
+
+def test_fixed():
+    assert float(Fixed(0.5).penalty(torch.tensor(3.0))) == 1.5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"eta": 0.0}, "eta must be a positive number"),
+        ({"eta": 0.2, "bounds": (2, 1)}, "bounds must be two numbers"),
+        ({"eta": 0.2, "init": 200}, "init must lie within"),
+        ({"eta": 0.2, "lr": 0}, "lr must be positive"),
+        ({"eta": 0.2, "momentum": 2}, "momentum must lie between"),
+        ({"eta": 0.2, "rule": "clipped"}, "unknown rule of the multiplier 'clipped'; allowed: 'published', 'projected'"),
+    ],
+)
+def test_refusals(options, message):
+    with pytest.raises(ValueError, match=message):
+        LagrangeMultiplier(**options)
+    with pytest.raises(ValueError, match="beta must be a positive number"):
+        Fixed(-1.0)
