@@ -43,7 +43,6 @@ from collections import Counter
 import matplotlib.pyplot as plt
 import pandas as pd
 import torch
-from icrlib.models.parts.gru import last_states
 from IPython.display import Markdown
 from torch import nn
 
@@ -53,6 +52,7 @@ from icrlib.data.backbones import import_torchvision, with_batch_norm
 from icrlib.data.scenes.backbone import load_backbone
 from icrlib.data.text import Vocabulary, tokenize
 from icrlib.models import VSE
+from icrlib.models.parts.gru import last_states
 
 smoke = chapter.start(smoke)
 BOTH, LAST, FIRST, NONE = (plots.COLOURS[n] for n in ("ntxent", "triplet_sh", "smoothap", "bow"))

@@ -93,6 +93,7 @@ class Loss:
     directions: Reduction = "mean"
     memory_budget: int = 256 << 20
     label: ClassVar[str] = ""  # how the text writes the loss
+    rows_independent: ClassVar[bool] = True  # False where a query's weights depend on the rows of other queries
     batches: ClassVar[str] = "pairs"  # what a batch is made of, as published: pairs, or images with all their captions
     learnable: ClassVar[tuple[str, ...]] = ()  # which of tau and bias training may learn
 

@@ -143,6 +143,11 @@ class GradientObjective(Loss):
         """What :func:`icrlib.losses.by_name` calls it, "goal:cir x sig-ms"."""
         return f"{PREFIX}{self.triplet_weight} x {self.pair_weight}"
 
+    @property
+    def rows_independent(self) -> bool:
+        """False as released: its relative scores come from the rows of other queries, too."""
+        return self.convention == "paper"
+
     def on_plane(
         self, positive: Tensor, negative: Tensor, relative: tuple[float | None, float | None] = (None, None)
     ) -> tuple[Tensor, Tensor]:

@@ -32,6 +32,7 @@ class NTXent(Loss):
     tau: float = 0.1
     denominator: Literal["all", "negatives"] = "all"
     label: ClassVar[str] = "NT-Xent"
+    softmax: ClassVar[bool] = True  # its weights are shares of a whole, which icrlib.cocos notes too
     learnable: ClassVar[tuple[str, ...]] = ("tau",)
 
     def __post_init__(self) -> None:

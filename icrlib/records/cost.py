@@ -11,7 +11,7 @@ from icrlib.records.files import find
 
 @dataclass(frozen=True)
 class Cost:
-    """``seconds``, ``updates``, ``memory_mb`` and ``disk_mb`` of a run, from the record ``like``; ``exact``: same data."""
+    """``seconds``, ``updates``, ``memory_mb``, ``disk_mb`` of a run, from the record ``like``; ``exact``: same data."""
 
     seconds: float
     updates: int
@@ -55,10 +55,11 @@ def sentence(wanted: Mapping) -> str:
     name = device["name"] if isinstance(device, dict) else device
     of = record["config"]["dataset"]
     guess = "" if found.exact else f". A guess: that record is of {of}; there is none of this data"
+    each, source = 1e3 * found.seconds / found.updates, Path(record["path"]).name
     return (
-        f"plan: about {found.seconds / 60:.1f} minutes for {found.updates} updates "
-        f"({1e3 * found.seconds / found.updates:.0f} ms each on {name}, {record['threads']} thread), "
-        f"{found.memory_mb} MB of memory, about {found.disk_mb:.0f} MB on disk; from {Path(record['path']).name}, with its sizes{guess}"
+        f"plan: about {found.seconds / 60:.1f} minutes for {found.updates} updates ({each:.0f} ms each on {name}, "
+        f"{record['threads']} thread), {found.memory_mb} MB of memory, about {found.disk_mb:.0f} MB on disk; from "
+        f"{source}, with its sizes{guess}"
     )
 
 

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from icrlib.auxiliary.base import Criterion, Step
 from icrlib.auxiliary.weighing import Fixed, LagrangeMultiplier
-from icrlib.cocos import count_both
+from icrlib.cocos.exact import count_both
 from icrlib.data import augment
 from icrlib.data.splits import Dataset, Split
-from icrlib.evaluation import best_ranks, embed, measure, rank
+from icrlib.evaluation import best_ranks, embed, measure, rank, word_order
 from icrlib.losses.build import by_name
 from icrlib.metrics import diagnose
 from icrlib.models.base import RetrievalModel
@@ -159,14 +159,16 @@ def explained(recent: Recent, folder: Path | None) -> Iterator[None]:
 
 
 def look(model: RetrievalModel, criterion: Criterion, val: Split, step: Step) -> dict:
-    """What an evaluation notes: validation measures and twins, and the last batch's diagnosis and gradient counts."""
+    """What an evaluation notes: measures, twins or word order of ``val``; diagnosis and counts of the last batch."""
     loss, scores = criterion.loss_at(step.update), step.scores.detach()
     encoded = embed(model, val)
     entry = {"val": measure(*encoded, val, similarity=model.similarity, at_once=model.scores_at_once)}
     if hasattr(val, "twin_accuracy"):
         entry["twins"] = val.twin_accuracy(*encoded, model.similarity_of_pairs)
+    else:
+        entry["order"] = word_order(model, val, encoded[0])
     entry["diagnose"] = diagnose(scores, step.positives)
-    entry["cocos"] = count_both(loss, scores, step.positives, convention="exact")
+    entry["cocos"] = count_both(loss, scores, step.positives)
     return entry | criterion.notes() | loss.notes(scores, step.positives)
 
 
@@ -179,10 +181,13 @@ def keep(state: dict, entry: dict, model: RetrievalModel) -> None:
 
 
 def test(model: RetrievalModel, data: Dataset) -> dict:
-    """Test measures, touched once, after the choice; with twin accuracy where the data has twins, and with the ranks
-    of all queries where the data is fixed, so that its sampling error can be told from the records."""
+    """Test measures, touched once, after the choice: recalls, what the order of words does, twins where there are any.
+
+    Where the data is fixed, the ranks of all queries, too, so that its sampling error can be told from the records.
+    """
     split, encoded = data.test, embed(model, data.test)
     result = measure(*encoded, split, similarity=model.similarity, at_once=model.scores_at_once)
+    result["order"] = word_order(model, split, encoded[0])
     if hasattr(split, "twin_accuracy"):
         result["twins"] = split.twin_accuracy(*encoded, model.similarity_of_pairs)
     if not data.drawn:

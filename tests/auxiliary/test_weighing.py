@@ -47,7 +47,7 @@ def test_the_rules_part_where_the_constraint_was_met_for_long():
 
 
 def test_the_first_step_is_undamped():
-    """λ after step 0 is 1 + 0.005 (L_0/η − 1), the identity of all 12 recorded runs (RF §6b.3); a damped one: a tenth."""
+    """λ after step 0 is 1 + 0.005 (L_0/η − 1), which all 12 recorded runs show (RF §6b.3); damped: a tenth."""
     multiplier = LagrangeMultiplier(0.05)
     multiplier.step(1.029)
     assert float(multiplier.value) == pytest.approx(1 + 0.005 * (1.029 / 0.05 - 1), abs=1e-12)
@@ -90,7 +90,7 @@ def test_fixed():
         ({"eta": 0.2, "init": 200}, "init must lie within"),
         ({"eta": 0.2, "lr": 0}, "lr must be positive"),
         ({"eta": 0.2, "momentum": 2}, "momentum must lie between"),
-        ({"eta": 0.2, "rule": "clipped"}, "unknown rule of the multiplier 'clipped'; allowed: 'published', 'projected'"),
+        ({"eta": 0.2, "rule": "cut"}, "unknown rule of the multiplier 'cut'; allowed: 'published', 'projected'"),
     ],
 )
 def test_refusals(options, message):

@@ -6,7 +6,6 @@ import math
 
 import pytest
 import torch
-
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from icrlib import models

@@ -7,7 +7,6 @@ import json
 import pytest
 import torch
 
-
 import icrlib
 from icrlib import losses
 from icrlib.training import Diverged
@@ -158,7 +157,7 @@ def test_the_rate_drops_once_halfway_unless_said_otherwise(epochs):
 
 def test_the_best_weights_are_tested_not_the_last(tiny):
     """A run whose best evaluation is not its last: its test measures are those of the best."""
-    run = icrlib.train(tiny, loss="triplet", updates=160, evaluate_every=10, progress=False, lr=0.3)
+    run = icrlib.train(tiny, loss="triplet", updates=160, evaluate_every=10, lr_update=99, progress=False, lr=0.3)
     sums = [entry["val"]["rsum"] for entry in run.history]
     assert max(sums) > sums[-1], "this run must get worse in the end to show anything"
     assert run.record["chosen"]["update"] < run.history[-1]["update"]

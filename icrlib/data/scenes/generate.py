@@ -24,9 +24,9 @@ from icrlib.data.text import Vocabulary
 from icrlib.files import DamagedFile, StorageError, read_sealed, sha256_of, write_sealed
 from icrlib.progress import bar
 
-SIZES = {"train": 1500, "val": 200, "test": 500}
+# Sizes and settings are data: what a study finds to be good changes them, and no code.
+ABOUT = json.loads(Path(__file__).with_name("defaults.json").read_text(encoding="utf-8"))
 SMOKE_SIZES = {"train": 160, "val": 40, "test": 80}
-DEFAULTS = {"embed_dim": 128, "word_dim": 64, "lr": 1e-3, "updates": 3000, "batch_size": 128}
 TWIN_SHARE = 0.5
 log = logging.getLogger(__name__)
 
@@ -64,18 +64,21 @@ class ScenesSplit(Split):
 
 
 def load(
-    seed: int = 0, *, train: int = 1500, val: int = 200, test: int = 500, regions: bool = False,
-    smoke: bool = False, cache: bool = True, progress: bool = True,
+    seed: int = 0, *, train: int | None = None, val: int | None = None, test: int | None = None,
+    regions: bool = False, smoke: bool = False, cache: bool = True, progress: bool = True,
 ) -> Dataset:  # fmt: skip
     """Draw the dataset, or read it from the cache.
 
-    ``train``, ``val``, ``test``: images in each split, five captions each; the size of one does not change another.
+    ``train``, ``val``, ``test``: images in each split (None: as defaults.json has it), five captions each; the size of
+    one does not change another.
     ``regions``: features (N, 8, 261) of boxes instead of one pooled vector (N, 256). ``smoke``: small splits.
     A damaged cache file is named and drawn anew; a cache that cannot be written is named and done without.
     """
     if not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed= must be a whole number, 0 or more; got {seed!r}")
-    sizes = dict(SMOKE_SIZES) if smoke else {"train": train, "val": val, "test": test}
+    given = {"train": train, "val": val, "test": test}
+    sizes = {name: ABOUT["sizes"][name] if size is None else size for name, size in given.items()}
+    sizes = dict(SMOKE_SIZES) if smoke else sizes
     for name, size in sizes.items():
         if not isinstance(size, int) or size < 2:
             raise ValueError(f"{name}= must be a whole number of at least 2 images; got {size!r}")
@@ -88,8 +91,8 @@ def load(
             _keep(path, stored)
     splits = {name: _split(name, stored) for name in sizes}
     vocabulary = Vocabulary.build(splits["train"].captions)
-    return Dataset("scenes", **splits, vocabulary=vocabulary, fingerprint=fingerprint(splits.values()),
-                   defaults=dict(DEFAULTS), options=options, drawn=True, made_by=__name__)  # fmt: skip
+    return Dataset("scenes", **splits, vocabulary=vocabulary, fingerprint=fingerprint(splits.values()), options=options,
+                   defaults=ABOUT["settings"], tuned=ABOUT["tuned"], drawn=True, made_by=__name__)  # fmt: skip
 
 
 def fingerprint(splits) -> str:

@@ -1,0 +1,180 @@
+"""Counts over a whole training set, as ECIR's tables have them: every batch counted, then mean and spread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from icrlib.cocos import exact
+from icrlib.cocos.count import CONVENTIONS, per_query
+from icrlib.errors import choose
+from icrlib.losses.base import Loss
+from icrlib.progress import bar
+
+# Bytes of one (pairs, candidates) matrix of the batches that are counted at a time: what a CPU's cache holds, and on a
+# GPU enough to keep it busy.
+TOGETHER_ON_CPU, TOGETHER_ON_GPU = 2 << 20, 128 << 20
+Stack = list[tuple[Tensor, Tensor]]
+
+
+class Batch(Protocol):
+    """Rows of the training set, ``images`` (B,) and ``captions`` (M,) int64, and which belong together, bool (B, M)."""
+
+    images: Tensor
+    captions: Tensor
+    positives: Tensor
+
+
+def inner_product(images: Tensor, captions: Tensor) -> Tensor:
+    """Scores (B, M) of images (B, d) and captions (M, d); of unit vectors, the cosine."""
+    return images @ captions.T
+
+
+def over(
+    loss: Loss,
+    images: Any,
+    captions: Any,
+    batches: Iterable[Batch],
+    *,
+    convention: str,
+    eps: float = exact.EPS,
+    by_size: bool = False,
+    similarity: Callable[[Any, Any], Tensor] = inner_product,
+    progress: bool = True,
+) -> dict[str, dict[str, float]]:
+    """Mean over ``batches`` of every number that :func:`icrlib.cocos.count` has, and ``…_std`` beside it, both ways.
+
+    For ECIR's tables its released notebooks pass over the training set once, shuffled, with the model in evaluation
+    mode and batches as in training. With the encodings of a split and its sampler that is::
+
+        images, captions = icrlib.evaluation.embed(model, data.train)
+        sampler = icrlib.sampling.Sampler(data.train, seed=0, batch_size=128)
+        epoch = [sampler[k] for k in range(sampler.per_epoch)]
+        icrlib.cocos.over(loss, images, captions, epoch, convention="published")
+
+    and gives ``{"i2t": {"C_q": …, "C_q_std": …, …}, "t2i": …}``. The standard deviation is that of a population. Each
+    batch counts alike, as published, the smaller last one too, which alone makes nearly all of the spread that Table 4
+    prints for the captions' ``C_0``. ``by_size=True`` weighs a batch by its number of queries. Other arguments, and
+    errors, as :func:`per_batch`.
+    """
+    found = per_batch(
+        loss, images, captions, batches, convention=convention, eps=eps, similarity=similarity, progress=progress
+    )
+    return {side: _statistics(numbers, by_size) for side, numbers in found.items()}
+
+
+@torch.no_grad()
+def per_batch(
+    loss: Loss,
+    images: Any,
+    captions: Any,
+    batches: Iterable[Batch],
+    *,
+    convention: str,
+    eps: float = exact.EPS,
+    similarity: Callable[[Any, Any], Tensor] = inner_product,
+    progress: bool = True,
+) -> dict[str, dict[str, Tensor]]:
+    """Every number of :func:`icrlib.cocos.count` for each of K batches, ``{"i2t": {"C_q": (K,), …}, "t2i": …}``.
+
+    ``images`` (N, d) and ``captions`` (C, d): encodings of the whole set. ``batches``: objects with the rows of their
+    ``images`` (B,) and ``captions`` (M,) and the mask ``positives`` (B, M), as ``icrlib.sampling.Sampler`` makes.
+    ``similarity(images, captions)`` -> (B, M) scores; with one of your own, encodings may be anything that can be
+    indexed by rows. ``"queries"`` is the number of queries of the batch. All float64, on the CPU.
+
+    Batches of equal shape are counted together, as many as fit in a cache, where the loss allows it (its
+    ``rows_independent``). ``ValueError`` for no batches, rows that are not there, shapes that do not agree, and for
+    what :func:`icrlib.cocos.count` refuses, with a note that names the batch, counted from 0.
+    """
+    choose(convention, CONVENTIONS, "convention")
+    exact.check_eps(eps)
+    if similarity is inner_product and not (images.ndim == captions.ndim == 2 and images.shape[1] == captions.shape[1]):
+        raise ValueError(
+            f"images {tuple(images.shape)} and captions {tuple(captions.shape)} must be encodings (N, d) and (C, d) of "
+            "one width d, or give similarity="
+        )
+    parts: dict[str, list[dict[str, Tensor]]] = {"i2t": [], "t2i": []}
+    scored = (_scores(batch, images, captions, similarity, k)
+              for k, batch in enumerate(bar(batches, "counting", progress, delay=2)))  # fmt: skip
+    number = 0
+    for stack in _stacks(scored, loss):
+        for side, own in parts.items():
+            own += _counted(loss, stack, convention, eps, side, number)
+        number += len(stack)
+    if not number:
+        raise ValueError("there are no batches to count: batches is empty, or an iterator that is used up")
+    return {side: {name: torch.cat([part[name] for part in own]) for name in own[0]} for side, own in parts.items()}
+
+
+def _scores(batch: Batch, images: Any, captions: Any, similarity: Callable, number: int) -> tuple[Tensor, Tensor]:
+    """Scores and mask of a batch, (B, M) each."""
+    own = (_pick(images, batch.images, f"images of batch {number}"),
+           _pick(captions, batch.captions, f"captions of batch {number}"))  # fmt: skip
+    scores = similarity(*own)
+    shapes = {tuple(scores.shape), tuple(batch.positives.shape), (len(batch.images), len(batch.captions))}
+    if len(shapes) > 1:
+        raise ValueError(
+            f"batch {number} has {len(batch.images)} images and {len(batch.captions)} captions, but scores "
+            f"{tuple(scores.shape)} and positives {tuple(batch.positives.shape)}"
+        )
+    return scores, batch.positives.to(scores.device)
+
+
+def _pick(encodings: Any, rows: Tensor, what: str) -> Any:
+    if not len(rows):
+        raise ValueError(f"{what}: none; a batch needs at least two images and a caption of each")
+    low, high = (int(bound) for bound in rows.aminmax())
+    if low < 0 or high >= len(encodings):
+        raise ValueError(f"{what}: row {low if low < 0 else high} is not there, the encodings have {len(encodings)}")
+    if isinstance(encodings, Tensor):  # several times faster than indexing
+        return encodings.index_select(0, rows.to(encodings.device))
+    return encodings[rows]
+
+
+def _stacks(scored: Iterable[tuple[Tensor, Tensor]], loss: Loss) -> Iterator[Stack]:
+    """The batches in order, those that can be counted together in one list."""
+    alone = not getattr(loss, "rows_independent", False)
+    held: Stack = []
+    for scores, positives in scored:
+        budget = TOGETHER_ON_GPU if scores.is_cuda else TOGETHER_ON_CPU
+        # A query has a positive at least, so a batch has as many pairs as its longer side, or more.
+        room = 1 if alone else budget // (scores.element_size() * max(scores.shape) ** 2)
+        if held and (len(held) >= room or scores.shape != held[0][0].shape):
+            yield held
+            held = []
+        held.append((scores, positives))
+    if held:
+        yield held
+
+
+def _counted(
+    loss: Loss, stack: Stack, convention: str, eps: float, side: str, first: int
+) -> list[dict[str, Tensor]]:
+    """Summaries of the stack's batches, whose numbers begin at ``first``."""
+    scores, positives = (torch.stack(tensors) for tensors in zip(*stack, strict=True))
+    if side == "t2i":
+        scores, positives = scores.transpose(1, 2).contiguous(), positives.transpose(1, 2).contiguous()
+    try:
+        found = exact.summary(per_query(loss, scores, positives, convention, eps, side))
+    except ValueError as err:
+        if len(stack) == 1:
+            err.add_note(f"This is batch {first}, {side}.")
+            raise
+        # Once more one by one, so that the message names the row of its own batch.
+        return [part for k, one in enumerate(stack) for part in _counted(loss, [one], convention, eps, side, first + k)]
+    return [found | {"queries": torch.full((len(stack),), scores.shape[1], dtype=torch.float64)}]
+
+
+def _statistics(numbers: dict[str, Tensor], by_size: bool) -> dict[str, float]:
+    """Mean and population standard deviation over the batches."""
+    weight = numbers["queries"] if by_size else torch.ones_like(numbers["queries"])
+    weight = weight / weight.sum()
+    result = {}
+    for name, values in numbers.items():
+        if name != "queries":
+            mean = (weight * values).sum()
+            result[name], result[f"{name}_std"] = float(mean), float((weight * (values - mean) ** 2).sum().sqrt())
+    return result

@@ -1,0 +1,148 @@
+"""COCOS of the true weights: against autograd, the effective number of negatives, and what is refused."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+
+import pytest
+import torch
+
+from icrlib import cocos
+from icrlib.cocos import exact
+from icrlib.losses import LOSSES, Loss, NTXent, SmoothAP, Triplet, TripletSH, by_name
+
+from ..losses import slow
+from ..losses.slow import GM, OWN3, OWN_GM, S3
+from .twins import rows_of
+
+
+@pytest.mark.parametrize("loss", [Triplet(), TripletSH(), NTXent(), SmoothAP()], ids=repr)
+@pytest.mark.parametrize("direction", ["i2t", "t2i"])
+def test_exact_counts_the_autograd_weights(loss, direction):
+    scores, mask = rows_of(GM, OWN_GM, direction)
+    weights = slow.jacobian(loss, scores, mask).abs()
+    found = cocos.count(loss, scores, mask, convention="exact", eps=0.05, direction=direction)
+    counts = [sum(w > 0.05 for w in row) for row in weights.tolist()]
+    assert found["C_B"] == sum(counts) and found["C_0"] == counts.count(0)
+    assert found["C_q"] == pytest.approx(sum(counts) / (len(counts) - counts.count(0)))
+
+
+def test_exact_shares_of_ntxent_are_its_weights():
+    weights = slow.jacobian(NTXent(), S3, OWN3)
+    found = cocos.count(NTXent(), S3, OWN3, convention="exact", eps=0.5)
+    large = (weights > 0.5) & ~OWN3
+    assert found["C_neg"] == pytest.approx(float(large.sum() / 3))
+    assert found["W_neg"] == pytest.approx(float(weights[large].sum() / 3))
+    assert found["W_pos"] == pytest.approx(float(-weights.diagonal().mean()))
+
+
+@pytest.mark.parametrize("convention", cocos.CONVENTIONS)
+def test_effective_number_of_negatives(convention):
+    """Equal weights on n negatives give n, one dominating negative gives 1; queries without gradient are left out."""
+    scores = torch.tensor([[0.9, 0.8, 0.8, 0.8], [0.1, 0.9, 0.1, 0.8], [-0.5, -0.5, 0.9, -0.5], [0, 0, 0, 0.9]])
+    mask = torch.eye(4, dtype=torch.bool)
+    assert cocos.count(Triplet(), scores, mask, convention=convention)["n_eff"] == pytest.approx((3 + 1) / 2)
+    assert cocos.count(TripletSH(), scores, mask, convention=convention)["n_eff"] == pytest.approx(1)
+    weights = slow.jacobian(NTXent(), S3, OWN3).masked_fill(OWN3, 0)
+    expected = (weights.sum(1) ** 2 / (weights**2).sum(1)).mean()
+    found = cocos.count(NTXent(), S3, OWN3, convention=convention)["n_eff"]
+    assert found == pytest.approx(float(expected))
+
+
+@pytest.mark.parametrize("convention", cocos.CONVENTIONS)
+@pytest.mark.parametrize("loss", [Triplet(), TripletSH(), NTXent(), SmoothAP()], ids=repr)
+def test_nothing_left_to_learn_is_zero_not_nan(loss, convention):
+    scores = 3 * torch.eye(4) - 1
+    for side in cocos.count_both(loss, scores, torch.eye(4).bool(), convention=convention).values():
+        assert all(type(value) is float and math.isfinite(value) for value in side.values())
+        assert (side["C_q"], side["C_B"], side["C_0"]) == (0, 0, 4)
+
+
+def test_tiny_weights_still_have_an_effective_number():
+    scores = torch.tensor([[1.0, -1.0, -1.0, -1.0]])
+    found = cocos.count(NTXent(tau=0.03), scores, scores > 0, convention="exact")
+    assert found["n_eff"] == pytest.approx(3)
+
+
+def test_the_loss_and_the_graph_are_left_alone():
+    scores = S3.clone().requires_grad_()
+    loss = TripletSH()(scores, OWN3)
+    found = cocos.count_both(TripletSH(), scores, OWN3)
+    assert found == cocos.count_both(TripletSH(), S3, OWN3, convention="exact") and scores.grad is None
+    loss.backward()
+    assert scores.grad is not None
+
+
+@pytest.mark.parametrize("loss", [Triplet(), NTXent(), SmoothAP()], ids=repr)
+@pytest.mark.parametrize("convention", ["definition", "exact"])
+def test_chunks_change_nothing(loss, convention):
+    tight = type(loss)(memory_budget=700)
+    for side, counts in cocos.count_both(tight, GM, OWN_GM, convention=convention).items():
+        assert counts == pytest.approx(cocos.count_both(loss, GM, OWN_GM, convention=convention)[side])
+
+
+def test_exact_takes_any_loss_with_weights():
+    class Other(Loss):
+        def term_weights(self, pairs):
+            return pairs.negatives.double() * 0.5
+
+    assert cocos.count(Other(), S3, OWN3, convention="exact")["C_q"] == 2
+    with pytest.raises(ValueError, match="ECIR defines no count for Other.*use convention='exact'"):
+        cocos.count(Other(), S3, OWN3, convention="definition")
+
+
+@pytest.mark.parametrize("name", [*LOSSES, "goal:cir x sig-ms"])
+def test_the_loop_s_part_is_the_same_count(name):
+    """``exact`` alone, which is all that a training run imports, to the last bit."""
+    loss, generator = by_name(name), torch.Generator().manual_seed(0)
+    scores, mask = torch.rand(9, 9, generator=generator), torch.eye(9, dtype=torch.bool)
+    assert exact.count_both(loss, scores, mask) == cocos.count_both(loss, scores, mask, convention="exact")
+    assert ("C_neg" in exact.count(loss, scores, mask)) == (name == "ntxent")
+
+
+def test_the_loop_s_part_knows_no_particular_loss():
+    imported = [node for node in ast.walk(ast.parse(inspect.getsource(exact))) if isinstance(node, ast.ImportFrom)]
+    assert {node.module for node in imported} == {"__future__", "torch", "icrlib.losses.base", "icrlib.scores"}
+
+
+def test_shares_are_noted_where_the_class_says_softmax():
+    """Inherited by a subclass, and free to any class of a reader's own."""
+
+    class Sharper(NTXent):
+        pass
+
+    class Flat(Loss):
+        softmax = True
+
+        def term_weights(self, pairs):
+            return torch.where(pairs.negatives, 0.25, -0.5).double()
+
+    assert exact.count(Sharper(), S3, OWN3) == exact.count(NTXent(), S3, OWN3)
+    found = exact.count(Flat(), S3, OWN3)
+    assert [found[key] for key in ("C_q", "C_neg", "W_neg", "W_pos")] == [3, 2, 0.5, 0.5]
+    assert exact.count(Flat(), S3, OWN3, eps=0.25)["C_neg"] == 0, "strictly above"
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_counts_beyond_its_whole_numbers(dtype):
+    """bfloat16 has no 257, float16 no 2,049; a count must not be rounded to what they have."""
+    scores, mask = torch.full((2, 2051), 0.5, dtype=dtype), torch.zeros(2, 2051, dtype=torch.bool)
+    mask[0, 0] = mask[1, 1] = True
+    assert exact.count(Triplet(), scores, mask)["C_B"] == 2 * 2051
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match=r"unknown convention 'exakt'.*Did you mean 'exact'\?"):
+        cocos.count(Triplet(), S3, OWN3, convention="exakt")
+    with pytest.raises(ValueError, match=r"unknown direction 'i2i'; allowed: 'i2t', 't2i'"):
+        cocos.count(Triplet(), S3, OWN3, convention="exact", direction="i2i")
+    with pytest.raises(ValueError, match="eps must be zero or more; got -1"):
+        cocos.count(Triplet(), S3, OWN3, convention="exact", eps=-1)
+    with pytest.raises(ValueError, match="eps must be zero or more; got -1"):
+        exact.count(Triplet(), S3, OWN3, eps=-1)
+    with pytest.raises(ValueError, match=r"scores \(3, 3\) and positives \(3, 2\) must be one"):
+        exact.count(Triplet(), S3, OWN3[:, :2])
+    with pytest.raises(ValueError, match="row 1 of positives has no positive"):
+        cocos.count(Triplet(), S3, OWN3 & torch.tensor([[True], [False], [True]]), convention="exact")
