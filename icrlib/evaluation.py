@@ -174,28 +174,33 @@ def _folds(images: Encodings, captions: Encodings, split: Split, similarity: Sim
 
 
 @torch.no_grad()
-def word_order(model: RetrievalModel, split: Split, images: Encodings | None = None, seed: int = 0) -> dict:
+def word_order(
+    model: RetrievalModel, split: Split, encoded: tuple[Encodings, Encodings] | None = None, most: int | None = None,
+    seed: int = 0,
+) -> dict:  # fmt: skip
     """Does the order of the words count? Each caption against the same words in another order, drawn from ``seed``.
 
     ``"own"``: how often, in percent, an image scores higher with its caption than with the reordered one.
     ``"other"``: the same with a random other image, which says how often a caption is liked better only because it
     reads as captions do. ``"gain"``: own minus other, what the order tells about *this* image. ``"n"``: captions asked;
     those without two different words are not. A score counts as equal, and half, within 1e-6: a bag of words has 50.
+    ``encoded``: what :func:`embed` gives, if it is there; ``most``: ask so many captions, drawn from ``seed``.
     """
     dice, was_training, device = np.random.default_rng([seed, len(split.captions)]), model.training, model.device
     model.eval()
     words, lengths = model.vocabulary.encode(split.captions)
     turned, asked = reordered(words, lengths, dice)
-    if images is None:
-        images = join([model.encode_images(part.to(device).float()) for part in split.features.split(512)])
+    asked = asked[torch.from_numpy(dice.permutation(len(asked))[:most])]
+    images, captions = encoded or embed(model, split)
     own = split.image_of[asked]
     other = (own + torch.from_numpy(dice.integers(1, max(2, len(split)), len(asked)))) % len(split)
     better: dict[str, list[Tensor]] = {"own": [], "other": []}
     for rows in lengths[asked].argsort(stable=True).split(512):
         some = asked[rows]
-        told, mixed = (model.encode_captions(w[some].to(device), lengths[some].to(device)) for w in (words, turned))
+        mixed = model.encode_captions(turned[some].to(device), lengths[some].to(device))
         for name, image in (("own", own[rows]), ("other", other[rows])):
-            gap = model.similarity_of_pairs(images[image], told) - model.similarity_of_pairs(images[image], mixed)
+            shown = images[image]
+            gap = model.similarity_of_pairs(shown, captions[some]) - model.similarity_of_pairs(shown, mixed)
             better[name].append(((gap > 1e-6).double() + (gap >= -1e-6).double()) / 2)
     model.train(was_training)
     if not len(asked):

@@ -1,6 +1,7 @@
-"""Run the book's experiments whose records are missing, one after the other, and write each record when it is done.
+"""Train the runs of a study whose records are missing, and write each record when it is done.
 
-A killed run goes on from its last checkpoint in runs/. Existing records are never touched.
+A killed run goes on from its last checkpoint in runs/. Existing records are never touched. Several of these commands may
+run side by side: each run is trained by one of them.
 """
 
 from __future__ import annotations
@@ -8,45 +9,52 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import torch
 
 import icrlib
-from icrlib import losses, records
-
-SEEDS = (0, 1, 2)
-SCENES = [("bow", "ntxent", {}, "")]
-SCENES += [("vse++", loss, {}, "") for loss in ("ntxent", "triplet_sh", "triplet", "smoothap")]
-SCENES += [("vse++", "triplet_sh", {"warmup": 500}, "warmup500")]
-SCENES += [("vse++", name, {}, "") for name in losses.objectives()]
-# T cir as the release computes it: the printed one is tiny where most scores lie.
-SCENES += [("vse++", name, {"convention": "released"}, "released") for name in losses.objectives() if "cir" in name]
-# Six thousand images are few: a quarter of the published width, and half of the epochs.
-FLICKR8K = {"embed_dim": 256, "lr": 1e-3, "epochs": 15}
-# SmoothAP's epochs are over images: 75 make as many updates as 15 over captions.
-FLICKR8K_GRID = [("bow", "ntxent", FLICKR8K, "d256"), ("vse++", "ntxent", FLICKR8K, "d256"),
-                 ("vse++", "triplet", FLICKR8K, "d256"), ("vse++", "triplet_sh", FLICKR8K | {"epochs": 20}, "d256"),
-                 ("vse++", "smoothap", FLICKR8K | {"epochs": 75}, "d256")]  # fmt: skip
+from icrlib import devices, records
+from icrlib.records import cost
+from studies import STUDIES, Planned, hopeless
 
 
 @click.command(help=__doc__)
-@click.option("--flickr8k", type=click.Path(path_type=Path, exists=True), help="Flickr8k features; default: scenes.")
-@click.option("--loss", "only", multiple=True, help="Only these losses; repeatable.")
-@click.option("--seed", "seeds", multiple=True, type=int, default=SEEDS, show_default=True)
-@click.option("--method", help="Only this method.")
-def main(flickr8k: Path | None, only: tuple[str, ...], seeds: tuple[int, ...], method: str | None) -> None:
-    if flickr8k:
-        data = icrlib.load_dataset("flickr8k", features=flickr8k)
-        grid = FLICKR8K_GRID
-    else:
-        data, grid = icrlib.load_dataset("scenes"), SCENES
-    for seed in seeds:
-        for name, loss, options, tag in grid:
-            path = records.path_for(data.name, name, loss, seed, tag)
-            if path.exists() or (only and loss not in only) or (method and name != method):
-                continue
-            folder = Path("runs") / path.relative_to(records.root()).with_suffix("")
-            run = icrlib.train(data, name, loss, seed=seed, out=folder, record=path, device="cpu", **options)
-            click.echo(f"{path.relative_to(records.root())}: test rsum {run.record['test']['rsum']:.1f}, "
-                       f"{run.record['wall_seconds']:.0f} s")  # fmt: skip
+@click.argument("study", type=click.Choice(list(STUDIES)))
+@click.option("--features", type=click.Path(path_type=Path, exists=True), help="Features of a study on photos.")
+@click.option("--plan", is_flag=True, help="Say how many runs are missing and what they would cost; start nothing.")
+@click.option("--part", default="0/1", show_default=True, help="Begin at this share of the list, such as 1/2.")
+def main(study: str, features: Path | None, plan: bool, part: str) -> None:
+    runs = [run for run in STUDIES[study]() if not run.path.exists()]
+    if plan:
+        known = records.find()
+        costs = [cost.estimate({"dataset": r.dataset, "method": r.method, "loss": r.loss, **r.settings}, known)
+                 for r in runs]  # fmt: skip
+        hours = sum(found.seconds for found in costs if found) / 3600
+        click.echo(f"{study}: {len(runs)} runs are missing, about {hours:.1f} core-hours as past records suggest")
+        return
+    devices.keep_freed()
+    torch.set_num_threads(1)
+    number, of = map(int, part.split("/"))
+    for run in runs[number::of]:
+        if run.path.exists() or hopeless(run):
+            continue
+        train(run, features)
+
+
+def train(run: Planned, features: Path | None) -> None:
+    """One run, unless another process is at it."""
+    name = run.path.relative_to(records.root())
+    data = icrlib.load_dataset(run.dataset, **({"features": features} if features else {}), **run.data)
+    try:
+        made = icrlib.train(data, run.method, run.loss, seed=run.seed, out=Path("runs") / name.with_suffix(""),
+                            record=run.path, device="cpu", **run.settings)  # fmt: skip
+    except ValueError as err:
+        if "another process" not in str(err):
+            raise
+        click.echo(f"{name}: another process is at it")
+        return
+    best = made.record["test"]
+    twins = f", swap twins {best['twins']['swap']:.1f} %" if "twins" in best else ""
+    click.echo(f"{name}: test rsum {best['rsum']:.1f}{twins}, {made.record['wall_seconds']:.0f} s")
 
 
 if __name__ == "__main__":

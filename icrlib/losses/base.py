@@ -201,7 +201,8 @@ class Loss:
         gives the derivatives by the products, and the chain rule the rest. A loss with a margin or another constant in
         units of the scores must scale that, too: it overrides this method.
         """
-        logits = scores * log_scale.exp()
+        exact = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+        logits = exact * log_scale.exp()
         return replace(self, tau=1.0)(logits if bias is None else logits + bias, positives)
 
     def at(self, log_scale: Tensor, bias: Tensor | None = None) -> Loss:

@@ -32,6 +32,8 @@ from icrlib.training.config import Config
 from icrlib.training.probe import Probe
 from icrlib.training.recent import Recent
 
+ORDER = 1000  # captions that an evaluation asks for the order of their words
+
 
 class Diverged(ValueError):
     """The loss or its gradient became NaN or infinite."""
@@ -166,7 +168,7 @@ def look(model: RetrievalModel, criterion: Criterion, val: Split, step: Step) ->
     if hasattr(val, "twin_accuracy"):
         entry["twins"] = val.twin_accuracy(*encoded, model.similarity_of_pairs)
     else:
-        entry["order"] = word_order(model, val, encoded[0])
+        entry["order"] = word_order(model, val, encoded, ORDER)
     entry["diagnose"] = diagnose(scores, step.positives)
     entry["cocos"] = count_both(loss, scores, step.positives)
     return entry | criterion.notes() | loss.notes(scores, step.positives)
@@ -187,7 +189,7 @@ def test(model: RetrievalModel, data: Dataset) -> dict:
     """
     split, encoded = data.test, embed(model, data.test)
     result = measure(*encoded, split, similarity=model.similarity, at_once=model.scores_at_once)
-    result["order"] = word_order(model, split, encoded[0])
+    result["order"] = word_order(model, split, encoded)
     if hasattr(split, "twin_accuracy"):
         result["twins"] = split.twin_accuracy(*encoded, model.similarity_of_pairs)
     if not data.drawn:
