@@ -70,9 +70,14 @@ class Index:
         return cls(model, images.cpu(), captions.cpu(), data.captions, files, data.image_of, folder)
 
     @classmethod
-    def of_photos(cls, model: str | Path | RetrievalModel, root: str | Path, split: str = "test") -> Index:
-        """Embed one split of the photos in ``root`` with a model that takes pictures (``images="published"``)."""
-        model = model if isinstance(model, RetrievalModel) else load_model(model)
+    def of_photos(
+        cls, model: str | Path | RetrievalModel, root: str | Path, split: str = "test", backbone: str | None = None
+    ) -> Index:
+        """Embed one split of the photos in ``root`` with a model that takes pictures (``images="published"``).
+
+        ``backbone``: a network of your own, "package.module:function", which a saved model only notes.
+        """
+        model = model if isinstance(model, RetrievalModel) else load_model(model, backbone=backbone)
         if not isinstance(model, OnPictures):
             raise ValueError("this model was trained on finished features; search in a feature folder, features=")
         data = getattr(photos.load(root, name="photos", images="published", backbone=model.options["backbone"]), split)

@@ -1,7 +1,7 @@
 """Train the runs of a study whose records are missing, and write each record when it is done.
 
-A killed run goes on from its last checkpoint in runs/. Existing records are never touched. Several of these commands may
-run side by side: each run is trained by one of them.
+A killed run goes on from its last checkpoint in runs/. Existing records are never touched. Several of these commands
+may run side by side: each run is trained by one of them.
 """
 
 from __future__ import annotations

@@ -61,8 +61,10 @@ def _reader(seed: int, train: int, method: str, loss: str, warmup: int, lr: floa
 
 
 def hopeless(run: Planned) -> bool:
-    """Whether a corner of the reading study is left out after its first draw: it ended collapsed, or its best validation
-    rsum is more than 40 below the best at another rate, all else equal."""
+    """Whether a corner of the reading study is left out after its first draw.
+
+    It ended collapsed, or its best validation rsum is more than 40 below the best at another rate, all else equal.
+    """
     if run.study != "reading" or run.seed == 0:
         return False
     lr, rest = run.settings["lr"], {k: v for k, v in run.settings.items() if k != "lr"}

@@ -35,7 +35,8 @@ def notebook(tmp_path):
 
 
 def test_help_explains_every_command():
-    for command in ("run", "tables", "compare", "status", "features", "search", "data check"):
+    for command in ("run", "settings", "plan", "tables", "compare", "status", "features", "search", "data check",
+                    "records verify"):  # fmt: skip
         result = icr(*command.split(), "--help")
         assert result.exit_code == 0 and len(result.output.splitlines()) > 4
 
@@ -102,7 +103,8 @@ def test_compare_shows_differences_only(tiny, tmp_path):
     assert "batch_size" not in result.output
     same = icr("compare", str(tmp_path / "0.json"), str(tmp_path / "0.json"))
     assert same.output.count("the same") == 4
-    old = json.loads((tmp_path / "0.json").read_text()) | {"code_hash": "0"}
+    old = json.loads((tmp_path / "0.json").read_text())
+    old["sources"]["metrics.py"] = "0"
     (tmp_path / "old.json").write_text(json.dumps(old))
     assert "earlier version" in icr("compare", str(tmp_path / "0.json"), str(tmp_path / "old.json")).output
     assert icr("compare", str(tmp_path / "0.json"), "missing.json").exit_code == 2

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import click
 
+from icrlib import search as searching
+from icrlib.data import features as extraction
+from icrlib.data import karpathy
+from icrlib.data.load import DATASETS
 from icrlib.errors import choose
+from icrlib.training.saved import load_model
 
 FOLDER = click.Path(path_type=Path)
 
@@ -30,8 +35,6 @@ def check(name: str | None, folder: Path | None, root: Path | None) -> None:
     icr data check photos/
     icr data check flickr8k --root photos/
     """
-    from icrlib.data import DATASETS, karpathy
-
     if name and folder is None and root is None:
         name, folder = None, Path(name)
     root = root or folder
@@ -68,8 +71,6 @@ def features(root: Path, folder: Path, **options) -> None:
     icr features photos/ features/ --backbone efficientnet_lite2
     icr run book/reproduce/run.ipynb -p dataset=flickr8k -p features=features/ -p out=runs/mine
     """
-    from icrlib.data import features as extraction
-
     done = extraction.extract(root, folder, **options)
     click.echo(f"{done}: ready; use it as features={done}")
 
@@ -82,9 +83,10 @@ def features(root: Path, folder: Path, **options) -> None:
 @click.option("--split", type=click.Choice(["train", "val", "test"]), default="test", show_default=True)
 @click.option("--top", default=5, show_default=True)
 @click.option("--html", type=FOLDER, help="Also write a page with the pictures.")
-@click.option("--backbone", help="For a picture as query: the network of the features; default: the folder's own.")
+@click.option("--backbone", help="The network, if the folder or the model does not name one of the library's.")
+@click.option("--method", help="The method, if it is one of your own, package.module:Name.")
 def search(model: Path, query: str, folder: Path | None, photos: Path | None, split: str, top: int, html: Path | None,
-           backbone: str | None) -> None:  # fmt: skip
+           backbone: str | None, method: str | None) -> None:  # fmt: skip
     """Search photos by words, or captions by a picture: QUERY is a text, or the path of a picture.
 
     MODEL is a run folder (out=…), the record in it, or what Run.save wrote.
@@ -93,12 +95,12 @@ def search(model: Path, query: str, folder: Path | None, photos: Path | None, sp
     icr search runs/mine "a dog jumps over a hoop" --features features/
     icr search runs/mine photo.jpg --features features/
     """
-    from icrlib import search as searching
-
     if (folder is None) == (photos is None):
         raise click.UsageError("say where to search: --features FOLDER, or --photos FOLDER for a model on pictures")
     model = model.parent if model.name == "record.json" else model
-    index = searching.Index.of(model, folder, split) if folder else searching.Index.of_photos(model, photos, split)
+    trained = load_model(model, method=method, backbone=backbone)
+    of = searching.Index.of if folder else searching.Index.of_photos
+    index = of(trained, folder or photos, split)
     hits = index.by_picture(query, top, backbone) if Path(query).is_file() else index.by_text(query, top)
     for hit in hits:
         click.echo(f"{hit.rank:>3}  {hit.score:6.3f}  {hit.file if hit.file else hit.caption}"

@@ -29,7 +29,7 @@ def estimate(wanted: Mapping, records: Iterable[dict] | None = None) -> Cost | N
     """
     known = list(find() if records is None else records)
     for names in (("dataset", "method", "loss"), ("method", "loss"), ("method",)):
-        alike = [r for r in known if all(r["config"][name] == wanted.get(name) for name in names)]
+        alike = [r for r in known if all(r["config"][n] == wanted[n] for n in names if wanted.get(n) is not None)]
         if alike:
             break
     else:

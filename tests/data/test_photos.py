@@ -306,8 +306,8 @@ def own_network():
     return made
 
 
-def test_a_network_of_ones_own_is_found_again(root, tmp_path, monkeypatch):
-    """What is noted is the name that was asked for, so a picture as query goes through the same network."""
+def test_a_network_of_ones_own_is_noted_but_never_imported_from_a_file(root, tmp_path, monkeypatch):
+    """What is noted is the name that was asked for; who searches with a picture hands the network over again."""
     from icrlib.search import Index
 
     module = type(sys)("readers_own")
@@ -316,7 +316,10 @@ def test_a_network_of_ones_own_is_found_again(root, tmp_path, monkeypatch):
     folder = features.extract(root, tmp_path / "f", backbone="readers_own:network", progress=False)
     data = icrlib.load_dataset("flickr8k", features=folder, min_count=1)
     run = icrlib.train(data, "bow", updates=2, batch_size=8, embed_dim=8, progress=False)
-    hits = Index.of(run.model, folder).by_picture(root / "images" / "test0.jpg", top=3)
+    index = Index.of(run.model, folder)
+    with pytest.raises(ValueError, match="names the backbone 'readers_own:network'.*hand it over, backbone="):
+        index.by_picture(root / "images" / "test0.jpg", top=3)
+    hits = index.by_picture(root / "images" / "test0.jpg", top=3, backbone="readers_own:network")
     assert [hit.rank for hit in hits] == [1, 2, 3]
 
 

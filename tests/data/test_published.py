@@ -251,7 +251,8 @@ def test_a_published_network_is_not_frozen(data):
         assert torch.equal(now[0].weight, before[0].weight) and torch.equal(now[1].weight, before[1].weight)
         stored = torch.cat([before[1].running_mean, before[1].running_var])
         assert torch.equal(statistics(run.model), stored) != moves
-        assert run.record["config"]["pictures"] == {"backbone": data.options["backbone"], "batch_norm": mode}
+        assert run.record["config"]["backbone"] == data.options["backbone"]
+        assert run.record["config"]["batch_norm"] == mode
         assert run.record["config"]["data_options"]["images"] == "published"
 
 
@@ -303,14 +304,15 @@ def test_a_network_that_learns_is_fixed_at_first():
 
 def test_fine_tuning_begins_when_it_should(data, monkeypatch):
     seen = []
-    original = training.schedule
+    original = training.optim.set_rates
 
-    def spy(update, model, optimiser, config):
-        lr = original(update, model, optimiser, config)
-        seen.append((model.backbone[0].weight.detach().clone(), [group["lr"] for group in optimiser.param_groups]))
+    def spy(optimiser, update, config):
+        lr = original(optimiser, update, config)
+        network = optimiser.param_groups[1]["params"][0]  # the second group is the network's
+        seen.append((network.detach().clone(), [group["lr"] for group in optimiser.param_groups]))
         return lr
 
-    monkeypatch.setattr(training, "schedule", spy)
+    monkeypatch.setattr(training.optim, "set_rates", spy)
     run = icrlib.train(data, updates=5, finetune_after=3, lr=1e-2, **SIZES)
     weights, rates = zip(*seen, strict=True)
     assert all(torch.equal(weights[0], w) for w in weights[:4]) and not torch.equal(weights[0], weights[4])
@@ -320,7 +322,9 @@ def test_fine_tuning_begins_when_it_should(data, monkeypatch):
 
 def test_a_saved_model_is_read_again_with_its_statistics(data, tmp_path):
     run = icrlib.train(data, updates=3, finetune_after=1, out=tmp_path / "run", **SIZES)
-    again = icrlib.load_model(tmp_path / "run")
+    with pytest.raises(ValueError, match="names the backbone .*hand it over"):
+        icrlib.load_model(tmp_path / "run")
+    again = icrlib.load_model(tmp_path / "run", backbone=data.options["backbone"])
     assert torch.equal(statistics(again), statistics(run.model))
     assert icrlib.evaluate(again, data.test) == icrlib.evaluate(run.model, data.test)
 
@@ -328,7 +332,7 @@ def test_a_saved_model_is_read_again_with_its_statistics(data, tmp_path):
 def test_a_killed_run_goes_on_as_if_it_had_not_been(data, tmp_path, monkeypatch):
     options = SIZES | {"updates": 6, "evaluate_every": 2, "finetune_after": 3, "accumulate": 2}
     whole = icrlib.train(data, **options)
-    calls, original = [], training.look
+    calls, original = [], training.loop.look
 
     def dies(*given):
         calls.append(1)
@@ -336,7 +340,7 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(data, tmp_path, monkeypatch)
             raise KeyboardInterrupt
         return original(*given)
 
-    monkeypatch.setattr(training, "look", dies)
+    monkeypatch.setattr(training.loop, "look", dies)
     with pytest.raises(KeyboardInterrupt):
         icrlib.train(data, out=tmp_path / "run", **options)
     resumed = icrlib.train(data, out=tmp_path / "run", **options)

@@ -1,0 +1,153 @@
+"""A new method, loss and auxiliary, each one file that the loop knows nothing of: they go the whole way."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from click.testing import CliRunner
+
+import icrlib
+from icrlib import evaluation, metrics
+from icrlib.cli import main
+from icrlib.data.scenes.twins import twin_accuracy
+from icrlib.search import Index
+
+MODEL, LOSS, BAGS = (f"tests.own_parts:{name}" for name in ("WordByWord", "Squared", "Bags"))
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return icrlib.load_dataset("scenes", train=60, val=24, test=30, progress=False)
+
+
+def by_hand(model, split):
+    """Every image with every caption, one pair at a time."""
+    model.eval()
+    with torch.no_grad():
+        images = [model.encode_images(split.features[i : i + 1]) for i in range(len(split))]
+        told = [model.encode_captions(*model.vocabulary.encode([text])) for text in split.captions]
+        return torch.stack([torch.stack([model.similarity(i, c)[0, 0] for c in told]) for i in images])
+
+
+def test_a_similarity_that_is_no_inner_product_goes_the_whole_way(scenes, tmp_path):
+    """Train, evaluate, twins, word order, save, load, search: all from scores, none from vectors."""
+    run = icrlib.train(scenes, MODEL, "ntxent", updates=40, evaluate_every=10, out=tmp_path / "run", progress=False)
+    assert run.record["config"]["model_options"] == {"size": 6} and run.record["config"]["lr"] != 5e-3  # data before it
+    split, expected = scenes.test, by_hand(run.model, scenes.test)
+    found = evaluation.scores(run.model, split)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+    measured = icrlib.evaluate(run.model, split)
+    assert measured["i2t"] == pytest.approx(metrics.from_scores(expected, split.positives))
+    assert measured["t2i"] == pytest.approx(metrics.from_scores(expected.T, split.positives.T))
+    assert run.record["test"]["rsum"] == pytest.approx(measured["rsum"], abs=1e-3)
+    caption, own, other, swap = split.twin_questions
+    right = (expected[own, caption] > expected[other, caption]).double()
+    assert run.record["test"]["twins"]["swap"] == pytest.approx(100 * float(right[swap].mean()), abs=1e-4)
+    assert run.record["test"]["order"]["own"] == 50  # a mean over words knows no order
+
+    loaded = icrlib.load_model(tmp_path / "run", method=MODEL)
+    torch.testing.assert_close(evaluation.scores(loaded, split), found)
+    with pytest.raises(ValueError, match="names the method 'tests.own_parts:WordByWord'.*hand it over, method="):
+        icrlib.load_model(tmp_path / "run")
+    index = Index(loaded, *evaluation.embed(loaded, split), split.captions, split.image_ids, split.image_of)
+    hits = index.by_text(split.captions[7], top=3)
+    best = expected[:, 7].topk(3)
+    assert [hit.score for hit in hits] == pytest.approx(best.values.tolist(), abs=1e-5)
+    assert hits[0].file == split.image_ids[int(best.indices[0])]
+    index.save(tmp_path / "index")
+    assert {p.name for p in (tmp_path / "index").iterdir()} >= {"captions.npy", "captions_lengths.npy", "images.npy"}
+
+
+def test_blocks_do_not_matter(scenes, monkeypatch):
+    run = icrlib.train(scenes, MODEL, "ntxent", updates=4, progress=False)
+    whole = icrlib.evaluate(run.model, scenes.test)
+    for at_once in (1, 7, 1 << 20):
+        monkeypatch.setattr(type(run.model), "scores_at_once", at_once)
+        assert icrlib.evaluate(run.model, scenes.test) == whole
+    monkeypatch.setattr(evaluation, "WHOLE", 0)
+    monkeypatch.setattr(evaluation, "PART", 4 * 5 * len(scenes.test.captions))
+    assert icrlib.evaluate(run.model, scenes.test)["rsum"] == pytest.approx(whole["rsum"])
+    encoded = evaluation.embed(run.model, scenes.test)
+    for size in (1, 4, 500):
+        monkeypatch.setattr(type(run.model), "pairs_at_once", size)
+        again = twin_accuracy(*encoded, scenes.test, run.model.similarity_of_pairs)
+        assert again == run.record["test"]["twins"] or again["swap"] == pytest.approx(run.record["test"]["twins"]["swap"])
+
+
+def test_a_loss_of_ones_own(tiny):
+    run = icrlib.train(tiny, loss=LOSS, margin=0.2, updates=60, progress=False)
+    assert run.record["config"]["loss"] == LOSS and run.record["config"]["loss_options"]["margin"] == 0.2
+    assert LOSS in run.record["sources"]
+    assert run.record["chosen"]["val_rsum"] > run.history[0]["val"]["rsum"] or run.history[0]["val"]["rsum"] > 200
+
+
+@pytest.mark.parametrize(
+    ("options", "weighed"),
+    [({"objective": "dual", "beta": 0.5}, lambda n: 0.5 * n["reconstruction"]),
+     ({"objective": "lagrange", "eta": 0.4}, None), ({"objective": "lagrange", "eta": 0.4, "multiplier": "projected"}, None)],
+)  # fmt: skip
+def test_an_auxiliary_of_ones_own(tiny, options, weighed):
+    """It learns, its value is in the history and the log, and its weights are trained with the model's."""
+    alone = icrlib.train(tiny, updates=60, progress=False)
+    run = icrlib.train(tiny, auxiliary=BAGS, updates=60, progress=False, **options)
+    assert run.history[-1]["reconstruction"] < run.history[0]["reconstruction"]
+    assert run.record["log_columns"][:3] == ["update", "loss", "reconstruction"]
+    assert run.history[0]["loss"] != alone.history[0]["loss"] and BAGS in run.record["sources"]
+    if options["objective"] == "lagrange":
+        assert run.record["log_columns"][3] == "lambda" and run.history[0]["lambda"] != 1
+        logged = {row[0]: row[3] for row in run.record["log"]}
+        assert logged[run.history[-1]["update"]] == pytest.approx(run.history[-1]["lambda"], abs=1e-6)
+
+
+def test_the_model_draws_its_weights_before_the_auxiliary(tiny):
+    """Runs that differ in the auxiliary start from the same encoders."""
+    from icrlib.training.config import resolve
+    from icrlib.training.loop import prepare
+
+    plain, _ = prepare(tiny, resolve(tiny, "vse++", "ntxent", given={}))
+    beside, criterion = prepare(tiny, resolve(tiny, "vse++", "ntxent", given={"auxiliary": BAGS}))
+    assert criterion.auxiliary is not None
+    assert all(torch.equal(a, b) for a, b in zip(plain.parameters(), beside.parameters(), strict=True))
+
+
+def test_the_multiplier_rests_during_the_warm_up_and_starts_at_one(tiny):
+    run = icrlib.train(tiny, loss="triplet_sh", auxiliary=BAGS, objective="lagrange", eta=0.4, warmup=20, updates=40,
+                       evaluate_every=10, progress=False)  # fmt: skip
+    values = [entry["lambda"] for entry in run.history]
+    assert values[:2] == [1, 1] and values[2] != 1
+
+
+def test_one_multiplier_step_an_update_with_the_mean_over_accumulated_batches(tiny):
+    run = icrlib.train(tiny, auxiliary=BAGS, objective="lagrange", eta=0.4, accumulate=3, updates=1, progress=False)
+    mean = run.history[0]["reconstruction"]
+    assert run.history[0]["lambda"] == pytest.approx(1 + 0.005 * (mean / 0.4 - 1), abs=1e-7)
+
+
+def test_settings_lists_the_parts_and_their_options():
+    listed = CliRunner().invoke(main, ["settings", MODEL, LOSS, "--auxiliary", BAGS]).output
+    for text in ("size", "option of WordByWord", "margin", "option of Squared", "option of Bags", "learning rate",
+                 "methods: vse++, bow"):  # fmt: skip
+        assert text in listed
+    shown = CliRunner().invoke(main, ["run", "--help"]).output
+    assert "drop_words" in shown and "embed_dim" in shown and "losses: triplet" in shown
+
+
+def test_a_name_that_two_have_must_be_spelled_out(tiny):
+    """``margin`` is an option of the loss and of this auxiliary."""
+    options = dict(loss=LOSS, auxiliary=BAGS, updates=2, progress=False)
+    with pytest.raises(ValueError, match="margin= is an option of the loss and of the auxiliary; write loss_margin= or "
+                                         "auxiliary_margin="):  # fmt: skip
+        icrlib.train(tiny, margin=0.1, **options)
+    config = icrlib.train(tiny, loss_margin=0.15, auxiliary_margin=0.25, **options).record["config"]
+    assert config["loss_options"]["margin"] == 0.15 and config["auxiliary_options"]["margin"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [("tests.own_parts:Nothing", "tests.own_parts has no 'Nothing'"), ("no_module:Thing", "no module 'no_module'")],
+)
+def test_places_that_lead_nowhere(tiny, place, message):
+    with pytest.raises(ValueError, match=message):
+        icrlib.train(tiny, place, progress=False)
+    with pytest.raises(ValueError, match=message):
+        icrlib.train(tiny, loss=place, progress=False)

@@ -1,0 +1,131 @@
+"""The house (DESIGN, "The house"): arrows point one way, there is no circle, packages hold no code of their own."""
+
+from __future__ import annotations
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import icrlib
+
+PACKAGE = Path(icrlib.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# Which rooms a room may look into, beside itself. A room that is not listed may look into none.
+BASE = {"errors", "files", "names", "progress", "devices", "scores"}
+MAY = {
+    "errors": set(), "files": set(), "names": {"errors"}, "progress": set(), "devices": {"errors"}, "scores": set(),
+    "data": BASE, "models": BASE, "losses": BASE, "metrics": BASE,
+    "verify": BASE,
+    "sampling": BASE | {"data"},
+    "cocos": BASE | {"losses"},
+    "evaluation": BASE | {"data", "models", "metrics"},
+    "auxiliary": BASE | {"losses"},
+    "records": BASE,
+    "paper": BASE | {"records", "losses", "plots"},
+    "plots": BASE, "widgets": set(),
+    "training": BASE | {"data", "models", "losses", "metrics", "auxiliary", "cocos", "evaluation", "sampling", "records"},
+    "search": BASE | {"data", "models", "evaluation", "training"},
+    "chapter": BASE | {"plots", "training"},
+    "cli": BASE | {"data", "losses", "models", "paper", "records", "search", "training"},
+    "__main__": {"cli"},
+}  # fmt: skip
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> set[Path]:
+    """Files of the library that a file imports, at its top or inside of a function, or for a type checker's sake."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names] + [node.module]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "icrlib":
+                for target in (PACKAGE.joinpath(*parts[1:]).with_suffix(".py"),
+                               PACKAGE.joinpath(*parts[1:], "__init__.py")):  # fmt: skip
+                    if target.is_file():
+                        found.add(target)
+    return found
+
+
+CODE = [path for path in FILES if path.name != "__init__.py"]
+
+
+@pytest.mark.parametrize("path", CODE, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_arrows_point_one_way(path):
+    wrong = {room(target) for target in imports(path)} - {room(path)} - MAY.get(room(path), set()) - {"__init__"}
+    assert not wrong, f"{path.relative_to(PACKAGE)} looks into {', '.join(sorted(wrong))}"
+
+
+def cycle(graph: dict[str, set[str]]) -> list[str]:
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as err:
+        return err.args[1]
+    return []
+
+
+def test_there_is_no_circle():
+    """Not between files, those inside of functions included, and not between rooms."""
+    files = {path.relative_to(PACKAGE).as_posix(): {t.relative_to(PACKAGE).as_posix() for t in imports(path)
+                                                    if t.name != "__init__.py"} for path in CODE}  # fmt: skip
+    assert cycle(files) == []
+    rooms: dict[str, set[str]] = {}
+    for path in CODE:
+        others = {room(t) for t in imports(path) if t.name != "__init__.py"} - {room(path)}
+        rooms.setdefault(room(path), set()).update(others)
+    assert cycle(rooms) == []
+
+
+def test_the_checks_find_what_they_are_for(tmp_path, monkeypatch):
+    assert cycle({"a": {"b"}, "b": {"a"}})
+    assert {"losses"} - MAY["data"] and {"data"} - MAY["models"] and {"training"} - MAY["records"]
+    text = tmp_path / "icrlib" / "data" / "bad.py"
+    text.parent.mkdir(parents=True)
+    text.write_text("def f():\n    from icrlib.training.loop import fit\n    return fit\n")
+    assert {room(target) for target in imports(text)} == {"training"}
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.name == "__init__.py"], ids=lambda p: p.parent.name)
+def test_a_package_holds_no_code(path):
+    """Docstring, imports and __all__: so a package's __init__ is no source of a run."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        listed = isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["__all__"]
+        text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        assert listed or text or isinstance(node, (ast.Import, ast.ImportFrom)), f"{path}: {ast.unparse(node)[:80]}"
+
+
+@pytest.mark.parametrize("path", CODE, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_code_imports_from_where_things_are_defined(path):
+    """Never a class or function through a package: else a run's list of sources would miss the file behind it."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "icrlib":
+            folder = PACKAGE.joinpath(*node.module.split(".")[1:])
+            if folder.is_dir():
+                for alias in node.names:
+                    module = (folder / f"{alias.name}.py").is_file() or (folder / alias.name / "__init__.py").is_file()
+                    assert module, f"{path.relative_to(PACKAGE)}: from {node.module} import {alias.name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_files_can_be_held_in_the_head(path):
+    assert len(path.read_text("utf-8").splitlines()) <= 400
+
+
+def test_importing_the_library_imports_no_method_loss_or_auxiliary_by_name():
+    """Registries hold places, so that nothing is imported before somebody asks for it."""
+    from icrlib.names import AUXILIARIES, LOSSES, METHODS
+
+    for registry in (METHODS, LOSSES, AUXILIARIES):
+        assert all(isinstance(place, (str, type)) for place in registry._places.values())
+        for name in registry:
+            assert registry[name].__name__
