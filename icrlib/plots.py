@@ -63,19 +63,19 @@ def label(name: str) -> str:
     return LABELS.get(name, name) + bracket + rest
 
 
+def signed_root(x: np.ndarray) -> np.ndarray:
+    """The root of the size, with the sign: draws out what is near zero, so that small weights beside large are seen."""
+    return np.sign(x) * np.sqrt(np.abs(x))
+
+
+def signed_square(x: np.ndarray) -> np.ndarray:
+    """The inverse of :func:`signed_root`."""
+    return np.sign(x) * np.square(x)
+
+
 def weight_scale(top: float) -> FuncNorm:
-    """One colour scale for the weights of several losses, from -``top`` to ``top``.
-
-    It follows the signed root of a weight, so that a weight of 0.2 is still seen where another loss has 9.
-    """
-
-    def root(x):
-        return np.sign(x) * np.sqrt(np.abs(x))
-
-    def square(x):
-        return np.sign(x) * np.square(x)
-
-    return FuncNorm((root, square), vmin=-top, vmax=top)
+    """One colour scale for the weights of several losses, from -``top`` to ``top``, by :func:`signed_root`."""
+    return FuncNorm((signed_root, signed_square), vmin=-top, vmax=top)
 
 
 def weight_key(fig: Figure, where: Axes | np.ndarray, norm: FuncNorm) -> None:
