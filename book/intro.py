@@ -126,7 +126,7 @@ assert float(weights["smoothap"][2, 1]) < 1e-6
 # | {doc}`gradients/triplet` | One formula, a sum or a maximum: whom do they move? | under a minute |
 # | {doc}`gradients/ntxent` | Why is one printed loss negative, and what does the temperature do? | under a minute |
 # | {doc}`gradients/smoothap` | How do two wrong signs give one right formula? | under a minute |
-# | {doc}`gradients/goal` | Can one train with a gradient that no loss has? | under a minute |
+# | {doc}`gradients/goal` | Can one train with a gradient that no loss has? | about a minute |
 # | {doc}`gradients/one-picture` | Eight losses, fifteen designed gradients: who agrees with whom? | under a minute |
 # | {doc}`objectives/grid` | Fifteen objectives, trained alike: which is best, and is it the paper's? | about a minute |
 # | {doc}`lessons/training` | Same model, same data, four losses: what changes? | about three minutes |
