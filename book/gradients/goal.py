@@ -106,9 +106,9 @@ ax.legend(loc="upper left", fontsize=10);
 turned = walk(con_lin, B.flip(0))[-1]
 gained = float(walks["con × lin"][-1])
 assert abs(float(walks["con × con"][-1])) < 1e-12 and abs(gained - 0.08) < 1e-5
-for height in walks.values():
-    flat, last = height[:8000].abs().max(), height[8000:]  # sides 1 and 2; 3 and 4
-    assert flat < 1e-12 and (last[:4000].diff() > 0).all() and (last[4000:].diff() < 0).all()
+for height in walks.values():  # sides 1 and 2 flat, 3 up, 4 down
+    assert height[:8000].abs().max() < 1e-12
+    assert (height[8000:12000].diff() > 0).all() and (height[12000:].diff() < 0).all()
 assert abs(float(walks["con × lin"][11999]) - 0.20) < 1e-3
 print(f"con x lin: {gained:+.4f}, the other way round {float(turned):+.4f}")
 
@@ -604,9 +604,11 @@ rows = []
 for k in range(0, len(verified), 2):
     cited, own_runs = verified.iloc[k], verified.iloc[k + 1]
     assert pd.isna(cited.i2t_r1_std) and not pd.isna(own_runs.i2t_r1_std)  # a cited number has no deviation
-    rows.append({"method": cited.method} | {
-        f"{way}, {who}": f"{row[f'{way}_r1']:.1f}" + ("" if pd.isna(row[f"{way}_r1_std"]) else f" ± {row[f'{way}_r1_std']}")
-        for way in ("i2t", "t2i") for who, row in (("cited", cited), ("con × con", own_runs))})
+    line = {"method": cited.method}
+    for way in ("i2t", "t2i"):
+        mean, deviation = own_runs[f"{way}_r1"], own_runs[f"{way}_r1_std"]
+        line |= {f"{way}, cited": f"{cited[f'{way}_r1']:.1f}", f"{way}, con × con": f"{mean:.1f} ± {deviation:.1f}"}
+    rows.append(line)
 apart = {(k, way): abs(verified[f"{way}_r1"].iloc[k + 1] - verified[f"{way}_r1"].iloc[k])
          for k in range(0, len(verified), 2) for way in ("i2t", "t2i")}
 assert max(apart, key=apart.get) == (2, "t2i") and abs(apart[2, "t2i"] - 0.7) < 1e-9 and verified.t2i_r1_std.iloc[3] == 0

@@ -581,7 +581,8 @@ ax.plot(degrees, whole, color=plots.COLOURS["ntxent"], lw=2.4, label="whole grad
 for place in (0, 60):
     ax.axvline(place, color="#999999", lw=0.8)
     ax.text(place + 2, 14.1, "positive" if place == 0 else "negative", fontsize=9.5, va="top")
-ax.set(xlabel="angle of the query, degrees", ylabel="length", xticks=range(-180, 181, 60), ylim=(-0.3, 14.5), yticks=range(0, 11, 2))
+ax.set(xlabel="angle of the query, degrees", ylabel="length", ylim=(-0.3, 14.5))
+ax.set(xticks=range(-180, 181, 60), yticks=range(0, 11, 2))
 ax.legend(fontsize=9.5, loc="upper left");
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}

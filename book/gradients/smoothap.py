@@ -65,7 +65,8 @@ three = torch.arange(7) < 3
 fig, axes = plt.subplots(2, 2, figsize=(6.4, 4), sharex=True, sharey=True)
 signs = {"A": (-1, -1), "B": (-1, 1), "C": (1, -1), "D": (1, 1)}
 weights_of = {letter: derived(seven, three, 0.02, *pair) for letter, pair in signs.items()}
-assert all((weights_of[x] + sign * weights_of["D"]).abs().max() < 1e-12 for x, sign in zip("ABC", (-1, 1, 1), strict=True))
+assert all((weights_of[x] + sign * weights_of["D"]).abs().max() < 1e-12
+           for x, sign in zip("ABC", (-1, 1, 1), strict=True))
 assert bool((weights_of["D"][three] < 0).all()) and bool((weights_of["D"][~three] > 0).all())
 for ax, (letter, bars) in zip(axes.flat, weights_of.items(), strict=True):
     ax.bar(range(7), bars, color=[PUSHED if value > 0 else PULLED for value in bars])
@@ -466,7 +467,8 @@ paper.styled(pd.DataFrame(rows), name="two-signs")
 
 # %%
 def weight_at(ahead, positives_ahead=0, tau=0.01):
-    s = torch.tensor([0.9] * (positives_ahead + ahead) + [0.5, 0.5], dtype=torch.float64)  # a tie
+    s = [0.9] * (positives_ahead + ahead) + [0.5, 0.5]  # the last two tie
+    s = torch.tensor(s, dtype=torch.float64)
     is_positive = torch.zeros(len(s), dtype=torch.bool)
     is_positive[:positives_ahead] = True
     is_positive[-2] = True
@@ -477,7 +479,7 @@ table = pd.DataFrame([{"n": n, "negatives ahead": f"{weight_at(n):.3f}",
                        "positives ahead": f"{weight_at(0, n):.3f}"} for n in (0, 1, 3, 9)])
 assert abs(weight_at(9) / weight_at(0) - (1.5 / 10.5) ** 2) < 1e-9
 assert abs(weight_at(0, 9) / weight_at(0) - 10 * (1.5 / 10.5) ** 2) < 1e-9
-title = "Weight that the tied negative gets from positive i, before the mean, with n others ahead."
+title = "Weight of the tied negative from positive i, before the mean, n others ahead."
 paper.styled(table, title, name="rank-terms")
 
 # %% [markdown]

@@ -611,7 +611,7 @@ def descend(loss, steps, rate=0.03):
     return unit.detach(), move, float(cost.detach()), loss.weights(s.detach(), FIRST)[0] > 0
 
 
-# %% tags=["hide-input"]
+# %%
 WAYS = {"triplet": Triplet(0.2), "triplet_sh": TripletSH(0.2)}
 NEEDED = {name: next(n for n in range(400) if descend(loss, n)[2] == 0) for name, loss in WAYS.items()}
 
@@ -646,6 +646,7 @@ def draw_share(share):
     return fig
 
 
+# %% tags=["hide-input", "remove-output"]
 shares = ["0", "1/6", "2/6", "3/6", "4/6", "5/6", "1"]
 
 
