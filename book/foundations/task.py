@@ -226,9 +226,11 @@ plots.top_k(split, caption, images @ captions[caption]);
 # captions our model finds most like it.
 
 # %%
-losses = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
+losses = {"triplet": Triplet(), "triplet_sh": TripletSH(),
+          "ntxent": NTXent(), "smoothap": SmoothAP()}
 own_pairs = torch.eye(6, dtype=torch.bool)
-first = torch.tensor([int((split.image_of == row).nonzero()[0]) for row in range(len(split))])
+first = torch.tensor(
+    [int((split.image_of == row).nonzero()[0]) for row in range(len(split))])
 scores_of_firsts = (images @ captions[first].T).double()
 
 

@@ -23,8 +23,8 @@
 # In the chapters before, a loss came first and its weights followed. GOAL {cite:p}`xuan2023dissecting` goes the other
 # way: it writes down the weights. Here are two of its fifteen sets. A query has one positive with score $s_+$ and one
 # negative with score $s_-$. Walk once around a small square in the plane of $(s_+, s_-)$, and add up what each little
-# step should change the loss by. Whoever walks around a square on a hillside ends at the height where he began; so
-# should we.
+# step should change the loss by. A walk around a square on a hillside ends at the height where it began, and so should
+# this one.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -371,10 +371,14 @@ for side, sign in enumerate("+-"):
 # highest negative plus $\epsilon$, and its other negatives $\mathcal N$ that lie above its lowest positive minus
 # $\epsilon$. Then (below GOAL Eqs. 12 and 13)
 #
-# $$ \mu_+ = \underset{R \in \mathcal P}{\text{mean}}\; e^{a (s_+ - R)}, \quad
-#    \mu_- = \underset{R \in \mathcal N}{\text{mean}}\; e^{-b (s_- - R)}, \quad
-#    \nu_+ = \underset{R \in \mathcal P}{\text{mean}}\, (s_+ - R), \quad
-#    \nu_- = \underset{R \in \mathcal N}{\text{mean}}\, (s_- - R). $$
+# $$
+# \begin{aligned}
+# \mu_+ &= \underset{R \in \mathcal P}{\text{mean}}\; e^{a (s_+ - R)}, &
+# \mu_- &= \underset{R \in \mathcal N}{\text{mean}}\; e^{-b (s_- - R)}, \\
+# \nu_+ &= \underset{R \in \mathcal P}{\text{mean}}\, (s_+ - R), &
+# \nu_- &= \underset{R \in \mathcal N}{\text{mean}}\, (s_- - R).
+# \end{aligned}
+# $$
 #
 # The paper gives no $\epsilon$ (the release has 0.1), and does not say what the mean over nothing is. We take the
 # neutral value.
@@ -616,11 +620,11 @@ paper.styled(pd.DataFrame(rows), "GOAL's Table 2, R@1 on MS-COCO 5K: triplet los
              name="goal-table-2")
 
 # %% [markdown]
-# Close is what one can expect there: the cited numbers come from other code, other seeds and other machines. (The largest
-# difference is that of VSE∞ with BUTD features, text from image to picture: 0.7, where the runs with con × con did not
-# vary in the first decimal.) So the table cannot show whether the two trainings are *the same*, which is what the claim
-# says. That can be decided here, with one code and one seed. First the gradients, on twenty random batches. For nca × con
-# it is the NT-Xent of the hardest negative, up to $\tau$:
+# Close is what one can expect there: the cited numbers come from the earlier papers' own runs, with other seeds on
+# other machines. (The largest difference is that of VSE∞ with BUTD features, text from image to picture: 0.7, where the
+# runs with con × con did not vary in the first decimal.) So the table cannot show whether the two trainings are *the
+# same*, which is what the claim says. That can be decided here, with one code and one seed. First the gradients, on
+# twenty random batches. For nca × con it is the NT-Xent of the hardest negative, up to $\tau$:
 
 # %%
 rng = torch.Generator().manual_seed(4)

@@ -268,7 +268,7 @@ paper.styled(pd.DataFrame([
 
 # %% [markdown]
 # Now slide the hardest negative. Each line is one objective, its pull to the left and its push to the right. Sizes span
-# six powers of ten, so the axis is logarithmic but for the piece around zero. A bar of the push that goes to the left is
+# many powers of ten, so the axis is logarithmic but for the piece around zero. A bar of the push that goes to the left is
 # an *attraction*: the negative is drawn nearer. Expect con to be silent until the negative is inside the margin, from 0.40
 # on; the others fade but never end.
 

@@ -367,8 +367,12 @@ Markdown(f"From α = 0.05 to 1 the gradient of Triplet becomes **{grown['triplet
 # inside the margin but still *behind* the positive. Negatives ahead of the positive are left out, as too hard. FaceNet
 # measures squared distances. For unit vectors
 #
-# $$ \lVert q - v \rVert^2 = 2 - 2\, q \cdot v, \qquad\text{so}\qquad
-#    \lVert q - v_- \rVert^2 - \lVert q - v_+ \rVert^2 < \alpha \iff s_+ - s_- < \alpha / 2. $$
+# $$
+# \begin{gathered}
+# \lVert q - v \rVert^2 = 2 - 2\, q \cdot v, \quad\text{so} \\
+# \lVert q - v_- \rVert^2 - \lVert q - v_+ \rVert^2 < \alpha \iff s_+ - s_- < \alpha / 2.
+# \end{gathered}
+# $$
 #
 # A margin on squared distances reaches half as far in scores: FaceNet's window is $s_+ - \alpha/2 < s_- < s_+$. VSE++
 # {cite:p}`faghri2018vsepp` puts the margin on the scores and takes the **hardest** negative of the batch, and so does
@@ -613,7 +617,8 @@ def descend(loss, steps, rate=0.03):
 
 # %%
 WAYS = {"triplet": Triplet(0.2), "triplet_sh": TripletSH(0.2)}
-NEEDED = {name: next(n for n in range(400) if descend(loss, n)[2] == 0) for name, loss in WAYS.items()}
+NEEDED = {name: next(n for n in range(400) if descend(loss, n)[2] == 0)
+          for name, loss in WAYS.items()}
 
 
 def at_share(name, share):
