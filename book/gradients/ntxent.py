@@ -84,7 +84,8 @@ for name, among in (("printed", (~OWN).double()), ("run", everyone)):
 # probability $p$. With $N$ it is the *odds* $p / (1 - p)$, and they can be anything above zero. So the printed loss is
 # minus the logarithm of odds, and falls below zero as soon as the positive has more than half.
 #
-# Let us move one score. A query has one positive and seven negatives, and we slide $s_+$ from low to high.
+# Let us move one score. A query has one positive and seven negatives, and we slide $s_+$ from low to high. A loss that is
+# content with a good positive should flatten out and pull less and less.
 
 # %%
 row = [0.60, 0.68, 0.56, 0.52, 0.47, 0.43, 0.31, 0.11]
@@ -100,13 +101,17 @@ def with_positive(s_plus):
     return rows, positives.expand(len(s_plus), -1)
 
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over the positive's score. Left: the full loss falls towards zero, the printed one goes on falling below it. Right: the full loss's pull on the positive fades to zero, the printed one's stays at ten."}, "figure": {"name": "fig-bound", "caption": "What one index does. With the positive in the sum the loss ends at zero and its pull fades. Without it, the loss keeps falling and its pull is 1/τ for ever."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over the positive's score from 0 to 1. Left: the full loss falls and flattens out above zero, the printed one goes on falling below it. Right: the full loss's pull on the positive fades from nearly ten to below one, the printed one's stays at ten."}, "figure": {"name": "fig-bound", "caption": "What one index does. With the positive in the sum the loss flattens out above zero and its pull fades. Without it, the loss keeps falling and its pull is 1/τ for ever."}}
 s_plus = torch.linspace(0, 1, 101, dtype=torch.float64)
 fig, (left, right) = plt.subplots(1, 2, figsize=(7, 3))
 for loss, name, style in ((full, "run (Ω)", "-"), (printed, "printed (N)", "--")):
     rows, marks = with_positive(s_plus)
     left.plot(s_plus, loss.per_query(rows, marks), color=plots.COLOURS["ntxent"], ls=style, lw=2.2, label=name)
     right.plot(s_plus, -loss.weights(rows, marks)[:, 0], color=plots.COLOURS["ntxent"], ls=style, lw=2.2)
+rows, marks = with_positive(s_plus)
+pull = -full.weights(rows, marks)[:, 0]
+assert full.per_query(rows, marks).min() > 0 > printed.per_query(rows, marks)[-1] and pull[0] > 9.9 and pull[-1] < 1
+assert (printed.weights(rows, marks)[:, 0] + 10).abs().max() < 1e-9
 left.axhline(0, color="black", lw=0.8)
 left.set(xlabel="positive's score", title="loss")
 right.set(xlabel="positive's score", title="pull on the positive", ylim=(-0.5, 11))
@@ -261,7 +266,13 @@ print(f"{value:.4f} = half of {images.mean():.4f} + half of {captions.mean():.4f
 print("printed:", f"{float(printed(S3, OWN)):.4f}", " pull on each positive:",
       round(-float(printed.score_gradient(S3, OWN)[0, 0]), 4))
 
+# %% [markdown]
+# The figure shows both gradients beside the scores, in one colour scale. As run, the pair that is well ahead (the first)
+# should be pulled least.
+
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Three matrices of three images and three captions: scores, the gradient of the loss that was run, and the gradient of the printed one. The printed loss pulls all three positives by 3.33; the other pulls them by 0.40, 1.85 and 2.73."}, "figure": {"name": "fig-ntxent-s3", "caption": "The gradient of the batch loss, both directions. As run, a positive is pulled by what it lacks. As printed, all are pulled alike."}}
+pulls = [-loss.score_gradient(S3, OWN).diagonal() for loss in (full, printed)]
+assert [round(float(x), 2) for x in pulls[0]] == [0.40, 1.85, 2.73] and (pulls[1] - 10 / 3).abs().max() < 1e-9
 fig, axes = plt.subplots(1, 3, figsize=(7, 2.8))
 plots.matrix(axes[0], S3, OWN, title="scores s")
 for ax, loss, name in zip(axes[1:], (full, printed), ("as run", "as printed"), strict=True):
@@ -270,8 +281,9 @@ for ax, loss, name in zip(axes[1:], (full, printed), ("as run", "as printed"), s
 # %% [markdown]
 # ## The temperature
 #
-# The weights carry a factor $1/\tau$. We take it out and look at $\tau w_j$, whose negatives are the shares $p_j$. Slide
-# $\tau$.
+# The weights carry a factor $1/\tau$. We take it out and look at $\tau w_j$, whose negatives are the shares $p_j$. The
+# title counts how many negatives take part in effect (defined below). Slide $\tau$: to the left, one bar should be left;
+# to the right, all should be alike.
 
 # %% tags=["remove-output"]
 def draw_weights(tau):
@@ -293,11 +305,11 @@ def effective(tau):
     return float(w.abs().sum() ** 2 / (w**2).sum())
 
 
-taus = [0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 2.0]
+taus = [0.02, 0.05, 0.1, 0.2, 0.5, 2.0]
 live(draw_weights, taus, label="τ")  # with a kernel; the page has the next one
 
 # %% tags=["hide-input"]
-frames_slider(draw_weights, taus, label="temperature τ", start=3,
+frames_slider(draw_weights, taus, label="temperature τ", start=2,
               alt=lambda tau: f"Temperature {tau}: tau times the weights of one positive and seven negatives. The "
                               f"negatives count like {effective(tau):.2f} that share equally.")
 
@@ -357,7 +369,8 @@ assert distance == sorted(distance, reverse=True) and distance[-1] < 1e-3
 #
 # $$ n_\text{eff} = \Big(\sum_{j \in N} \lvert w_j \rvert\Big)^2 \Big/ \sum_{j \in N} w_j^2. $$
 #
-# It is 1 if one negative has all the weight, and $|N|$ if all have the same. Here it is for 128 random pairs.
+# It is 1 if one negative has all the weight, and $|N|$ if all have the same. Here it is for 128 random pairs, over all
+# temperatures from cold to hot; from the two limits above we expect it to start at 1 and to end at 127.
 
 # %%
 rng = torch.Generator().manual_seed(1)
@@ -376,8 +389,9 @@ for tau in (0.05, 0.1, 1.0):
     counted = cocos.count(NTXent(tau=tau), batch, pairs, convention="exact")
     assert abs(counted["n_eff"] - n_eff(tau)) < 1e-9
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "The effective number of negatives over the temperature, both axes logarithmic: one at the left, 127 at the right, rising in between. Marks at 0.05 and 0.1."}, "figure": {"name": "fig-n-eff", "caption": "Effective number of negatives over the temperature, for a batch of 128 random pairs. Marked: the temperatures of LTD and ECIR."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "The effective number of negatives over the temperature, both axes logarithmic: one at the left, 127 at the right, rising in between. Marks at 0.05 and 0.1."}, "figure": {"name": "fig-n-eff", "caption": "Effective number of negatives over the temperature, for a batch of 128 random pairs. It rises from one to all 127. Marked: the temperatures of LTD and ECIR, on the steep part."}}
 grid = torch.logspace(-2.7, 1, 60, dtype=torch.float64).tolist()
+assert n_eff(grid[0]) < 1.2 and n_eff(grid[-1]) > 126 and 1.2 < n_eff(0.05) < n_eff(0.1) < 100
 fig, ax = plt.subplots(figsize=(6.2, 3.2))
 ax.plot(grid, [n_eff(tau) for tau in grid], color=plots.COLOURS["ntxent"], lw=2.2)
 for tau, name in ((0.05, "LTD"), (0.1, "ECIR")):
@@ -523,48 +537,78 @@ print(f"length for x and 2x: {float(gradient.norm()):.4f}, {float(twice.norm()):
 # - The rest is divided by $\lVert x \rVert$. A vector twice as long takes a step half as long, and turns by about a quarter
 #   of the angle.
 #
-# How much does it matter? On the tangent, a candidate's pull has the length $\lvert w_j \rvert \sqrt{1 - s_j^2}$. For a
-# positive that is far away this is nearly $\lvert w_+ \rvert$. For one that is close it is next to nothing. We turn the
-# query towards its positive and watch both.
+# How much does it matter? On the tangent, a candidate's pull or push has the length $\lvert w_j \rvert \sqrt{1 - s_j^2}$,
+# because that is the length of $v_j - s_j q$. The root is largest, 1, where query and candidate are at a right angle. It
+# is zero at *both* poles: where the query points at the candidate, and where it points exactly away from it. At the far
+# pole all directions lead back to the candidate alike, so that none is preferred.
 
-# %%
-def turned(s_plus):
-    """The unit vector on the great circle through q whose positive scores s_plus."""
-    side = q[0] - (q[0] @ V[0]) * V[0]
-    return s_plus * V[0] + (1 - s_plus**2) ** 0.5 * side / side.norm()
-
-
-def lengths(s_plus):
-    at = turned(s_plus)
-    weights = full.weights((V @ at)[None], positives)[0]
-    kept = through_norm(at, weights, V)
-    return float((weights @ V).norm()), float(kept.norm()), -float(weights[0])
-
-
-for s in (-0.5, 0.3, 0.9):
-    at = turned(s)
-    assert abs(float(at.norm()) - 1) < 1e-12 and abs(float(at @ V[0]) - s) < 1e-12
-    tangent = V[0] - s * at  # of the positive's unit vector
-    assert abs(float(tangent.norm()) - (1 - s**2) ** 0.5) < 1e-12
-
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Three curves over the positive's score from minus 1 to 1: length of the gradient before and after projection, and the positive's weight. At the left the projected length falls far below the raw one; at the right both go to zero together."}, "figure": {"name": "fig-projection", "caption": "Length of the gradient before and after the projection, as a query turns towards its positive. Where the query points away from its positive the weight is largest, and most of the gradient is lost to the projection."}}
-grid = torch.linspace(-0.99, 0.999, 160, dtype=torch.float64).tolist()
-raw_length, kept_length, pull = zip(*(lengths(s) for s in grid), strict=True)
-fig, ax = plt.subplots(figsize=(6.2, 3.2))
-ax.plot(grid, raw_length, color="black", lw=1.8, ls="--", label="before (Eq. 11)")
-ax.plot(grid, kept_length, color=plots.COLOURS["ntxent"], lw=2.2, label="after projection")
-ax.plot(grid, pull, color=PULLED, lw=1.4, ls=":", label="weight of the positive")
-ax.set(xlabel="positive's score", ylabel="length")
-ax.legend(fontsize=10);
-
-# %% tags=["hide-input"]
-far, near = lengths(-0.9), lengths(0.8)
-Markdown(f"At a positive's score of −0.9 the gradient has length {far[0]:.1f} before and **{far[1]:.1f}** after the "
-         f"projection. At 0.8 it has {near[0]:.1f} and **{near[1]:.1f}**.")
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+for j, v in enumerate(V):
+    s = q[0] @ v
+    assert abs(float((v - s * q[0]).norm()) - float((1 - s**2).sqrt())) < 1e-12
+    felt = weights[j] * (v - s * q[0])
+    assert abs(float(felt.norm()) - float(weights[j].abs() * (1 - s**2).sqrt())) < 1e-12
 
 # %% [markdown]
-# So whoever reads the weights alone sees a strong pull on a query that points the wrong way. The vector that has to turn
-# feels little of it. {doc}`triplet` has the same on a circle: at the top of the hill the slope is zero.
+# Two dimensions are enough to see what this does. As in {doc}`triplet`, put the positive at 0° and one negative at 60° on
+# a circle, and let the query go all the way around. Both weights have the size $\lvert w_+ \rvert$. And the gradient
+# *before* the projection, $w_- v_- + w_+ v_+$, has that length too, since the two candidates are 1 apart. So we expect
+# the weight to be full wherever the negative is nearer than the positive, which begins at 30° and ends at −150°. What
+# arrives at the query should be another matter.
+
+# %%
+two = torch.tensor([[1.0, 0.0], [0.5, 0.75**0.5]], dtype=torch.float64)  # at 0° and 60°
+first_of_two = torch.tensor([[True, False]])
+
+
+def on_circle(degrees):
+    """Weight of the positive; its pull, and the whole gradient, as the query feels them."""
+    angle = torch.tensor(degrees, dtype=torch.float64).deg2rad()
+    at = torch.stack([angle.cos(), angle.sin()])
+    w = full.weights((two @ at)[None], first_of_two)[0]
+    of_positive = through_norm(at, w * first_of_two[0], two)
+    whole = through_norm(at, w, two)
+    return float(-w[0]), float(of_positive.norm()), float(whole.norm())
+
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Three curves over the angle of the query from minus 180 to 180 degrees. The weight of the positive is zero near 0 degrees and full, ten, from about 60 to 180 and on to minus 180. The positive's pull on the tangent reaches ten at 90 degrees and is zero at 0 and 180. The whole gradient is zero at 120 degrees, in the middle of the plateau of the weight."}, "figure": {"name": "fig-projection", "caption": "NT-Xent on a circle, positive at 0°, negative at 60°. The weight is full over half the circle. The positive's pull arrives whole at a right angle and not at all at 180°. The whole gradient is zero at 120°, where the query points from the positive to the negative."}}
+degrees = [float(d) for d in range(-180, 181)]
+weight, pull, whole = zip(*(on_circle(d) for d in degrees), strict=True)
+fig, ax = plt.subplots(figsize=(6.4, 3.4))
+ax.plot(degrees, weight, color="black", lw=1.8, ls="--", label="weight of the positive")
+ax.plot(degrees, pull, color=PULLED, lw=1.6, ls=":", label="its pull, after projection")
+ax.plot(degrees, whole, color=plots.COLOURS["ntxent"], lw=2.4, label="whole gradient, after projection")
+for place in (0, 60):
+    ax.axvline(place, color="#999999", lw=0.8)
+    ax.text(place + 2, 14.1, "positive" if place == 0 else "negative", fontsize=9.5, va="top")
+ax.set(xlabel="angle of the query, degrees", ylabel="length", ylim=(-0.3, 14.5))
+ax.set(xticks=range(-180, 181, 60), yticks=range(0, 11, 2))
+ax.legend(fontsize=9.5, loc="upper left");
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+by_angle = dict(zip(degrees, zip(weight, pull, whole, strict=True), strict=True))
+for w, of_positive, both in by_angle.values():
+    assert of_positive <= w + 1e-12 and both <= w + 1e-12  # a projection only shortens
+assert by_angle[90.0][1] > 0.999 * by_angle[90.0][0] > 9.9 and by_angle[180.0][1] < 1e-12 and by_angle[0.0][1] < 1e-12
+assert by_angle[120.0][0] > 9.9 and by_angle[120.0][2] < 1e-12 and by_angle[0.0][0] < 0.1
+assert abs(by_angle[30.0][0] - 5) < 1e-9 and abs(by_angle[-150.0][0] - 5) < 1e-9  # both candidates score alike
+assert min(by_angle[float(d)][0] for d in range(60, 181)) > 9.3
+
+# %% tags=["hide-input"]
+Markdown("\n".join([
+    f"- At 90°, a right angle to the positive, its pull arrives whole: weight {by_angle[90.0][0]:.1f}, felt "
+    f"**{by_angle[90.0][1]:.1f}**. (The negative, 30° away, turns the query the other way, so that "
+    f"{by_angle[90.0][2]:.1f} is left of both.)",
+    f"- At 180°, opposite to the positive, the weight is still {by_angle[180.0][0]:.1f}, and the pull that is felt "
+    f"**{by_angle[180.0][1]:.1f}**. All that moves the query there is the negative: {by_angle[180.0][2]:.1f}.",
+    f"- At 120° the weights are full, {by_angle[120.0][0]:.1f}, and the gradient is **{by_angle[120.0][2]:.1f}**. The "
+    "query points along v₋ − v₊, so pull and push point along q and are projected away.",
+]))
+
+# %% [markdown]
+# So a weight says how much a *score* should change, not how far the query turns. The difference is greatest in two
+# places: near a pole of a candidate, and near the direction $v_- - v_+$, which is the worst place that the query can be
+# in. {doc}`triplet` has the same circle: at the top of its hill the weights are full and the slope is zero.
 #
 # ## What we found
 
@@ -573,7 +617,7 @@ Markdown("\n".join([
     f"- On the 3 × 3 matrix the printed Eq. 4 gives {values['printed']:.4f}, the one that was run {values['run']:.4f}; "
     "so does the released code.",
     "- As printed the pull on a positive is 1/τ for ever. As run it is (1 − p)/τ, and ends.",
-    f"- Eight candidates, effective negatives: {effective(0.005):.2f} at τ = 0.005, {effective(0.1):.2f} at 0.1, "
+    f"- Eight candidates, effective negatives: {effective(0.02):.2f} at τ = 0.02, {effective(0.1):.2f} at 0.1, "
     f"{effective(2.0):.2f} at 2.",
     f"- LTD's Eq. 2d has shares that sum to {float(share['Eq. 2d'].sum()):.2f} in our example; a softmax sums to one.",
     f"- The projection took the part {before:+.2f} along q out of the gradient, exactly.",
@@ -584,6 +628,7 @@ Markdown("\n".join([
 # - Cold, NT-Xent is Triplet-SH without a margin; hot, it is Triplet with everyone active.
 # - ECIR's Eq. 11 is minus the gradient of the loss as run, and contradicts its Eq. 4.
 # - With several positives, the others stay out of the sum. Else they would be negatives.
+# - What a query feels of a candidate is $\lvert w_j \rvert \sqrt{1 - s_j^2}$: all at a right angle, nothing at either pole.
 #
 # ## Exercises
 #

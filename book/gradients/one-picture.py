@@ -68,7 +68,8 @@ ax.spines["left"].set_visible(False);
 
 # %% [markdown]
 # A common factor of all weights is only a learning rate. So we divide each row of weights by the pull on its positive.
-# The positive then gets −1 from everybody.
+# The positive then gets −1 from everybody, and what is left to see is who is pushed. If the losses wanted the same thing at
+# different strengths, all eight panels would now look alike.
 
 
 # %%
@@ -78,6 +79,12 @@ def normalised(loss, scores=row, positives=own):
 
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Eight bar charts of the weights on the same ten candidates, the positive at minus one in each. Triplet pushes five negatives alike. Triplet-SH and hard NT-Xent push only the highest. NT-Xent pushes by falling amounts. SmoothAP pushes the negative nearest to the positive and leaves the highest alone. Circle and Multi-Similarity push the highest by more than the pull; binomial deviance pushes many."}, "figure": {"name": "fig-one-row", "caption": "Weights per candidate, scaled so that the positive's pull is −1. SmoothAP all but leaves the highest negative alone. Three losses push more than they pull."}}
+pushes = {name: normalised(loss)[0, 1:] for name, loss in losses.items()}  # on 0.68, 0.62, 0.56, …
+assert len(set(pushes["triplet"][:5].tolist())) == 1 and not pushes["triplet"][5:].any()
+assert all(int((pushes[name] > 0).sum()) == 1 and pushes[name][0] > 0 for name in ("triplet_sh", "ntxent_hard"))
+assert bool((pushes["ntxent"].diff() < 0).all()) and int(pushes["smoothap"].argmax()) == 1
+assert pushes["smoothap"][0] < 0.02 and min(pushes["circle"][0], pushes["multi_similarity"][0]) > 1
+assert int((pushes["binomial_deviance"] > 0.1).sum()) >= 5
 fig, axes = plt.subplots(4, 2, figsize=(6.8, 6.6), sharex=True, sharey=True)
 for ax, (name, loss) in zip(axes.flat, losses.items(), strict=True):
     w = normalised(loss)[0]
@@ -107,6 +114,7 @@ paper.styled(pd.DataFrame([{"loss": name} | line for name, line in table.items()
 others = [name for name, line in table.items() if line["most pushed"] != "0.68"]
 assert all(float(line["push / pull"]) > 0.995 for line in table.values())
 uneven = [name for name, line in table.items() if abs(float(line["push / pull"]) - 1) > 0.005]
+assert others == ["SmoothAP"] and len(uneven) == 3
 Markdown(f"So they do not just differ in strength. **{', '.join(others)}** pushes the near tie, and not the highest "
          f"negative. **{', '.join(uneven)}** push and pull by different amounts.")
 
@@ -124,20 +132,29 @@ for loss in losses.values():
 # %% [markdown]
 # ## The book's matrix
 #
-# Four images, four captions. These are the weights themselves, each matrix with its own colour scale; rows are the
-# queries. First the four losses of ECIR {cite:p}`bleeker2022lessons`.
+# Four images, four captions; rows are the queries. A learning rate belongs to a whole batch, not to a query. So here each
+# loss is divided by the mean of its four pulls, and the eight matrices of the next two figures share one colour scale.
+# First the four losses of ECIR {cite:p}`bleeker2022lessons`. What to look for: the third row, whose order is wrong, and
+# the last, which is solved.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "A four by four score matrix and the weights of Triplet, Triplet-SH, NT-Xent and SmoothAP on it. The last row is solved: Triplet and Triplet-SH leave it alone."}, "figure": {"name": "fig-matrices-ecir", "caption": "Losses of differences. Framed: own pairs. Every row sums to zero. The margin makes the last row silent in the two triplet losses."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "A four by four score matrix and the weights of Triplet, Triplet-SH, NT-Xent and SmoothAP on it. The last row is solved: Triplet and Triplet-SH leave it alone."}, "figure": {"name": "fig-matrices-ecir", "caption": "Losses of differences, each divided by its mean pull. Framed: own pairs. Every row sums to zero. The margin makes the last row silent in the two triplet losses. NT-Xent spends most on the third row, SmoothAP on the second."}}
 S4, EYE4 = plots.example()
-plots.scores_and_weights(S4, EYE4, {name: losses[name] for name in list(LOSSES)[:4]});
+SCALE = {"relative": True, "limit": 4.0}
+plots.scores_and_weights(S4, EYE4, {name: losses[name] for name in list(LOSSES)[:4]}, **SCALE);
 
 # %% [markdown]
-# And four that GOAL names.
+# And four that GOAL names, three of which we just saw pushing more than they pull.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "The same score matrix and the weights of NT-Xent with the hardest negative, Circle, binomial deviance and Multi-Similarity on it."}, "figure": {"name": "fig-matrices-goal", "caption": "The hardest-negative NT-Xent still balances, the other three do not. Multi-Similarity's miner drops the last row, and the first, where the gap is just its ε of 0.1."}}
-plots.scores_and_weights(S4, EYE4, {name: losses[name] for name in list(LOSSES)[4:]});
+# %% tags=["hide-input"] mystnb={"image": {"alt": "The same score matrix and the weights of NT-Xent with the hardest negative, Circle, binomial deviance and Multi-Similarity on it."}, "figure": {"name": "fig-matrices-goal", "caption": "The hardest-negative NT-Xent still balances, the other three do not. Multi-Similarity's miner drops the last row, and the first, where the gap is just its ε of 0.1. Same scale as the figure before."}}
+plots.scores_and_weights(S4, EYE4, {name: losses[name] for name in list(LOSSES)[4:]}, **SCALE);
 
-# %%
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+on_four = {name: loss.weights(S4, EYE4) for name, loss in losses.items()}
+spent = {name: w.diagonal().abs() / w.diagonal().abs().sum() for name, w in on_four.items()}  # each row's share
+assert int(spent["ntxent"].argmax()) == 2 and int(spent["smoothap"].argmax()) == 1
+assert max(float(w.abs().max() / w.diagonal().abs().mean()) for w in on_four.values()) < 4
+sums = {name: float(w.sum(1).abs().max()) for name, w in on_four.items()}
+assert all((sums[name] < 1e-12) == (plots.label(name) not in uneven) for name in losses)
 silent = {name: (loss.weights(S4, EYE4) == 0).all(1).nonzero().flatten().tolist()
           for name, loss in losses.items()}
 assert silent["triplet"] == silent["triplet_sh"] == [3]
@@ -161,21 +178,42 @@ for name, value in ratio.items():
     assert abs(value - ratio["goal:con x " + name.split(" x ")[1]]) < 1e-12
 assert len({round(value, 6) for value in ratio.values()}) == 5
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two heat maps of fifteen objectives by ten candidates, as in the paper and as released. The first column is minus one everywhere, the second differs by pair weight, all others are zero. The five patterns repeat three times."}, "figure": {"name": "fig-fifteen", "caption": "Fifteen objectives, scaled: five patterns, three times over. Columns are the candidates; the second is the hardest negative. On one row the release has no relative positives and differs in sig-ms."}}
-fig, axes = plt.subplots(1, 2, figsize=(7, 4.6), sharey=True)
-for ax, (title, group) in zip(axes, {"paper": family, "released": released}.items(), strict=True):
-    values = torch.cat([normalised(o) for o in group.values()]).numpy()
-    sns.heatmap(values, ax=ax, cmap="RdBu_r", vmin=-3, vmax=3, cbar=False, linewidths=0.4, linecolor="#dddddd",
-                yticklabels=[plots.label(name) for name in group], xticklabels=["+"] + ["−"] * 9)
-    for line, value in enumerate(values[:, 1]):
-        ax.text(2.2, line + 0.5, f"{value:.2f}", va="center", fontsize=9.5)
+# %% [markdown]
+# So one number for each objective is all there is to draw. Rows of the figure that differ in $T$ should be equal.
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two tables of three triplet weights by five pair weights, as in the paper and as released, with the ratio of push to pull in each cell. All three rows of a table are equal. con has 1.00, lin 1.70, lin-ms 1.85, sig 1.91; sig-ms has 3.76 in the paper and 2.07 as released."}, "figure": {"name": "fig-fifteen", "caption": "Push over pull of the fifteen objectives on our row. The three rows of a panel are equal: the ratio depends on P alone, so there are five of them. The release differs in sig-ms only: here it has no relative positives, and takes 0 for a mean over nothing."}}
+pair_names = list(dict.fromkeys(name.split(" x ")[1] for name in family))
+ratios = {title: torch.tensor([float(normalised(o)[0, 1]) for o in group.values()]).reshape(3, 5)
+          for title, group in {"paper": family, "released": released}.items()}
+differ = (ratios["paper"] - ratios["released"]).abs() > 1e-6
+assert [pair_names[k] for k in range(5) if differ[:, k].any()] == ["sig-ms"]
+fig, axes = plt.subplots(2, 1, figsize=(5.6, 4.6), sharex=True)
+for ax, (title, values) in zip(axes, ratios.items(), strict=True):
+    sns.heatmap(values.numpy(), ax=ax, cmap="Reds", vmin=0, vmax=4, annot=True, fmt=".2f", cbar=False, linewidths=0.6,
+                xticklabels=[f"P {p}" for p in pair_names], yticklabels=["T con", "T nca", "T cir"])
     ax.set_title(title, fontsize=11)
     ax.tick_params(length=0, labelsize=10)
     ax.tick_params(axis="y", rotation=0)
 
 # %% [markdown]
-# The other half is the size. We look at three situations: all negatives move together, so that the hardest has the
-# score we want. The positive stays at 0.60.
+# The other half is the size, $w_+ = T \cdot P_+$. *Both* factors enter it, so five ratios do not mean only three sizes.
+# We count the sizes on our row.
+
+# %% tags=["hide-input", "nbval-check-output"]
+sizes = {title: len({round(-float(o.weights(row, own)[0, 0]), 6) for o in group.values()})
+         for title, group in {"paper": family, "released": released}.items()}
+pulls = {p: float(family[f"goal:con x {p}"].weights(row, own)[0, 0].abs()) for p in pair_names}
+assert pulls["lin"] == pulls["lin-ms"] and pulls["sig"] == pulls["sig-ms"]  # no other positive: no relative term
+print(f"different sizes among the fifteen: {sizes['paper']} in the paper, {sizes['released']} as released")
+
+# %% [markdown]
+# In the paper's convention these are three values of $T$ times three of $P_+$: a row with one positive has no relative
+# positives, so lin-ms pulls like lin, and sig-ms like sig. The release takes 0 for an empty mean, which gives sig-ms a
+# pull of its own.
+#
+# How does the size depend on the scores? We look at three situations: all negatives move together, so that the hardest
+# has the score we want. The positive stays at 0.60. A factor that pull and push share moves a point along the diagonal
+# of the figure; only $P$ can move it off a parallel to the diagonal.
 
 
 # %%
@@ -190,7 +228,7 @@ def pull_and_push(hardest, group=family):
     return torch.stack(w) * torch.tensor([-1.0, 1.0])  # w+ and w-
 
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Three panels, easy, hard and violated, with pull to the right and push up, both logarithmic. Along the diagonal lie points of equal pull and push. In the easy panel only nca and cir are there, far down; in the violated panel all are near the upper right, cir lowest."}, "figure": {"name": "fig-size-ratio", "caption": "Pull and push of the fifteen. Along the diagonal it is T that differs, across it P. Colour: T; marker: P. con is silent in the first panel. Without relatives lin-ms falls on lin, and sig-ms on sig."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Three panels, easy, hard and violated, with pull to the right and push up, both logarithmic. Along the diagonal lie points of equal pull and push. In the easy panel only nca and cir are there, far down; in the violated panel all are near the upper right, cir lowest."}, "figure": {"name": "fig-size-ratio", "caption": "Pull and push of the fifteen. T moves a point along the diagonal; P moves it along and across. Colour: T; marker: P. con is silent in the first panel. Where no other negative is near (the first two panels) lin-ms falls on lin, and sig-ms on sig."}}
 SITUATIONS = {"easy": 0.3, "hard": 0.55, "violated": 0.8}
 fig, axes = plt.subplots(1, 3, figsize=(7, 3.5), sharex=True, sharey=True)
 for ax, (title, s) in zip(axes, SITUATIONS.items(), strict=True):
@@ -211,29 +249,49 @@ axes[0].set_ylabel("push $w_-$")
 axes[1].set_xlabel("pull $w_+$")
 fig.legend(handles=keys, ncol=4, loc="outside lower center", fontsize=10);
 
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+at_each = {title: dict(zip(family, pull_and_push(s), strict=True)) for title, s in SITUATIONS.items()}
+for title in ("easy", "hard"):
+    assert all(torch.allclose(at_each[title][f"goal:{t} x {p}"], at_each[title][f"goal:{t} x {p}-ms"])
+               for t in ("con", "nca", "cir") for p in ("lin", "sig"))
+easy, violated = at_each["easy"], at_each["violated"]
+assert all((float(v[0]) == 0) == name.startswith("goal:con") for name, v in easy.items())
+assert max(float(v.max()) for v in easy.values()) < 0.05 < 2 * min(float(v.min()) for v in violated.values())
+assert min(violated, key=lambda name: float(violated[name][0])).startswith("goal:cir")
+
 # %% tags=["hide-input"]
 T = {(t, name): float(pull_and_push(s)[list(family).index(f"goal:{t} x con"), 0])
      for t in ("con", "nca", "cir") for name, s in SITUATIONS.items()}
 paper.styled(pd.DataFrame([
     {"situation": name} | {f"T {t}": f"{T[t, name]:.4f}" for t in ("con", "nca", "cir")} for name in SITUATIONS]),
-    "The size T, τ = 10, m = 0.2, as in GOAL's equations.", name="situations")
+    "The triplet weight T, τ = 10, m = 0.2, as in GOAL's equations.", name="situations")
 
 # %% [markdown]
-# Now slide the hardest negative. Each line is one objective: pull to the left, push to the right. All 15 are in view,
-# though some are too short to see.
+# Now slide the hardest negative. Each line is one objective, its pull to the left and its push to the right. Sizes span
+# many powers of ten, so the axis is logarithmic but for the piece around zero. A bar of the push that goes to the left is
+# an *attraction*: the negative is drawn nearer. Expect con to be silent until the negative is inside the margin, from 0.40
+# on; the others fade but never end.
 
-# %% tags=["remove-output"]
+# %% tags=["hide-input", "remove-output"]
 def draw_fifteen(hardest):
     plus, minus = pull_and_push(hardest).T
     assert plus.max() < 1.1 and minus.max() < 5
-    fig, ax = plt.subplots(figsize=(4.4, 3.4))
-    ax.barh(range(15), -plus, color=PULLED)
-    ax.barh(range(15), minus, color=PUSHED)
-    ax.set_yticks(range(15), [plots.label(name) for name in family], fontsize=9)
-    ax.invert_yaxis()
-    ax.axvline(0, color="black", lw=0.8)
-    ax.set(xlim=(-1.1, 5), xlabel="pull (left) and push (right)")
-    ax.set_title(f"$s_+$ = 0.60, $s_-$ = {hardest:.2f}", fontsize=11)
+    fig, axes = plt.subplots(1, 2, figsize=(6.2, 3.9), sharey=True)
+    axes[0].barh(range(15), -plus, color=PULLED)
+    axes[1].barh(range(15), minus, color=[PULLED if value < 0 else PUSHED for value in minus])
+    for line in (plus == 0).nonzero().flatten().tolist():
+        axes[1].text(2e-6, line, "silent", fontsize=8.5, va="center", color="#555555")
+    for ax in axes:
+        ax.set_xscale("symlog", linthresh=1e-6, linscale=0.4)
+        ax.axvline(0, color="black", lw=0.8)
+    ticks = [1e-4, 1e-2, 1]
+    axes[0].set(xlim=(-8, 1e-6), title="pull on the positive")
+    axes[0].set_xticks([-x for x in ticks[::-1]] + [0], ["1", "0.01", "0.0001", "0"], fontsize=9)
+    axes[1].set(xlim=(-1e-3, 8), title="push on the negative")
+    axes[1].set_xticks([-1e-4, 0, *ticks], ["−0.0001", "0", "0.0001", "0.01", "1"], fontsize=9)
+    axes[0].set_yticks(range(15), [plots.label(name) for name in family], fontsize=9)
+    axes[0].invert_yaxis()
+    fig.suptitle(f"$s_+$ = 0.60, $s_-$ = {hardest:.2f}", fontsize=11)
     return fig
 
 
@@ -246,19 +304,23 @@ def said(s):
     plus, minus = pull_and_push(s).T
     strongest = list(family)[int(minus.argmax())]
     return (f"Hardest negative at {s}. {int((plus == 0).sum())} of 15 objectives are silent, "
-            f"{int((minus < 0).sum())} attract the negative; the largest push is {float(minus.max()):.3f}, "
+            f"{int((minus < 0).sum())} attract the negative; the largest push is {float(minus.max()):.2g}, "
             f"by {plots.label(strongest)}.")
 
 
+assert all(((pull_and_push(s)[:, 0] == 0).sum() == 5) == (s < 0.4) for s in hardest)  # con × anything, outside the margin
+assert all(int((pull_and_push(s)[:, 0] > 1e-6).sum()) >= 10 for s in hardest)  # no frame is empty
 frames_slider(draw_fifteen, hardest, label="hardest negative s₋", start=4, alt=said)
 
 # %% tags=["hide-input"]
 attracted = {s: int((pull_and_push(s)[:, 1] < 0).sum()) for s in hardest}
-largest = float(pull_and_push(-0.2)[:, 1].abs().max())
+largest_attraction = float(-pull_and_push(-0.2)[:, 1].min())
 assert [s for s, count in attracted.items() if count] == [-0.2]
 high = {t: float(pull_and_push(0.9)[list(family).index(f"goal:{t} x con"), 0]) for t in ("nca", "cir")}
+strong = [name for name in family if pull_and_push(-0.2)[list(family).index(name), 1] < 0]
+assert all(" x lin" in name for name in strong)
 Markdown(f"At s₋ = −0.2, **{attracted[-0.2]}** objectives *attract* the negative: lin has P₋ = s₋, and its sign "
-         f"turns with the score. The size is at most {largest:.0e}, too small to see. At s₋ = 0.9 nca has T = "
+         f"turns with the score. The attraction is weak, {largest_attraction:.0e} at most. At s₋ = 0.9 nca has T = "
          f"{high['nca']:.2f} and cir **{high['cir']:.2f}**.")
 
 # %% [markdown]
@@ -358,7 +420,8 @@ Markdown(f"The threshold tells another story. For binomial deviance it counts **
          f"{bd[0][0]:.0f} to {bd[1][0]:.1f}. Its weights are divided by the number of negatives, and hide below ε.")
 
 # %% [markdown]
-# Between one negative and all of them NT-Xent has a dial, the temperature.
+# Between one negative and all of them NT-Xent has a dial, the temperature. The effective number should rise with it all
+# the way. A count above a threshold cannot: hot weights have the factor $1/\tau$, and fall below any $\epsilon$.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Over the temperature, from 0.002 to 10, the effective number of negatives of NT-Xent rises from one to all. Two dashed curves count weights above 0.01 and above 0.1: they rise, and fall to zero at high temperatures."}, "figure": {"name": "fig-dial", "caption": "NT-Xent on the trained scores. The effective number goes from the one of Triplet-SH to all. The counts fall back to none: hot weights are many and small."}}
 taus = torch.logspace(-2.7, 1, 36, dtype=torch.float64).tolist()
@@ -369,6 +432,8 @@ ax.plot(taus, curve, color=plots.COLOURS["ntxent"], lw=2.5, label="effective num
 for eps, style in ((0.01, "--"), (0.1, ":")):
     above = [float((w.masked_fill(eye, 0) > eps).sum(1).double().mean()) for w in by_tau]
     ax.plot(taus, above, color="black", lw=1.5, ls=style, label=f"count, ε = {eps}")
+    assert above[-1] == 0 < max(above)
+assert smoke or (curve == sorted(curve) and curve[0] < 1.5 and curve[-1] > 0.99 * (len(eye) - 1))
 ax.axhline(1, color=plots.COLOURS["triplet_sh"], lw=1)
 ax.text(10, 1.1, "Triplet-SH", color=plots.COLOURS["triplet_sh"], fontsize=10, ha="right")
 ax.set(xscale="log", yscale="symlog", ylim=(0, 260), xlabel="temperature τ", ylabel="negatives")
@@ -482,11 +547,13 @@ assert (designed / 0.1 - known).abs().max() < 1e-12
 # ## What we found
 
 # %% tags=["hide-input"]
+ratio_of_pair = [round(value, 6) for value in ratio.values()]
 Markdown("\n".join([
     f"- Not the same thing at different strengths: {', '.join(others)} all but leaves the highest negative of our "
     "row alone.",
     f"- {', '.join(uneven)} do not balance push and pull. The other {8 - len(uneven)} do.",
-    "- The fifteen designed gradients differ in one ratio and one size. Five patterns, three sizes.",
+    f"- A designed gradient is one ratio and one size. On our row the fifteen have {len(set(ratio_of_pair))} ratios, "
+    f"which P alone decides, and {sizes['paper']} sizes, T times the pull of P.",
     f"- lin attracts a negative with a score below zero: {attracted[-0.2]} of 15 did at −0.2.",
     f"- Training concentrates: NT-Xent went from {nt[0][0]:.0f} to {nt[1][0]:.1f} effective negatives.",
     f"- On one batch the least alike are {low[1]} and {low[2]}, at a cosine of {low[0]:.2f}.",

@@ -21,7 +21,8 @@
 # need:** {doc}`../foundations/task`.
 #
 # A query has one positive and seven negatives. Two losses look at the same eight scores. Both are made of the same
-# formula: a positive should beat a negative by a margin, and what is missing is the cost.
+# formula: a positive should beat a negative by a margin, and what is missing is the cost. The figure shows what each
+# does to a score, its **weight**: the slope of the loss as that score grows. One would expect them to differ a little.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -37,6 +38,7 @@ if importlib.util.find_spec("icrlib") is None:
 
 # %% tags=["hide-input"]
 import math
+from fractions import Fraction
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -65,22 +67,18 @@ def bars(ax, row, name):
         place = "bottom" if value >= 0 else "top"
         ax.text(x, value, f"{value:+.0f}" if value else "0", ha="center", va=place, fontsize=9)
     ax.axhline(0, color="black", lw=0.8)
-    ax.set(ylim=(-8.5, 2.5), xticks=range(8), yticks=(-8, -6, -4, -2, 0, 2))
+    ax.set(ylim=(-6.2, 2.2), xticks=range(8), yticks=(-6, -4, -2, 0, 2))
     ax.set_xticklabels([f"{s:.2f}\n{'−' if j else '+'}" for j, s in enumerate(scores[0])], fontsize=9)
     ax.set_title(name, fontsize=11)
 
 
-def two_rows(margin):
-    fig, axes = plt.subplots(1, 2, figsize=(6.6, 2.6), sharey=True)
-    for ax, loss in zip(axes, (Triplet(margin), TripletSH(margin)), strict=True):
-        value = float(loss.per_query(scores, positives))
-        name = "Triplet" if type(loss) is Triplet else "Triplet-SH"
-        bars(ax, loss.weights(scores, positives)[0], f"{name}: loss {value:.2f}")
-    axes[0].set_ylabel("weight")
-    return fig
-
-
-two_rows(0.2);
+margin = 0.2
+fig, axes = plt.subplots(1, 2, figsize=(6.6, 2.6), sharey=True)
+for ax, loss, name in zip(axes, (Triplet(margin), TripletSH(margin)), ("Triplet", "Triplet-SH"), strict=True):
+    bars(ax, loss.weights(scores, positives)[0], f"{name}: loss {float(loss.per_query(scores, positives)):.2f}")
+axes[0].set_ylabel("weight")
+assert Triplet(margin).weights(scores, positives)[0].tolist() == [-5, 1, 1, 1, 1, 1, 0, 0]
+assert TripletSH(margin).weights(scores, positives)[0].tolist() == [-1, 1, 0, 0, 0, 0, 0, 0]
 
 # %% [markdown]
 # Same formula, and yet: five negatives or one; a pull of five or of one. Which negatives are touched, and why these?
@@ -243,25 +241,51 @@ for ax, (name, gradient) in zip(axes[1:], ours.items(), strict=True):
 # %% [markdown]
 # ## The margin decides who counts
 #
-# Slide $\alpha$ over the first row. Triplet gathers one negative after another, and its positive is pulled harder each
-# time. Triplet-SH touches the hardest one alone, from first to last.
+# A margin says how far ahead is far enough. So a larger one should bring in more negatives under Triplet; under
+# Triplet-SH, which takes one negative a query, it can only bring in more *queries*. To see both we need several queries:
+# here is the matrix of {doc}`../intro`, its rows the queries. Slide $\alpha$.
 
 # %% tags=["hide-input", "remove-output"]
-margins = [0.0, 0.05, 0.1, 0.2, 0.3, 0.5]
-live(two_rows, margins, label="α")  # with a kernel; the page has the next one
+S4, OWN4 = plots.example()
+PAIR = {"triplet": Triplet, "triplet_sh": TripletSH}
+
+
+def two_matrices(margin):
+    fig, axes = plt.subplots(1, 2, figsize=(6, 3.3))
+    for ax, (name, kind) in zip(axes, PAIR.items(), strict=True):
+        weights, cost = kind(margin).weights(S4, OWN4), float(kind(margin).per_query(S4, OWN4).sum())
+        plots.matrix(ax, weights, OWN4, title=f"{plots.label(name)}: cost {cost:.2f}", weights=True, limit=3)
+        ax.title.set_color(plots.COLOURS[name])
+    return fig
+
+
+margins = [0.0, 0.07, 0.2, 0.45]
+live(two_matrices, margins, label="α")  # with a kernel; the page has the next one
 
 
 # %% tags=["hide-input"]
-def touched(margin):
-    return int(Triplet(margin).weights(scores, positives)[~positives].sum())
+def touched(loss):
+    """Negatives that the loss pushes, row by row."""
+    return (loss.weights(S4, OWN4) > 0).sum(1)
 
 
-frames_slider(two_rows, margins, label="margin α", start=3,
-              alt=lambda margin: f"Weights at margin {margin}. Triplet touches {touched(margin)} of 7 negatives and "
-                                 f"pulls the positive by {touched(margin)}; Triplet-SH touches one and pulls by one.")
+steps = [(touched(Triplet(a)), touched(TripletSH(a))) for a in margins]
+assert all(int(later.sum()) > int(now.sum()) for one, two in zip(steps, steps[1:], strict=False)
+           for now, later in zip(one, two, strict=True))  # both panels change at every step of the slider
+frames_slider(two_matrices, margins, label="margin α", start=2,
+              alt=lambda margin: f"Weights of four rows at margin {margin}. Negatives pushed in each row: Triplet "
+                                 f"{touched(Triplet(margin)).tolist()}, Triplet-SH "
+                                 f"{touched(TripletSH(margin)).tolist()}.")
+
+# %% tags=["hide-input"]
+assert touched(TripletSH(0.45)).tolist() == touched(TripletSH(2.5)).tolist() == [1] * 4
+Markdown(f"At α = 0 Triplet pushes {int(touched(Triplet(0.0)).sum())} negative, at 0.45 it pushes "
+         f"**{int(touched(Triplet(0.45)).sum())}**, and a positive is pulled once for each in its row. Triplet-SH pushes "
+         f"{int(touched(TripletSH(0.0)).sum())} and **{int(touched(TripletSH(0.45)).sum())}**, which is one in every "
+         f"row. A larger margin changes nothing more for it; Triplet would go on to all {int((~OWN4).sum())}.")
 
 # %% [markdown]
-# Now a whole batch. ECIR Eq. 10 counts the queries that have a gradient under Triplet-SH. For Triplet the paper counts
+# Now a whole batch, as large as those of the paper. ECIR Eq. 10 counts the queries that have a gradient under Triplet-SH. For Triplet the paper counts
 # the active triplets. We make 128 random pairs: a caption's vector is its image's vector plus noise.
 
 # %%
@@ -295,6 +319,7 @@ curves = torch.tensor([counts(a) for a in grid], dtype=torch.float64) / 128
 fig, ax = plt.subplots(figsize=(6.2, 3.2))
 for column, name in enumerate(("triplet", "triplet_sh")):
     ax.plot(grid, curves[:, column], color=plots.COLOURS[name], lw=2.2, label=plots.label(name))
+assert curves[0, 0] < 1 and curves[-1, 0] == 127 and curves[-1, 1] == 1  # as the caption says
 ax.axvline(0.2, color="black", lw=0.8, ls=":")
 ax.text(0.22, 60, "published\nα = 0.2", fontsize=10, va="center")
 ax.set(yscale="log", xlabel="margin α", ylabel="active per query")
@@ -307,39 +332,81 @@ Markdown(f"At α = 0.2 there are **{at_02}** active triplets in **{queries_02}**
          f"{at_02 / queries_02:.1f} for each query that has any. At α = 1 there are **{at_1:,}** in {queries_1}.")
 
 # %% [markdown]
-# The loss is a sum, so a larger margin also means a longer step: the learning rate and the margin of Triplet hang
-# together. Triplet-SH is free of that.
+# What does that do to a training step? Each loss is a *sum* over the queries. So every query and every negative that
+# becomes active makes the gradient longer, and with plain descent the step too. We take the length of the gradient for
+# the 128 image vectors, with images as queries.
+
+# %% tags=["hide-input"]
+def length(kind, margin):
+    """Norm of the gradient of the summed loss by all image vectors, images as queries."""
+    return float((kind(margin).weights(batch, pairs128) @ captions).norm())
+
+
+table = pd.DataFrame([{"margin α": f"{a}"} | {plots.label(n): f"{length(k, a):.1f}" for n, k in PAIR.items()}
+                      for a in (0.05, 0.2, 1.0)])
+grown = {name: length(kind, 1.0) / length(kind, 0.05) for name, kind in PAIR.items()}
+assert grown["triplet"] > 10 * grown["triplet_sh"] > 10 and length(TripletSH, 1.5) == length(TripletSH, 1.0)
+x = images.clone().requires_grad_()
+TripletSH(0.2).per_query(x @ captions.T, pairs128).sum().backward()
+assert abs(float(x.grad.norm()) - length(TripletSH, 0.2)) < 1e-9
+paper.styled(table, "Length of the gradient, by the margin.", name="margin-length")
+
+# %% tags=["hide-input"]
+Markdown(f"From α = 0.05 to 1 the gradient of Triplet becomes **{grown['triplet']:.0f} times** as long, that of "
+         f"Triplet-SH **{grown['triplet_sh']:.1f} times**.")
+
+# %% [markdown]
+# So with both losses the margin and the learning rate hang together, but not equally. Under Triplet-SH the growth ends
+# when every query has its one negative. Under Triplet it goes on with every negative, so a margin cannot be changed
+# without choosing the learning rate anew. (Adam, with which ECIR trains, divides a common factor out again; but
+# the clipping of long gradients, which comes before it, does see the length.)
 #
 # ## What "semi-hard" means here
 #
 # The name comes from FaceNet (Schroff, Kalenichenko and Philbin, 2015). There, a **semi-hard** negative is one that is
-# inside the margin but still *behind* the positive: $s_+ - \alpha < s_- < s_+$. Negatives ahead of the positive are
-# left out, as too hard. VSE++ {cite:p}`faghri2018vsepp` takes the **hardest** negative of the batch, and so does ECIR's
-# Eq. 1 with its $\max$. In our row the two rules disagree.
+# inside the margin but still *behind* the positive. Negatives ahead of the positive are left out, as too hard. FaceNet
+# measures squared distances. For unit vectors
+#
+# $$
+# \begin{gathered}
+# \lVert q - v \rVert^2 = 2 - 2\, q \cdot v, \quad\text{so} \\
+# \lVert q - v_- \rVert^2 - \lVert q - v_+ \rVert^2 < \alpha \iff s_+ - s_- < \alpha / 2.
+# \end{gathered}
+# $$
+#
+# A margin on squared distances reaches half as far in scores: FaceNet's window is $s_+ - \alpha/2 < s_- < s_+$. VSE++
+# {cite:p}`faghri2018vsepp` puts the margin on the scores and takes the **hardest** negative of the batch, and so does
+# ECIR's Eq. 1 with its $\max$. In our row the two rules disagree.
 
 # %% tags=["nbval-check-output"]
 margin = 0.2
 s, negative = scores[0], ~positives[0]
-window = negative & (s > s[0] - margin) & (s < s[0])
-facenet = int(s.masked_fill(~window, -torch.inf).argmax())
+squared = 2 - 2 * s  # squared distances from the query
+window = negative & (squared > squared[0]) & (squared < squared[0] + margin)
+assert torch.equal(window, negative & (s < s[0]) & (s > s[0] - margin / 2))
+facenet = int(squared.masked_fill(~window, torch.inf).argmin())
 ecir = int(s.masked_fill(~negative, -torch.inf).argmax())
 assert TripletSH(margin).weights(scores, positives)[0, ecir] == 1
-print(f"FaceNet: column {facenet}, score {float(s[facenet]):.2f}")
-print(f"ECIR:    column {ecir}, score {float(s[ecir]):.2f}")
+print("semi-hard:", [round(float(x), 2) for x in s[window]])
+print(f"nearest of them: column {facenet}, score {float(s[facenet]):.2f}")
+print(f"hardest of all:  column {ecir}, score {float(s[ecir]):.2f}")
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "A line of scores. The positive is at 0.60. A band from 0.40 to 0.60 holds four negatives, the rightmost at 0.56 marked as FaceNet's choice. The negative at 0.68, right of the positive, is marked as the choice of ECIR."}, "figure": {"name": "fig-semi-hard", "caption": "Two rules on one row. The band holds the semi-hard negatives of FaceNet, of which the nearest to the positive is marked. The max rule takes the hardest, ahead of the positive."}}
-fig, ax = plt.subplots(figsize=(6.6, 2.2))
-ax.axvspan(float(s[0]) - margin, float(s[0]), color="#dddddd", lw=0)
+# %% tags=["hide-input"] mystnb={"image": {"alt": "A line of scores. The positive is at 0.60. A dark band from 0.50 to 0.60 holds two negatives, at 0.52 and 0.56; a light band goes on to 0.40 and holds two more. The negative at 0.68, right of the positive and outside the bands, is marked as the choice of ECIR and VSE++."}, "figure": {"name": "fig-semi-hard", "caption": "Two rules on one row, α = 0.2. The dark band holds FaceNet's semi-hard negatives (margin on squared distances), the light one those that the same margin on scores would add. The max rule takes the hardest, ahead of the positive and outside both."}}
+fig, ax = plt.subplots(figsize=(6.6, 2.3))
+left = float(s[0]) - margin
+ax.axvspan(left, left + margin / 2, color="#ececec", lw=0)
+ax.axvspan(left + margin / 2, float(s[0]), color="#cfcfcf", lw=0)
 ax.axhline(0, color="black", lw=0.8, zorder=1)
 ax.plot(s[1:], torch.zeros(7), "o", color=PUSHED, ms=9, zorder=2)
 ax.plot(s[:1], [0], "D", color=PULLED, ms=10, zorder=2)
 lines = {"arrowstyle": "-", "lw": 1, "color": "black"}
-ax.annotate("positive", (float(s[0]), -0.1), (float(s[0]) + 0.01, -0.66), fontsize=10.5, arrowprops=lines)
-ax.annotate("FaceNet", (float(s[facenet]), 0.1), (float(s[facenet]) - 0.02, 0.55), ha="right", fontsize=10.5,
-            arrowprops=lines)
+ax.annotate("positive", (float(s[0]), -0.1), (float(s[0]) + 0.02, -0.66), fontsize=10.5, arrowprops=lines)
+ax.annotate("nearest\nsemi-hard", (float(s[facenet]), 0.1), (float(s[facenet]) - 0.01, 0.6), ha="right", va="center",
+            fontsize=10.5, arrowprops=lines)
 ax.annotate("ECIR, VSE++", (float(s[ecir]), 0.1), (float(s[ecir]), 0.55), ha="center", fontsize=10.5, arrowprops=lines)
-ax.text(float(s[0]) - 0.01, -0.6, "inside the margin,\nbehind the positive", ha="right", va="center", fontsize=9.5)
-ax.set(xlim=(0.05, 0.78), ylim=(-1, 0.9), yticks=[], xlabel="score")
+for end, text in ((left + margin, "margin on\ndistance²"), (left + margin / 2, "margin on\nscores")):
+    ax.text(end - 0.003, -0.6, text, ha="right", va="center", fontsize=9.5)
+ax.set(xlim=(0.05, 0.78), ylim=(-1, 0.95), yticks=[], xlabel="score")
 ax.spines["left"].set_visible(False);
 
 # %% [markdown]
@@ -367,7 +434,7 @@ assert Triplet(0.25).weights(corner, one)[0, 1] == 0
 # %% [markdown]
 # `torch.relu` says 0, `torch.clamp(min=0)` says 1, and a central difference sees both sides and says ½. ECIR's Eqs. 9
 # and 10 use a strict $<$, so a triplet on the margin is not active. The library follows the strict inequality. The
-# released code calls `clamp`. On real scores the case is rare.
+# released code calls `clamp`. For scores of a network, an exact hit is a coincidence.
 
 # %% [markdown]
 # ### Ties
@@ -476,7 +543,7 @@ assert abs(projected @ x[0]) < 1e-12
 
 # %% [markdown]
 # How much is taken away? The part along $q$ is $\sum_j w_j s_j$. For one active triplet that is $s_- - s_+$, a number
-# that the loss knows already. It is small near the margin and large for a bad violation.
+# that the loss knows already: $-\alpha$ on the margin, 0 where both score alike, and up to 2 for the worst violation.
 
 # %% tags=["nbval-check-output"]
 raw = weights @ V
@@ -526,7 +593,8 @@ print(f"cost {cost:.4f}, weights {w.tolist()}, gradient {moved:.6f}")
 #
 # Last, the whole motion. One query (black), its positive (blue) and six negatives. All of them are free, and each step
 # follows the gradient of Eq. {eq}`eq-projection`. Arrows show the next step, six times as long. A filled red point is an
-# active negative, an open one is at rest. Who has to move before the cost is gone?
+# active negative, an open one is at rest. Who has to move before the cost is gone? The two losses need different numbers
+# of steps, so the slider shows the same *share* of each one's way.
 
 # %%
 START = torch.tensor([90.0, 25.0, 103.0, 118.0, 134.0, 152.0, 215.0, 310.0]).double()
@@ -547,14 +615,26 @@ def descend(loss, steps, rate=0.03):
     return unit.detach(), move, float(cost.detach()), loss.weights(s.detach(), FIRST)[0] > 0
 
 
+# %%
+WAYS = {"triplet": Triplet(0.2), "triplet_sh": TripletSH(0.2)}
+NEEDED = {name: next(n for n in range(400) if descend(loss, n)[2] == 0)
+          for name, loss in WAYS.items()}
+
+
+def at_share(name, share):
+    """The step at this share of the way, and what :func:`descend` says of it."""
+    step = round(share * NEEDED[name])
+    return step, *descend(WAYS[name], step)
+
+
 # %% tags=["hide-input", "remove-output"]
 ARROW = {"arrowstyle": "->", "lw": 1.8, "shrinkA": 0, "shrinkB": 0}
 
 
-def draw_step(step):
+def draw_share(share):
     fig, axes = plt.subplots(1, 2, figsize=(6.2, 3.5))
-    for ax, loss, name in zip(axes, (Triplet(0.2), TripletSH(0.2)), ("triplet", "triplet_sh"), strict=True):
-        points, moves, cost, active = descend(loss, step)
+    for ax, name in zip(axes, WAYS, strict=True):
+        step, points, moves, cost, active = at_share(name, share)
         ax.add_patch(plt.Circle((0, 0), 1, fill=False, color="#cccccc"))
         faces = ["black", PULLED, *(PUSHED if yes else "white" for yes in active[1:])]
         edges = ["black", PULLED, *[PUSHED] * 6]
@@ -563,35 +643,44 @@ def draw_step(step):
             if math.hypot(u, v) > 0.01:
                 ax.annotate("", (a + u, b + v), (a, b), arrowprops=ARROW | {"color": edge})
         ax.set(xlim=(-1.15, 1.15), ylim=(-1.1, 1.15), xticks=[], yticks=[], aspect="equal")
-        ax.set_title(f"{plots.label(name)}\ncost {cost:.2f}, {int(active.sum())} active", fontsize=11)
+        title = f"{plots.label(name)}, step {step} of {NEEDED[name]}\ncost {cost:.2f}, {int(active.sum())} active"
+        ax.set_title(title, fontsize=11)
         ax.title.set_color(plots.COLOURS[name])
         for side in ("left", "bottom"):
             ax.spines[side].set_visible(False)
     return fig
 
 
-frames = [0, 1, 2, 4, 6, 9, 12]
-live(draw_step, frames, label="step")  # with a kernel; the page has the next one
+# %% tags=["hide-input", "remove-output"]
+shares = ["0", "1/6", "2/6", "3/6", "4/6", "5/6", "1"]
+
+
+def draw_step(share):
+    return draw_share(float(Fraction(share)))
+
+
+live(draw_step, shares, label="share")  # with a kernel; the page has the next one
 
 
 # %% tags=["hide-input"]
-def told(step):
-    (_, _, a, first), (_, _, b, second) = descend(Triplet(0.2), step), descend(TripletSH(0.2), step)
-    return (f"Points on two circles after {step} steps. Triplet: cost {a:.2f}, {int(first.sum())} active negatives. "
-            f"Triplet-SH: cost {b:.2f}, {int(second.sum())} active.")
+def told(share):
+    lines = []
+    for name in WAYS:
+        step, _, _, cost, active = at_share(name, float(Fraction(share)))
+        lines.append(f"{plots.label(name)}, step {step}: cost {cost:.2f}, {int(active.sum())} active negatives.")
+    return f"Points on two circles at {share} of the way. " + " ".join(lines)
 
 
-frames_slider(draw_step, frames, label="gradient steps", alt=told)
+frames_slider(draw_step, shares, label="share of the steps", alt=told)
 
 # %% tags=["hide-input"]
-def walked(loss):
+def walked(name):
     """Steps until the cost is zero, and by how many degrees each point turned on the way."""
-    steps = next(n for n in range(400) if descend(loss, n)[2] == 0)
-    start, end = descend(loss, 0)[0], descend(loss, steps)[0]
-    return steps, (start * end).sum(1).clamp(-1, 1).acos().rad2deg()
+    start, end = descend(WAYS[name], 0)[0], descend(WAYS[name], NEEDED[name])[0]
+    return NEEDED[name], (start * end).sum(1).clamp(-1, 1).acos().rad2deg()
 
 
-ends = {"Triplet": walked(Triplet(0.2)), "Triplet-SH": walked(TripletSH(0.2))}
+ends = {plots.label(name): walked(name) for name in WAYS}
 paper.styled(pd.DataFrame([
     {"loss": name, "steps": steps, "query": f"{turned[0]:.0f}°", "positive": f"{turned[1]:.0f}°",
      "negatives moved": int((turned[2:] > 0.1).sum())} for name, (steps, turned) in ends.items()
@@ -602,8 +691,13 @@ paper.styled(pd.DataFrame([
 # time. Notice the nearest negative at the start: it has full weight, and its arrow is the shortest. On the tangent a
 # candidate is moved by $\lvert w_j \rvert \sqrt{1 - s_j^2}$, and its score is close to one.
 
-# %%
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 points, moves, _, active = descend(Triplet(0.2), 0)
+assert NEEDED["triplet"] < NEEDED["triplet_sh"] and moves[0].norm() > descend(TripletSH(0.2), 0)[1][0].norm()
+assert (ends["Triplet"][1][2:] > 0.1).sum() > (ends["Triplet-SH"][1][2:] > 0.1).sum()
+assert max(int(descend(TripletSH(0.2), n)[3].sum()) for n in range(NEEDED["triplet_sh"])) == 1
+lengths = moves[1:].norm(dim=1).masked_fill(~active, torch.inf)
+assert int(lengths.argmin()) == 1 == int((points[2:] @ points[0]).argmax()) + 1  # the nearest moves least
 s = points[1:] @ points[0]
 w = Triplet(0.2).weights(s[None], FIRST)[0].abs()
 assert (moves[1:].norm(dim=1) - 0.03 * w * (1 - s**2).sqrt()).abs().max() < 1e-12
@@ -612,13 +706,16 @@ assert (moves[1:].norm(dim=1) - 0.03 * w * (1 - s**2).sqrt()).abs().max() < 1e-1
 # ## What we found
 
 # %% tags=["hide-input"]
+all_pay_first = Triplet(0.2).weights(scores, positives)[0]
 Markdown("\n".join([
-    f"- At α = {0.2}, Triplet touches {touched(0.2)} of 7 negatives of the first row, Triplet-SH one; the positive is "
-    f"pulled by {touched(0.2)} and by 1.",
+    f"- At α = 0.2, Triplet touches {int((all_pay_first > 0).sum())} of 7 negatives of the first row, Triplet-SH one; "
+    f"the positive is pulled by {-int(all_pay_first[0])} and by 1.",
     f"- On the 3 × 3 matrix both equal the released code in value ({released['triplet'][0]:.2f} and "
     f"{released['triplet_sh'][0]:.2f}) and gradient.",
-    f"- FaceNet's semi-hard negative scored {scores[0, facenet]:.2f}, the one that ECIR and VSE++ take "
-    f"{scores[0, ecir]:.2f}.",
+    f"- The nearest semi-hard negative, in FaceNet's sense, scored {scores[0, facenet]:.2f}, the one that ECIR and VSE++ "
+    f"take {scores[0, ecir]:.2f}.",
+    f"- From α = 0.05 to 1 the gradient of a batch became {grown['triplet']:.0f} times as long under Triplet and "
+    f"{grown['triplet_sh']:.1f} times under Triplet-SH.",
     f"- ECIR's Eq. 9b plus central differences is {added:.6f}: the print is minus the gradient.",
     f"- In a batch of 128 at α = 0.2: {at_02} active triplets, but {queries_02} queries with a gradient.",
 ]))
@@ -738,15 +835,15 @@ check_query_gradient(solution)
 # ````
 #
 # A query has the scores `[0.50, 0.20, 0.58, 0.44, 0.71, 0.36]`; the first is its positive; $\alpha = 0.2$. Which column
-# does the loss Triplet-SH push down, and which columns are semi-hard in FaceNet's sense? Answer
-# `mine = (column, {columns})`, counted from 0.
+# does the loss Triplet-SH push down, and which columns would be semi-hard, behind the positive and inside the margin, with
+# the margin taken on the scores? Answer `mine = (column, {columns})`, counted from 0.
 
 # %%
 mine = ...
 
 # %% tags=["hide-input"]
 def check_semi_hard(value):
-    """Passes for the hardest negative's column and the set of columns in FaceNet's window."""
+    """Passes for the hardest negative's column and the set of columns in the window of semi-hard ones."""
     if value is ...:
         return "your turn"
     s = [0.50, 0.20, 0.58, 0.44, 0.71, 0.36]
@@ -768,7 +865,8 @@ check_semi_hard(mine)
 # :class: dropdown
 # ````
 #
-# The largest is 0.71. Between 0.30 and 0.50 are 0.44 and 0.36.
+# The largest is 0.71. Between 0.30 and 0.50 are 0.44 and 0.36. (On squared distances the window would be 0.40 to 0.50,
+# and hold 0.44 alone.)
 
 # %%
 check_semi_hard((4, {3, 5}))
