@@ -1,4 +1,4 @@
-"""A method, a loss and two auxiliaries from outside the library, as a reader would write them: one file, no registry."""
+"""A method, a loss and two auxiliaries from outside the library, as a reader would write them, in no registry."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Lengths(Auxiliary):
 
 
 class Bags(Auxiliary):
-    """Decode a fixed random vector of each caption's words, one minus the cosine, as LTD decodes a sentence encoder's."""
+    """Decode a fixed random vector of each caption's words, as LTD decodes a sentence encoder's: one minus cosine."""
 
     name = "reconstruction"
 

@@ -17,7 +17,6 @@ from icrlib.progress import bar
 # Bytes of one (pairs, candidates) matrix of the batches that are counted at a time: what a CPU's cache holds, and on a
 # GPU enough to keep it busy.
 TOGETHER_ON_CPU, TOGETHER_ON_GPU = 2 << 20, 128 << 20
-Stack = list[tuple[Tensor, Tensor]]
 
 
 class Batch(Protocol):
@@ -100,10 +99,10 @@ def per_batch(
     scored = (_scores(batch, images, captions, similarity, k)
               for k, batch in enumerate(bar(batches, "counting", progress, delay=2)))  # fmt: skip
     number = 0
-    for stack in _stacks(scored, loss):
+    for scores, positives in _stacks(scored, loss):
         for side, own in parts.items():
-            own += _counted(loss, stack, convention, eps, side, number)
-        number += len(stack)
+            own += _counted(loss, scores, positives, convention, eps, side, number)
+        number += len(scores)
     if not number:
         raise ValueError("there are no batches to count: batches is empty, or an iterator that is used up")
     return {side: {name: torch.cat([part[name] for part in own]) for name in own[0]} for side, own in parts.items()}
@@ -134,38 +133,45 @@ def _pick(encodings: Any, rows: Tensor, what: str) -> Any:
     return encodings[rows]
 
 
-def _stacks(scored: Iterable[tuple[Tensor, Tensor]], loss: Loss) -> Iterator[Stack]:
-    """The batches in order, those that can be counted together in one list."""
+def _stacks(scored: Iterable[tuple[Tensor, Tensor]], loss: Loss) -> Iterator[tuple[Tensor, Tensor]]:
+    """Scores and masks of the batches in order, (K, B, M), those that can be counted together in one."""
     alone = not getattr(loss, "rows_independent", False)
-    held: Stack = []
+    held: list[tuple[Tensor, Tensor]] = []
     for scores, positives in scored:
         budget = TOGETHER_ON_GPU if scores.is_cuda else TOGETHER_ON_CPU
         # A query has a positive at least, so a batch has as many pairs as its longer side, or more.
         room = 1 if alone else budget // (scores.element_size() * max(scores.shape) ** 2)
         if held and (len(held) >= room or scores.shape != held[0][0].shape):
-            yield held
+            yield _stack(held)
             held = []
         held.append((scores, positives))
     if held:
-        yield held
+        yield _stack(held)
+
+
+def _stack(held: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    scores, positives = zip(*held, strict=True)
+    return torch.stack(scores), torch.stack(positives)
 
 
 def _counted(
-    loss: Loss, stack: Stack, convention: str, eps: float, side: str, first: int
+    loss: Loss, scores: Tensor, positives: Tensor, convention: str, eps: float, side: str, first: int
 ) -> list[dict[str, Tensor]]:
-    """Summaries of the stack's batches, whose numbers begin at ``first``."""
-    scores, positives = (torch.stack(tensors) for tensors in zip(*stack, strict=True))
+    """Summaries of K stacked batches, whose numbers begin at ``first``; images are the rows of ``scores`` (K, B, M)."""
+    rows, mask = scores, positives
     if side == "t2i":
-        scores, positives = scores.transpose(1, 2).contiguous(), positives.transpose(1, 2).contiguous()
+        rows, mask = rows.transpose(1, 2).contiguous(), mask.transpose(1, 2).contiguous()
     try:
-        found = exact.summary(per_query(loss, scores, positives, convention, eps, side))
+        found = exact.summary(per_query(loss, rows, mask, convention, eps, side))
     except ValueError as err:
-        if len(stack) == 1:
+        if len(rows) == 1:
             err.add_note(f"This is batch {first}, {side}.")
             raise
         # Once more one by one, so that the message names the row of its own batch.
-        return [part for k, one in enumerate(stack) for part in _counted(loss, [one], convention, eps, side, first + k)]
-    return [found | {"queries": torch.full((len(stack),), scores.shape[1], dtype=torch.float64)}]
+        singly = (_counted(loss, s[None], p[None], convention, eps, side, first + k)
+                  for k, (s, p) in enumerate(zip(scores, positives, strict=True)))  # fmt: skip
+        return [part for parts in singly for part in parts]
+    return [found | {"queries": torch.full((len(rows),), rows.shape[1], dtype=torch.float64)}]
 
 
 def _statistics(numbers: dict[str, Tensor], by_size: bool) -> dict[str, float]:

@@ -1,11 +1,16 @@
 """What the papers printed, as data; our results in their layout; and the one function that decides a claim."""
 
 from icrlib.paper import goal
-from icrlib.paper.experiments import experiment, experiments
+from icrlib.paper.cells import styled
+from icrlib.paper.experiments.rows import experiment, experiments
 from icrlib.paper.grids import grid
+from icrlib.paper.layout import layout
 from icrlib.paper.own_tables import against_own_tables, claims
-from icrlib.paper.tables import inconsistencies, layout, styled, summarise, table, tables
-from icrlib.paper.verdicts import Difference, Verdict, ledger, verdict
+from icrlib.paper.summary import summarise
+from icrlib.paper.tables import inconsistencies, table, tables
+from icrlib.paper.verdicts import Difference, Verdict, family, ledger, verdict
 
-__all__ = ["Difference", "Verdict", "against_own_tables", "claims", "experiment", "experiments", "goal", "grid",
-           "inconsistencies", "layout", "ledger", "styled", "summarise", "table", "tables", "verdict"]  # fmt: skip
+__all__ = [
+    "Difference", "Verdict", "against_own_tables", "claims", "experiment", "experiments", "family", "goal", "grid",
+    "inconsistencies", "layout", "ledger", "styled", "summarise", "table", "tables", "verdict",
+]  # fmt: skip

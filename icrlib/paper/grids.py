@@ -10,8 +10,10 @@ from IPython.display import HTML
 from pandas.api.types import is_numeric_dtype
 
 from icrlib.errors import choose
-from icrlib.losses import goal
-from icrlib.paper import tables
+from icrlib.losses.goal import parse
+from icrlib.names import label
+from icrlib.paper.cells import cell, decimals, heading, styled
+from icrlib.paper.tables import setting_name
 
 T_NAMES = ("con", "nca", "cir")
 P_NAMES = ("con", "lin", "sig", "lin-ms", "sig-ms")
@@ -54,7 +56,7 @@ def _placed(table: pd.DataFrame) -> pd.DataFrame:
         name = next((name for name in ("objective", "loss") if name in table.columns), None)
         if name is None:
             raise ValueError(f"a grid needs columns T and P, or objective, or loss; got {list(table.columns)}")
-        pairs = [goal.parse(str(value)) for value in table[name]]
+        pairs = [parse(str(value).partition(" (")[0]) for value in table[name]]  # "(lr 0.003)" is no part of it
     if not pairs:
         raise ValueError("a grid of no rows; icrlib.records.find(...) found none?")
     cells = table.assign(_T=[t for t, _ in pairs], _P=[p for _, p in pairs], _setting=_settings(table))
@@ -66,10 +68,8 @@ def _placed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _settings(table: pd.DataFrame) -> list[str]:
-    from icrlib.plots import label
-
     if "setting" in table.columns:
-        return [tables.setting_name(value) for value in table["setting"]]
+        return [setting_name(value) for value in table["setting"]]
     names = [name for name in ("dataset", "method") if name in table.columns]
     return [", ".join(label(str(row[name])) for name in names) for _, row in table.iterrows()]
 
@@ -89,7 +89,7 @@ def _block(part: pd.DataFrame, metric: str, rows: str) -> pd.DataFrame:
     for _, row in part.iterrows():
         value = row[metric]
         if not isinstance(value, str):
-            value = tables.cell(value, row.get(f"{metric}_std"), tables.decimals(metric))
+            value = cell(value, row.get(f"{metric}_std"), decimals(metric))
         found[row["_T"], row["_P"]] = value
     t_axis = [*T_NAMES, *sorted({t for t, _ in found} - set(T_NAMES))]  # whoever adds a weight gets a line for it
     p_axis = [*P_NAMES, *sorted({p for _, p in found} - set(P_NAMES))]
@@ -108,14 +108,14 @@ def _plain(blocks: dict, rows: str) -> pd.DataFrame:
 
 
 def _title(metric: str) -> str:
-    return "loss" if metric == "loss" else ", ".join(part for part in tables.heading(metric) if part)
+    return "loss" if metric == "loss" else ", ".join(part for part in heading(metric) if part)
 
 
 def _small(block: pd.DataFrame, caption: str, name: str) -> str:
     down, across = block.index.name, block.columns.name
     shown = block.reset_index()
     shown.columns = pd.MultiIndex.from_tuples([("", down), *((across, column) for column in block.columns)])
-    return tables.styled(shown, caption, re.sub(r"[^A-Za-z0-9-]+", "-", name)).data  # an id in a style sheet
+    return styled(shown, caption, re.sub(r"[^A-Za-z0-9-]+", "-", name)).data  # an id in a style sheet
 
 
 def _runs(part: pd.DataFrame) -> str:

@@ -51,7 +51,7 @@ def record(
         "log": state["log"],
         "log_columns": ["update", "loss", *_extras(criterion)],
         "chosen": {"update": state["best"]["update"], "val_rsum": state["best"]["rsum"]},
-        "test": tested | ({"ranks": {side: packed(some) for side, some in ranks.items()}} if ranks else {}),
+        "test": tested | ({"ranks": _ranks(ranks, data)} if ranks else {}),
     }
     if config.device.startswith("cuda"):
         found["peak_device_memory_mb"] = round(torch.cuda.max_memory_allocated() / (1 << 20))
@@ -61,6 +61,11 @@ def record(
 def packed(ranks: list[int]) -> str:
     """Ranks as base64 of little-endian uint16; those beyond its range become its last."""
     return base64.b64encode(np.minimum(ranks, 0xFFFF).astype("<u2").tobytes()).decode()
+
+
+def _ranks(ranks: dict[str, list[int]], data: Dataset) -> dict[str, str]:
+    """Best rank of each image and of each caption, and whose captions they are, so that images can be resampled."""
+    return {side: packed(some) for side, some in ranks.items()} | {"image_of": packed(data.test.image_of.tolist())}
 
 
 def _extras(criterion: Criterion) -> list[str]:

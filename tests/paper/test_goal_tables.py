@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from icrlib import paper
 from icrlib.cli import main
 from icrlib.losses import by_name, objectives
-from icrlib.paper.goal_rows import gpu_hours
+from icrlib.paper.experiments.goal import gpu_hours
 
 # The lines of Tables 3 to 6, and 2 (marked T2), as the paper's page has them.
 PRINTED = Path(__file__).with_name("goal_printed.txt").read_text(encoding="utf-8").splitlines()

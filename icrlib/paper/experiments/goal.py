@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from icrlib.errors import choose
-from icrlib.losses import goal
 from icrlib.paper.tables import contents, table
 
+FORM = "goal/TABLE/SETTING/OBJECTIVE"
 TABLES = ("2", "3", "4", "5", "6")
 OPTIONS = {"margin": 0.2, "tau": 10.0, "alpha": 2.0, "beta": 10.0, "lam": 0.5, "eps": None}
 STATED = {
@@ -63,7 +63,7 @@ def experiment(row: str) -> dict:
     return {
         "dataset": "coco",
         "method": about["method"],
-        "loss": ("triplet_sh" if triplet else None) if quoted else goal.PREFIX + line["objective"],
+        "loss": ("triplet_sh" if triplet else None) if quoted else f"goal:{line['objective']}",
         **(dict.fromkeys(OPTIONS) if quoted else OPTIONS),
         "seeds": None if quoted else 3,
         "setting": setting,

@@ -1,9 +1,8 @@
-"""Rows of published tables as settings of a run: what was run, which is not always what was printed."""
+"""Rows of ECIR's Table 1 as settings of a run: what was run, which is not always what was printed."""
 
 from __future__ import annotations
 
 from icrlib.errors import choose
-from icrlib.paper import goal_rows
 
 _LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
 _OPTIONS = {
@@ -15,29 +14,18 @@ _OPTIONS = {
 _DATA = {"1": "flickr30k", "2": "coco"}
 
 
-def experiments() -> list[str]:
-    """All rows that :func:`experiment` knows."""
-    return [*_ecir_rows(), *goal_rows.rows()]
-
-
-def _ecir_rows() -> list[str]:
+def rows() -> list[str]:
+    """All rows that :func:`experiment` knows: "ecir/1.1" to "ecir/2.8"."""
     return [f"ecir/{data}.{row}" for data in _DATA for row in range(1, 9)]
 
 
 def experiment(row: str) -> dict:
-    """Settings of one row of a published table.
+    """Settings of a row of ECIR's Table 1, such as ``"ecir/1.3"``, as the released job files ran it.
 
-    ``"ecir/1.1"`` to ``"ecir/2.8"`` are ECIR's Table 1, as the released job files ran it. ``"goal/4/vit_ft/cir x
-    sig-ms"`` is a cell of GOAL's Table 4 as far as the paper states it, and what it would need; see
-    :func:`icrlib.paper.goal_rows.experiment`.
-
-    Keys are arguments of :func:`icrlib.load_dataset` (``dataset``) and :func:`icrlib.train`, and ``selection``,
-    ``seeds``, ``features`` and ``notes``, which say what cannot be said by an argument. VSRN on Flickr30k dropped its
-    learning rate twice, at a third and two thirds, where the paper says once, after 15 epochs.
+    VSRN on Flickr30k dropped its learning rate twice, at a third and two thirds, where the paper says once, after 15
+    epochs.
     """
-    if row.startswith("goal/"):
-        return goal_rows.experiment(row)
-    choose(row, _ecir_rows(), "row", more=("goal/TABLE/SETTING/OBJECTIVE",))
+    choose(row, rows(), "row")
     data, place = row.removeprefix("ecir/").split(".")
     method = "vse++" if int(place) <= 4 else "vsrn"
     loss = _LOSSES[(int(place) - 1) % 4]

@@ -1,0 +1,56 @@
+"""One number, one heading, and a frame of them, as the papers print them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from IPython.display import HTML
+
+SIDES = {"i2t": "image to text", "t2i": "text to image"}
+TWINS = ("swap", "attribute")
+DATA = {"coco": "MS-COCO", "f30k": "Flickr30k"}  # before the side, where a table has both
+HEADS = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "average_recall": "avg.", "map_at_5": "mAP@5", "C_q": "C^q",
+         "C_B": "C^B", "C_0": "C^0", "C_neg": "C^qv-", "W_neg": "W^qv-", "W_pos": "W^qv+"}  # fmt: skip
+DECIMALS = {"map_at_5": 2, "C_q": 2, "C_B": 2, "C_0": 2, "C_neg": 2, "W_neg": 2, "W_pos": 2}
+
+
+def cell(value: float | None, std: float | None, decimals: int = 1) -> str:
+    """One number as the papers print it: "46.0 ± .6", "46.0" without a deviation, "–" without a number."""
+    if value is None or np.isnan(value):
+        return "–"
+    text = f"{value:.{decimals}f}"
+    if std is None or np.isnan(std):
+        return text
+    return f"{text} ± {f'{std:.{decimals}f}'.removeprefix('0')}"
+
+
+def decimals(metric: str) -> int:
+    """Digits behind the point that the papers print of a metric such as "i2t_r1"."""
+    return DECIMALS.get(_split(metric)[2], 1)
+
+
+def heading(metric: str) -> tuple[str, str]:
+    """What stands above the numbers: the group of columns, and the column."""
+    data, side, rest = _split(metric)
+    group = SIDES.get(side, "twins" if rest in TWINS else "")
+    return f"{DATA[data]}, {group}" if data else group, HEADS.get(rest, f"{rest} %" if rest in TWINS else rest)
+
+
+def _split(metric: str) -> tuple[str, str, str]:
+    """("coco", "i2t", "r1") of "coco_i2t_r1"; data and side are empty where the name has none."""
+    data = next((name for name in DATA if metric.startswith(f"{name}_")), "")
+    rest = metric.removeprefix(f"{data}_")
+    side = next((name for name in SIDES if rest.startswith(f"{name}_")), "")
+    return data, side, rest.removeprefix(f"{side}_")
+
+
+def styled(frame: pd.DataFrame, caption: str = "", name: str = "table") -> HTML:
+    """A frame as the book shows it: no index, small enough for many columns, the same ids each time."""
+    cells = "text-align: right; white-space: nowrap; font-size: .72em; padding: .2em .35em"
+    styles = [{"selector": "td, th", "props": cells},
+              {"selector": "th.col_heading.level0[colspan]", "props": "text-align: center"},
+              {"selector": "caption", "props": "caption-side: bottom; text-align: left"}]  # fmt: skip
+    shown = frame.style.hide(axis="index").set_uuid("icr-" + name.replace("/", "-")).set_table_styles(styles)
+    shown = shown.set_table_attributes('class="dataframe"')
+    shown = shown.set_caption(caption) if caption else shown
+    return HTML(shown.to_html())  # a Styler's own text would print its address in memory

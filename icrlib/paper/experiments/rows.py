@@ -1,0 +1,30 @@
+"""All rows of all papers, by name."""
+
+from __future__ import annotations
+
+from icrlib.errors import choose
+from icrlib.paper.experiments import ecir, goal
+
+PAPERS = {"ecir": ecir, "goal": goal}
+
+
+def experiments() -> list[str]:
+    """All rows that :func:`experiment` knows."""
+    return [row for paper in PAPERS.values() for row in paper.rows()]
+
+
+def experiment(row: str) -> dict:
+    """Settings of one row of a published table.
+
+    ``"ecir/1.1"`` to ``"ecir/2.8"`` are ECIR's Table 1, as the released job files ran it
+    (:func:`icrlib.paper.experiments.ecir.experiment`). ``"goal/4/vit_ft/cir x sig-ms"`` is a cell of GOAL's Table 4 as
+    far as the paper states it, and what it would need (:func:`icrlib.paper.experiments.goal.experiment`).
+
+    Keys are arguments of :func:`icrlib.load_dataset` (``dataset``) and :func:`icrlib.train`, and ``selection``,
+    ``seeds``, ``features`` and ``notes``, which say what cannot be said by an argument. Raises ``ValueError`` for an
+    unknown row.
+    """
+    paper = PAPERS.get(row.partition("/")[0])
+    if paper is None:
+        choose(row, ecir.rows(), "row", more=[goal.FORM])
+    return paper.experiment(row)

@@ -1,0 +1,61 @@
+"""How sure a difference is: its standard error and degrees of freedom, and what follows from Student's t."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean difference of ``n`` runs a side; ``se`` and ``df`` are None where n < 2. ``basis``: what it is made of."""
+
+    mean: float
+    se: float | None
+    df: float | None
+    n: int
+    basis: str
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Two-sided t-interval. Without any spread it is a point: none was seen, so none is claimed."""
+        half = float(special.stdtrit(self.df, (1 + level) / 2)) * self.se
+        return self.mean - half, self.mean + half
+
+    def p(self, at: float = 0.0) -> float:
+        """Two-sided p of the hypothesis that the true difference is ``at``."""
+        distance = abs(self.mean - at)
+        if self.se == 0:
+            return 1.0 if distance == 0 else 0.0
+        return float(2 * special.stdtr(self.df, -distance / self.se))
+
+    def p_beyond(self, smallest: float) -> float:
+        """Two-sided p of the hypothesis that the true difference lies within ±``smallest``."""
+        return 1.0 if abs(self.mean) <= smallest else self.p(math.copysign(smallest, self.mean))
+
+    def within(self, smallest: float, level: float) -> bool:
+        """Two one-sided tests at (1 − level)/2 each: does the whole interval at ``level`` lie within ±``smallest``?"""
+        low, high = self.interval(level)
+        return -smallest < low and high < smallest
+
+
+def over_pairs(first: np.ndarray, second: np.ndarray | float, basis: str) -> Estimate:
+    """The paired t-test: mean of the differences, s/√n, n − 1 degrees of freedom. (n,) each."""
+    difference = first - second
+    n, mean = len(difference), float(difference.mean())
+    if n < 2:
+        return Estimate(mean, None, None, n, basis)
+    return Estimate(mean, float(difference.std(ddof=1) / math.sqrt(n)), n - 1, n, basis)
+
+
+def of_parts(mean: float, parts: list[tuple[float, float]], n: int, basis: str) -> Estimate:
+    """SE² as a sum of variances of the mean, (variance, degrees of freedom) each; Welch and Satterthwaite's degrees.
+
+    df = (Σ v)² / Σ v²/df (Satterthwaite 1946).
+    """
+    total = sum(v for v, _ in parts)
+    squares = sum(v**2 / df for v, df in parts)
+    df = total**2 / squares if squares else min(df for _, df in parts)
+    return Estimate(mean, math.sqrt(total), df, n, basis)

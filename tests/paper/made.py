@@ -1,0 +1,59 @@
+"""Records as a run leaves them behind, with numbers of the test's own."""
+
+from __future__ import annotations
+
+import base64
+import copy
+
+import numpy as np
+
+OPTIONS = {"ntxent": {"tau": 0.1}, "triplet": {"margin": 0.2}, "triplet_sh": {"margin": 0.2}, "smoothap": {"tau": 0.01}}
+
+
+def record(loss: str, seed: int, rsum: float = 400.0, *, drawn: bool = True, evaluations: int = 2, **config) -> dict:
+    """A record of schema 2; ``config`` replaces settings, ``drawn``: on data that are drawn anew for each seed."""
+    options = {"seed": seed, "train": 1500} if drawn else {"vocabulary": "train"}
+    made = {
+        "dataset": "scenes" if drawn else "flickr8k", "data_options": options, "data_seed": seed, "method": "vse++",
+        "data_hash": f"draw {seed}" if drawn else "photos", "model_options": {"embed_dim": 128}, "loss": loss,
+        "loss_options": dict(OPTIONS.get(loss, {})), "auxiliary": None, "auxiliary_options": {}, "seed": seed,
+        "updates": 3000, "epochs": None, "batch_size": 128, "batches": "pairs", "lr": 0.001, "drops": [1500],
+        "schedule": "step", "grad_clip": 2.0, "warmup": 0, "evaluate_every": 250, "device": "cpu", "threads": 1,
+        "smoke": False, "asked": {},
+    }  # fmt: skip
+    side = {"r1": 40.0 + seed, "r5": 50.0, "r10": 60.0, "average_recall": 50.0, "map_at_5": 0.5}
+    history = [{"update": 250 * (1 + i), "val": {"rsum": 300.0}} for i in range(evaluations)]
+    test = {"i2t": dict(side), "t2i": dict(side), "rsum": float(rsum)}
+    path = f"records/{made['dataset']}/{loss}/seed{seed}.json"
+    return {"schema": 2, "config": made | config, "history": history, "test": test, "path": path}
+
+
+def group(loss: str, sums, **config) -> list[dict]:
+    """One record a seed, 0 to n − 1."""
+    return [record(loss, seed, value, **config) for seed, value in enumerate(sums)]
+
+
+def but(one: dict, path: str | None = None, **config) -> dict:
+    """A copy with other settings, and perhaps another path."""
+    found = copy.deepcopy(one)
+    found["config"] |= config
+    return found | ({"path": path} if path else {})
+
+
+def rsum_of(i2t, t2i) -> float:
+    return float(100 * sum((np.asarray(ranks) <= cut).mean() for ranks in (i2t, t2i) for cut in (1, 5, 10)))
+
+
+def on_photos(loss: str, seed: int, i2t, t2i, image_of=None, **config) -> dict:
+    """A record of photos with the ranks of its queries."""
+    made = record(loss, seed, rsum_of(i2t, t2i), drawn=False, **config)
+    made["test"]["ranks"] = {"i2t": encoded(i2t), "t2i": encoded(t2i)}
+    if image_of is not None:
+        made["test"]["ranks"]["image_of"] = encoded(image_of)
+    for side, ranks in (("i2t", i2t), ("t2i", t2i)):
+        made["test"][side] |= {f"r{k}": 100 * float((np.asarray(ranks) <= k).mean()) for k in (1, 5, 10)}
+    return made
+
+
+def encoded(numbers) -> str:
+    return base64.b64encode(np.asarray(numbers).astype("<u2").tobytes()).decode()
