@@ -242,15 +242,16 @@ def first(split, photos):
 def train_on(photos, method, min_count=4, seed=0):
     part = first(data.train, photos)
     fewer = replace(data, train=part, vocabulary=Vocabulary.build(part.captions, min_count))
-    return icrlib.train(fewer, method, seed=seed, updates=updates[method], lr=chosen[method], **small)
+    return icrlib.train(fewer, method, seed=seed, lr=chosen[method],
+                        updates=updates[method], **small)
 
 
 shares = [len(data.train) // k for k in (8, 4, 2, 1)]
-kept_words = {n: len(Vocabulary.build(first(data.train, shares[0]).captions, n)) - 4 for n in (1, 4)}
 by_count = {n: [on_validation(train_on(shares[0], "bow", n, seed)) for seed in range(3)]
             for n in (1, 4)}
 
 # %% tags=["hide-input"]
+kept_words = {n: len(Vocabulary.build(first(data.train, shares[0]).captions, n)) - 4 for n in (1, 4)}  # 4 are no words
 all_words, frequent = np.mean(by_count[1]), np.mean(by_count[4])
 seeds_apart = max(np.ptp(values) for values in by_count.values())
 assert smoke or all_words < frequent + 3  # what the next paragraph rests on: rare words are no gain
