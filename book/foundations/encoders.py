@@ -191,8 +191,8 @@ assert torch.equal(vectors, model.embed(torch.tensor(row)))
 # **Step 4, a GRU** {cite:p}`cho2014gru`. It reads one word after the other and keeps a state $h$, zero before the first
 # word. Two gates, numbers between 0 and 1, decide what happens to it:
 #
-# $$ r = \sigma(W_r e + U_r h), \quad z = \sigma(W_z e + U_z h), \quad
-#    n = \tanh(W_n e + r \odot U_n h), \quad h' = (1 - z) \odot n + z \odot h. $$ (eq-gru)
+# $$ \begin{aligned} r &= \sigma(W_r e + U_r h), & z &= \sigma(W_z e + U_z h), \\
+#    n &= \tanh(W_n e + r \odot U_n h), & h' &= (1 - z) \odot n + z \odot h. \end{aligned} $$ (eq-gru)
 #
 # $e$ is the word's vector; biases are left out here. With $z = 1$ the state stays, with $z = 0$ it becomes the
 # candidate $n$. The reset gate $r$ decides how much of the old state the candidate sees. torch stacks the three
@@ -279,7 +279,7 @@ for first, name in ((False, "only the last"), (True, "both         ")):
 # %% [markdown]
 # Does that harm the model? We train it three times, from the same weights and with the same batches: with both
 # normalisations; with the last alone; and with the last alone on features a hundred times shorter. (Their learning rate
-# does not fall halfway, as the library's does, so they find more than the model of the first figure.)
+# does not fall halfway, as the library's does; that is one reason why they find more than the model of the first figure.)
 
 
 # %%
@@ -313,8 +313,8 @@ with torch.no_grad():
         r1 = metrics.from_scores(models[name].encode_captions(texts, ends) @ unit(layer(x)).T, split.positives.T)["r1"]
         rest = (x @ layer.weight.T).norm(dim=1).median()
         learnt[name] = r1, float(layer.bias.norm()), float(layer.bias.norm() / rest)
-table = [{"normalised": name, "t2i R@1": f"{r1:.1f}", "length of the bias": f"{bias:.3f}",
-          "bias over the rest": f"{share:.3f}"} for name, (r1, bias, share) in learnt.items()]
+table = [{"normalised": name, "t2i R@1": f"{r1:.1f}", "‖b‖": f"{bias:.3f}",
+          "‖b‖ / rest": f"{share:.3f}"} for name, (r1, bias, share) in learnt.items()]
 paper.styled(pd.DataFrame(table), name="first-normalisation")
 
 # %% tags=["hide-input"]
@@ -402,7 +402,7 @@ Markdown(f"Text-to-image R@1 with both: **{t2i['both']:.1f}**. Without the first
 # every word has, and the GRU goes on reading. The state that we want is the one after `<end>`; the last *column* is
 # another one.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Cosine between the right caption vector and the state in the last column, against the number of padding columns from 0 to 16. It starts at 1 and its median falls with each column."}, "figure": {"name": "fig-padding", "caption": "The same captions, filled up with more and more padding. The state after <end> stays; the state in the last column drifts away. Median and middle half of the test captions."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Cosine between the right caption vector and the state in the last column, against the number of padding columns from 0 to 16. It starts at 1 and its median falls with each column."}, "figure": {"name": "fig-padding", "caption": "The same captions, filled up with more and more padding. The state after its end sign stays; the state in the last column drifts away. Median and middle half of the test captions."}}
 some = (ends <= 8).nonzero()[:200, 0]
 with torch.no_grad():
     filled = torch.zeros(len(some), 24, dtype=torch.int64)

@@ -270,8 +270,9 @@ Markdown(f"With {shares[0]} photos, `min_count=1` keeps {kept_words[1]} words an
 # ```bash
 # icr data check photos/
 # icr features photos/ features/ --backbone efficientnet_lite2
-# icr run book/reproduce/run.ipynb -p dataset=flickr8k -p features=features/ -p method=bow \
-#     -p embed_dim=64 -p batch_size=64 -p updates=300 -p lr=0.003 -p out=runs/mine
+# icr run book/reproduce/run.ipynb -p dataset=flickr8k \
+#     -p features=features/ -p method=bow -p embed_dim=64 \
+#     -p batch_size=64 -p updates=300 -p lr=0.003 -p out=runs/mine
 # ```
 #
 # ## Search by words
@@ -321,7 +322,8 @@ there, back = "a red ring left of a blue star", "a blue star left of a red ring"
 moved = {name: abs(i.by_text(there, 1)[0].score - i.by_text(back, 1)[0].score)
          for name, i in both.items()}
 assert moved["bag of words"] < 1e-5
-print({name: f"best score moves by {value:.3f}" for name, value in moved.items()})
+for name, value in moved.items():
+    print(f"{name}: best score moves by {value:.3f}")
 
 # %% [markdown]
 # What if no word of a query was ever seen? Then all such queries are the same query. Scores are cosines, not
@@ -405,9 +407,9 @@ def by_chance(part):
 curve = {method: [on_validation(train_on(n, method)) for n in shares[:-1]] for method in updates}
 for method, whole_run in (("bow", bow), ("vse++", gru)):
     curve[method].append(on_validation(whole_run))
+chance = by_chance(data.val)
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Validation rsum over the number of training photos for a bag of words and for VSE++, with a dotted line at chance. Both rise; VSE++ starts much lower."}, "figure": {"name": "fig-photos-needed", "caption": "Validation rsum over the number of training photos, one seed. With few photos the model without word order is far ahead."}}
-chance = by_chance(data.val)
 fig, ax = plt.subplots(figsize=(5.6, 3.1))
 for method, colour in (("bow", plots.COLOURS["bow"]), ("vse++", plots.COLOURS["ntxent"])):
     ax.plot(shares, curve[method], "o-", color=colour, label=plots.label(method), lw=2.2)
