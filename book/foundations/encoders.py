@@ -191,8 +191,8 @@ assert torch.equal(vectors, model.embed(torch.tensor(row)))
 # **Step 4, a GRU** {cite:p}`cho2014gru`. It reads one word after the other and keeps a state $h$, zero before the first
 # word. Two gates, numbers between 0 and 1, decide what happens to it:
 #
-# $$ \begin{aligned} r &= \sigma(W_r e + U_r h), & z &= \sigma(W_z e + U_z h), \\
-#    n &= \tanh(W_n e + r \odot U_n h), & h' &= (1 - z) \odot n + z \odot h. \end{aligned} $$ (eq-gru)
+# $$ \begin{aligned} r &= \sigma(W_r e + U_r h), \\ z &= \sigma(W_z e + U_z h), \\
+#    n &= \tanh(W_n e + r \odot U_n h), \\ h' &= (1 - z) \odot n + z \odot h. \end{aligned} $$ (eq-gru)
 #
 # $e$ is the word's vector; biases are left out here. With $z = 1$ the state stays, with $z = 0$ it becomes the
 # candidate $n$. The reset gate $r$ decides how much of the old state the candidate sees. torch stacks the three
