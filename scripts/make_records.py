@@ -25,7 +25,7 @@ from studies import STUDIES, Planned, hopeless
 def main(study: str, features: Path | None, plan: bool, part: str) -> None:
     runs = [run for run in STUDIES[study]() if not run.path.exists()]
     if plan:
-        known = records.find()
+        known = records.find(study="*")
         costs = [cost.estimate({"dataset": r.dataset, "method": r.method, "loss": r.loss, **r.settings}, known)
                  for r in runs]  # fmt: skip
         hours = sum(found.seconds for found in costs if found) / 3600

@@ -112,7 +112,7 @@ def surviving(cut, mirror, draws=3):
 
 survives = {"whole": surviving(False, False), "mirrored": surviving(False, True),
             "cut": surviving(True, False), "released": surviving(True, True)}
-assert survives["whole"] == 100
+assert survives["whole"] == 100 and survives["released"] < 50  # most are wrong after a released crop
 sides = 100 * np.mean([" left of " in c or " right of " in c for c in drawn.train.captions])
 Markdown(f"Left as it is: **{survives['whole']:.0f} %**. Mirrored in half of the cases: **{survives['mirrored']:.1f} %** "
          f"({sides:.1f} % of the captions say left or right). Cut: **{survives['cut']:.1f} %**. "
@@ -233,34 +233,48 @@ paper.styled(pd.DataFrame(lines), "Test rsum and cost of the image pipelines (ev
 
 # %% [markdown]
 # The second row is the control: photos that are opened at every use, and not cropped, should give what the cached
-# features give, up to rounding. Here are the differences, paired by seed, with their 95 % intervals. The claims are ours,
-# no paper's; the rule for the verdict is the one that decides every claim in this book.
+# features give, up to rounding. Here are the differences, paired by the three seeds, with their 95 % intervals. The
+# claims are ours, no paper's. One *holds* if the interval lies on its side of zero, and *fails* if it lies on the other;
+# two pipelines are *equivalent* if it lies within 6 rsum of zero, a point for each of the six recalls. All else is
+# *undecided*.
 
 # %% tags=["hide-input"]
 claims = {"opening photos anew changes little": ("opened, uncut", "cached"),
           "cutting lowers rsum": ("cut", "opened, uncut"), "mirroring lowers rsum": ("mirrored", "opened, uncut"),
           "moving statistics lower rsum": ("as released", "cut and mirrored")}
+WORDS = {"reproduced": "holds", "contradicted": "fails"}  # claims of our own: nobody published them
 verdicts = {claim: paper.verdict(claim, "less" if "lower" in claim else "similar", sums[a], sums[b], unit="rsum",
                                  tolerance=6.0) for claim, (a, b) in claims.items()}  # a point of each of six recalls
-rows = [{"claim": c, "paper": "–", "ours": str(v.difference), "verdict": v} for c, v in verdicts.items()]
-paper.styled(paper.verdicts.ledger(rows).drop(columns="paper"), "What the crops change", name="pipelines-claims")
+words = {claim: "equivalent" if v.word == "reproduced" and "little" in claim else WORDS.get(v.word, v.word)
+         for claim, v in verdicts.items()}
+rows = [{"claim": claim, "verdict": words[claim], "difference": str(v.difference)} for claim, v in verdicts.items()]
+paper.styled(pd.DataFrame(rows), "What the crops change", name="pipelines-claims")
 
 # %% [markdown]
 # Why does cutting cost so much? Two things come together and this experiment cannot separate them: most captions are no
 # longer true, and enlarged parts do not look like the whole pictures of the test. Cropping is meant against overfitting,
 # which needs many epochs. These runs have little more than one, so they cannot show what it is good for.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Validation rsum of each pipeline after 30, 60 and 90 updates, the mean of three seeds. The pipelines that do not cut lie far above the three that do."}, "figure": {"name": "fig-pipelines", "caption": "Validation rsum during training, mean of three seeds (band: lowest to highest), among 100 photos; the test has 200. What cuts stays below what does not."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Validation rsum of each pipeline after 30, 60 and 90 updates, the mean of three seeds. The three pipelines that do not cut lie above the three that do, in the end far above."}, "figure": {"name": "fig-pipelines", "caption": "Validation rsum during training, mean of three seeds (band: lowest to highest), among 100 photos; the test has 200. What cuts stays below what does not; cached features lie under the uncut photos."}}
+CUT = ("cut", "cut and mirrored", "as released")
+valid = {name: np.array([[entry["val"]["rsum"] for entry in run.history] for run in group])
+         for name, group in runs.items()}  # (seeds, evaluations)
 fig, ax = plt.subplots(figsize=(6.2, 3.3))
 colours = ["#111111", *(plots.COLOURS[n] for n in ("ntxent", "triplet", "smoothap", "triplet_sh", "bow"))]
 styles = ((0, (1, 3)), "-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-for (name, group), colour, dashes in zip(runs.items(), colours, styles, strict=True):
-    found = np.array([[entry["val"]["rsum"] for entry in run.history] for run in group])
-    at = [entry["update"] for entry in group[0].history]
+at = [entry["update"] for entry in runs["cached"][0].history]
+for (name, found), colour, dashes in zip(valid.items(), colours, styles, strict=True):
     ax.plot(at, found.mean(0), color=colour, ls=dashes, lw=2.3, label=name)
     ax.fill_between(at, found.min(0), found.max(0), color=colour, alpha=0.15, lw=0)
 ax.set(xlabel="updates", ylabel="validation rsum", xticks=at)
-ax.legend(loc="upper left", bbox_to_anchor=(1, 1));
+ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
+
+uncut_runs, cut_runs = (np.stack([found.mean(0) for name, found in valid.items() if (name in CUT) == cuts])
+                        for cuts in (False, True))
+assert smoke or 1 < small["updates"] * small["batch_size"] / len(fresh.train.captions) < 2  # little more than an epoch
+assert smoke or np.abs(valid["cached"].mean(0) - valid["opened, uncut"].mean(0)).max() < 3  # one line under the other
+assert smoke or (uncut_runs.min(0) > cut_runs.max(0)).all()  # what cuts stays below what does not,
+assert smoke or uncut_runs[:, -1].min() > 1.5 * cut_runs[:, -1].max()  # and far below in the end
 
 # %% [markdown]
 # ## Let the network learn, too
@@ -308,11 +322,14 @@ assert not PHOTOS.exists()
 
 # %% tags=["hide-input"]
 price = seconds["as released"] / seconds["cached"]
-said = "; ".join(f"{v.claim}: {v.difference}, **{v.word}**" for v in verdicts.values())
+opened, cutting, mirroring, moving_said = (f"{v.difference} (**{words[claim]}**)" for claim, v in verdicts.items())
+assert smoke or list(words.values())[:3] == ["equivalent", "holds", "holds"]
 Markdown("\n".join([
     f"- On scenes a released crop leaves **{survives['released']:.1f} %** of the captions true; only cut it is "
     f"{survives['cut']:.1f} %, only mirrored {survives['mirrored']:.1f} %.",
-    f"- {said} (three seeds, bag of words).",
+    f"- Opened anew and left uncut, photos give what cached features give: {opened}.",
+    f"- Cutting lowers rsum: {cutting}. So does mirroring: {mirroring}. That moving statistics lower it: {moving_said}. "
+    "All with three seeds of the bag of words.",
     f"- An update with fresh crops takes **{price:.0f} times** as long as one on cached features, with this small "
     "network.",
     "- So this book computes features once. It gives up ECIR's crops; with `images=\"published\"` they are there.",

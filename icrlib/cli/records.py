@@ -26,7 +26,7 @@ def plan(given: tuple[str, ...]) -> None:
         if not equals or not values:
             raise ValueError(f"-p {text}: write NAME=VALUE or NAME=VALUE,VALUE")
         axes[name] = [_number(value) for value in values.split(",")]
-    base, known = {"dataset": "scenes", "method": "vse++", "loss": "ntxent"}, find()
+    base, known = {"dataset": "scenes", "method": "vse++", "loss": "ntxent"}, find(study="*")
     runs = [base | dict(zip(axes, point, strict=True)) for point in itertools.product(*axes.values())]
     costs = [cost.estimate(run, known) for run in runs]
     there = [found for found in costs if found is not None]

@@ -18,8 +18,8 @@ COST = ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "device", "versio
 
 def verify(sample: int, folders: dict[str, str], dry_run: bool, say: Callable[[str], None]) -> int:
     """Exit status: 0 if nothing is stale (any more), 1 if something differs or could not be run again."""
-    stale = [record for record in find() if record["stale"] and "sources" in record]
-    say(f"{len(stale)} of {len(find())} records list a source that differs now")
+    stale = [record for record in find(study="*") if record["stale"] and "sources" in record]
+    say(f"{len(stale)} of {len(find(study='*'))} records list a source that differs now")
     if not stale:
         return 0
     for file in sorted({file for record in stale for file in record["stale"]}):

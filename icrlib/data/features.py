@@ -10,7 +10,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,23 +116,32 @@ def _done(folder: Path, key: str, skip_bad: bool) -> bool:
 
 def _parts(folder: Path, name: str, files: list[Path], backbone: str, network: backbones.Backbone, regions: int,
            device: str, workers: int, progress: bool) -> list[dict]:  # fmt: skip
-    """All parts of one split: those that are there, and those that are missing computed now."""
-    starts = list(range(0, len(files), PART))
-    out = []
-    with ThreadPoolExecutor(workers) as pool:
-        for start in bar(starts, f"{network.name}: {name}", progress):
-            some = files[start : start + PART]
-            plan = Plan(backbone, regions, tuple(some))
-            path = folder / ".parts" / f"{name}-{start:07d}-{plan.key()}.npz"
-            if not path.is_file():
-                write_sealed(path, _pack(_compute(start, some, network, regions, device, pool)))
-            out.append(_unpack(path))
-    return out
+    """All parts of one split: those that are there, and those that are missing computed now.
+
+    The bar counts photos, batch by batch. Those of parts that are there count from the start and not for its rate.
+    """
+    parts = {start: files[start : start + PART] for start in range(0, len(files), PART)}
+    keys = {start: Plan(backbone, regions, tuple(some)).key() for start, some in parts.items()}
+    paths = {start: folder / ".parts" / f"{name}-{start:07d}-{key}.npz" for start, key in keys.items()}
+    missing = [start for start, path in paths.items() if not path.is_file()]
+    there = len(files) - sum(len(parts[start]) for start in missing)
+    said = f"{network.name}: {name}"
+    with (
+        ThreadPoolExecutor(workers) as pool,
+        bar(None, said, progress, total=len(files), initial=there, unit=" photos") as shown,
+    ):
+        for start in missing:
+            found = _compute(start, parts[start], network, regions, device, pool, shown.update)
+            write_sealed(paths[start], _pack(found))
+    return [_unpack(path) for path in paths.values()]
 
 
 def _compute(start: int, files: list[Path], network: backbones.Backbone, regions: int, device: str,
-             pool: Executor) -> dict:  # fmt: skip
-    """Features of some files, float16; ``kept``: the numbers of those that could be read."""
+             pool: Executor, count: Callable[[int], object]) -> dict:  # fmt: skip
+    """Features of some files, float16; ``kept``: the numbers of those that could be read.
+
+    ``count`` is told the number of photos of each batch when it is done, bad ones included.
+    """
     kept, bad, rows = [], [], []
     for numbers, pictures, messages in _batches(start, files, network, BATCH.get(device.partition(":")[0], 32), pool):
         bad += messages
@@ -140,6 +149,7 @@ def _compute(start: int, files: list[Path], network: backbones.Backbone, regions
             found = network(torch.stack(pictures).to(device), regions).cpu().numpy()
             rows.append(found.astype(np.float16))
             kept += numbers
+        count(len(numbers) + len(messages))
     features = np.concatenate(rows) if rows else np.zeros((0, 1), np.float16)
     return {"features": features, "kept": np.array(kept, dtype=np.int64), "bad": np.array(bad, dtype=np.str_)}
 

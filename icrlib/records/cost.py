@@ -27,7 +27,7 @@ def estimate(wanted: Mapping, records: Iterable[dict] | None = None) -> Cost | N
     From the quickest record of the same data, method and loss, else of the same method and loss, else of the same
     method; of its kind the one with the nearest ``embed_dim``.
     """
-    known = list(find() if records is None else records)
+    known = list(find(study="*") if records is None else records)
     for names in (("dataset", "method", "loss"), ("method", "loss"), ("method",)):
         alike = [r for r in known if all(r["config"][n] == wanted[n] for n in names if wanted.get(n) is not None)]
         if alike:

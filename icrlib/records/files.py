@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from icrlib.files import write_bytes
@@ -16,10 +15,10 @@ SCHEMA = 2
 
 
 def path_for(dataset: str, method: str, loss: str, seed: int, tag: str = "", study: str = "") -> Path:
-    """Where the book keeps the record of a run; ``tag`` names what differs from the defaults, ``study`` the folder."""
+    """Where the book keeps the record of a run; ``tag`` names what differs from the defaults, ``study`` whose it is."""
     loss = loss.replace(":", "-").replace(" x ", "-")
     name = f"{tag + '-' if tag else ''}seed{seed}.json"
-    return root() / study / dataset / method.replace("++", "pp") / loss / name
+    return root() / (f"studies/{study}" if study else "") / dataset / method.replace("++", "pp") / loss / name
 
 
 def write(record: dict, path: str | Path) -> Path:
@@ -54,12 +53,15 @@ def load(path: str | Path) -> dict:
 def find(folder: str | Path | None = None, *, study: str | None = None, **wanted) -> list[dict]:
     """All records whose ``config`` agrees with ``wanted`` (``dataset=``, ``method=``, ``loss=``, ``seed=``, …).
 
-    Sorted by path. ``folder`` defaults to the book's records, ``study`` names one of its folders. An empty list where
-    none agrees.
+    Sorted by path. ``folder`` defaults to the book's records: those that its tables are made of, or those of a
+    ``study`` ("reading"), or all of them ("*"). An empty list where none agrees.
     """
-    paths: Iterable[Path] = sorted(Path(folder or root(), study or "").rglob("*.json"))
-    found = (load(path) for path in paths if not path.name.startswith("probe"))
-    return [r for r in found if all(r["config"].get(key) == value for key, value in wanted.items())]
+    studies = root() / "studies"
+    place = Path(folder or (studies / study if study not in (None, "*") else root()))
+    paths = [path for path in sorted(place.rglob("*.json")) if not path.name.startswith("probe")]
+    if folder is None and study is None:
+        paths = [path for path in paths if studies not in path.parents]
+    return [r for r in map(load, paths) if all(r["config"].get(key) == value for key, value in wanted.items())]
 
 
 def rounded(value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ import pytest
 import torch
 from filelock import FileLock
 from PIL import Image
+from tqdm import tqdm
 
 import icrlib
 from icrlib.data import backbones, features, karpathy, precomputed
@@ -224,6 +226,39 @@ def test_two_processes_do_not_share_a_folder(root, tmp_path):
     with FileLock(tmp_path / "f" / ".lock"), pytest.raises(ValueError, match="another process is computing features"):
         extract(root, tmp_path / "f")
     assert (extract(root, tmp_path / "f") / "train_ims.npy").is_file()
+
+
+def test_the_bar_counts_photos(root, tmp_path, monkeypatch):
+    """Batch by batch, bad photos too; a part that is there counts from the start."""
+    shown = []
+
+    class Counted(tqdm):
+        def __init__(self, items, said, wanted, **options):
+            assert items is None and wanted
+            super().__init__(desc=said, file=io.StringIO(), disable=False, **options)
+            self.steps = []
+            shown.append(self)
+
+        def update(self, n=1):
+            self.steps.append(n)
+            return super().update(n)
+
+    monkeypatch.setattr(features, "bar", Counted)
+    monkeypatch.setattr(features, "PART", 5)
+    monkeypatch.setitem(features.BATCH, "cpu", 2)
+    (root / "images" / "train3.jpg").write_text("broken")
+
+    def extract_again():
+        shown.clear()
+        with pytest.raises(features.BadPhotos, match="1 photos cannot be used"):
+            features.extract(root, tmp_path / "f", backbone="scenes", device="cpu")
+        assert all(bar.n == bar.total for bar in shown), "every bar ends full"
+        return [(bar.total, bar.initial, bar.steps) for bar in shown]
+
+    assert extract_again() == [(12, 0, [2, 2, 1, 2, 2, 1, 2]), (6, 0, [2, 2, 1, 1]), (6, 0, [2, 2, 1, 1])]
+    assert extract_again() == [(12, 12, []), (6, 6, []), (6, 6, [])]
+    next((tmp_path / "f" / ".parts").glob("train-0000005*")).unlink()
+    assert extract_again() == [(12, 7, [2, 2, 1]), (6, 6, []), (6, 6, [])]
 
 
 @pytest.mark.slow
