@@ -307,7 +307,7 @@ Markdown(f"Fine-tuned on uncut photos for the last two thirds, seed 0: rsum **{e
 # %%
 config = runs["as released"][0].record["config"]
 print("images:", config["data_options"]["images"])
-for name in ("pictures", "finetune_after", "finetune_lr"):
+for name in ("backbone", "batch_norm", "finetune_after", "finetune_lr"):
     print(f"{name}:", config[name])
 
 # %% tags=["hide-input"]

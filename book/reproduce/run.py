@@ -41,7 +41,7 @@
 
 # %% tags=["parameters"]
 dataset: str = "scenes"  # scenes, flickr8k, flickr30k or coco
-data_seed: int = None  # of scenes: which draw of the data; None: the seed, so each run has its own
+data_seed: int = None  # which draw of scenes; None: the seed, so that each run has its own
 features: str = ""  # folder of pre-computed features; not for scenes
 root: str = ""  # or folder of photos with dataset*.json; not for scenes
 images: str = "cached"  # of photos: cached (features once) or published (fresh crops)
@@ -56,13 +56,9 @@ convention: str = None  # of goal objectives, paper or released
 updates: int = None  # number of updates
 epochs: int = None  # or epochs of the sampler instead of updates
 lr: float = None  # learning rate
-lr_update: int = None  # epochs after which the rate falls to a tenth, each; None: once, halfway
-schedule: str = None  # how the rate falls: by steps, or along a cosine, each update or epoch
-warmup: int = None  # first updates with all negatives (Triplet), a cure for a loss that stays collapsed
+lr_update: int = None  # every so many epochs the rate falls to a tenth; None: once, halfway
+warmup: int = None  # first updates with all negatives (Triplet), against a collapse
 batch_size: int = None  # pairs in a batch, or images
-grad_clip: float = None  # the gradient's norm is cut to this; 0: never
-drop_words: float = None  # share of the words of a caption that become <unk>
-batch_norm: str = None  # of the network, on pictures: batch statistics, as released (train), or stored ones
 finetune_after: int = None  # updates after which the network inside the model learns, too
 precision: str = None  # of the encoders; scores and losses stay in single precision
 device: str = None  # auto, cpu, cuda or cuda:1

@@ -72,7 +72,7 @@ class Augment:
 class Objective:
     """What is minimised beside the loss itself."""
 
-    warmup: int = whole(0, 0, "first updates with all negatives (Triplet), a cure for a loss that stays collapsed")
+    warmup: int = whole(0, 0, "first updates with all negatives (Triplet), against a collapse")
     learn_tau: bool = switch("learn the temperature, from the loss's own on")
     learn_bias: bool = switch("learn the bias of a loss that has one, with its temperature")
     auxiliary: str | None = text(None, "a second objective by name; None: the method's own, if it has one")
@@ -94,7 +94,7 @@ class Optim:
     lr: float = number(2e-4, "learning rate")
     weight_decay: float = number(0.0, "weight decay", zero=True)
     schedule: str = one_of("step", SCHEDULES, "how the rate falls: by steps, or along a cosine, each update or epoch")
-    lr_update: int | None = whole(None, 1, "epochs after which the rate falls to a tenth, each; None: once, halfway")
+    lr_update: int | None = whole(None, 1, "every so many epochs the rate falls to a tenth; None: once, halfway")
     lr_warmup: int = whole(0, 0, "first updates in which the rate rises from 0 in a straight line")
     grad_clip: float = number(2.0, "the gradient's norm is cut to this; 0: never", zero=True)
     batch_norm: str | None = one_of(
@@ -170,8 +170,7 @@ def _number(name: str, value: Any, about: Any) -> float:
 
 
 # What the parameters cell of book/reproduce/run names; papermill takes any other setting by its name all the same.
-COMMON = ("updates", "epochs", "lr", "lr_update", "schedule", "warmup", "batch_size", "grad_clip", "drop_words",
-          "batch_norm", "finetune_after", "precision", "device")  # fmt: skip
+COMMON = ("updates", "epochs", "lr", "lr_update", "warmup", "batch_size", "finetune_after", "precision", "device")
 
 
 def parameter_line(name: str) -> str:

@@ -16,9 +16,8 @@ def experiments() -> list[str]:
 def experiment(row: str) -> dict:
     """Settings of one row of a published table.
 
-    ``"ecir/1.1"`` to ``"ecir/2.8"`` are ECIR's Table 1, as the released job files ran it
-    (:func:`icrlib.paper.experiments.ecir.experiment`). ``"goal/4/vit_ft/cir x sig-ms"`` is a cell of GOAL's Table 4 as
-    far as the paper states it, and what it would need (:func:`icrlib.paper.experiments.goal.experiment`).
+    ``"ecir/1.1"`` to ``"ecir/2.8"`` are ECIR's Table 1, as the released job files ran it.
+    ``"goal/4/vit_ft/cir x sig-ms"`` is a cell of GOAL's Table 4 as far as the paper states it, and what it would need.
 
     Keys are arguments of :func:`icrlib.load_dataset` (``dataset``) and :func:`icrlib.train`, and ``selection``,
     ``seeds``, ``features`` and ``notes``, which say what cannot be said by an argument. Raises ``ValueError`` for an
