@@ -118,7 +118,7 @@ class Loss:
 
     def per_query(self, scores: Tensor, positives: Tensor) -> Tensor:
         """Loss of each query, (Q,), one direction: rows are the queries."""
-        check(scores, positives)
+        count = check(scores, positives)
         total = scores.new_zeros(len(scores))
         chunks = list(self._chunks(positives, scores.element_size()))
         # Where one chunk is enough, autograd keeps its matrices; else each chunk is computed again on the way back.
@@ -130,7 +130,7 @@ class Loss:
                 else self._chunk_terms(scores, positives, query, positive)
             )
             total = total.index_add(0, query, terms)
-        return total / positives.sum(1)
+        return total / count
 
     def weights(self, scores: Tensor, positives: Tensor) -> Tensor:
         r"""Closed form of :math:`w_{qj} = \partial \ell_q / \partial s_{qj}`, (Q, M), one direction; no autograd."""
@@ -170,8 +170,7 @@ class Loss:
     @torch.no_grad()
     def _values_and_weights(self, scores: Tensor, positives: Tensor, values: bool = True) -> tuple[Tensor, Tensor]:
         """Loss (Q,) and weights (Q, M) of one direction in closed form, chunk by chunk."""
-        check(scores, positives)
-        count = positives.sum(1)
+        count = check(scores, positives)
         chunks = list(self._chunks(positives, scores.element_size()))
         if len(chunks) == 1 and len(chunks[0][0]) == len(scores):  # one positive a query: nothing to add up
             pairs = lay_out(scores, positives, *chunks[0])
@@ -203,7 +202,9 @@ class Loss:
         """
         exact = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
         logits = exact * log_scale.exp()
-        return replace(self, tau=1.0)(logits if bias is None else logits + bias, positives)
+        if bias is None:
+            return replace(self, tau=1.0)(logits, positives)
+        return replace(self, tau=1.0, bias=0.0)(logits + bias, positives)
 
     def at(self, log_scale: Tensor, bias: Tensor | None = None) -> Loss:
         """This loss with the present values of what was learned, for counts and diagnosis."""

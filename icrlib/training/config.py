@@ -122,7 +122,7 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
     settings_given = _given(owners, given)["setting"]
     _pictures(values, data, kind, settings_given)
     _refuse_ignored(settings_given, values, made)
-    _averaging(values, per_epoch, "evaluate_every" in given, smoke)
+    _averaging(values, per_epoch, given, smoke)
     return Config(
         dataset=data.name, data_options=data.options, data_hash=data.fingerprint, data_seed=data.options.get("seed"),
         method=method, model_options=chosen["model"], loss=loss,
@@ -250,18 +250,17 @@ def _refuse_ignored(given: dict, values: dict, loss: Any) -> None:
         raise ValueError("learn_bias= goes with learn_tau=True: a bias is learned in units of the learned scale")
 
 
-def _averaging(values: dict, per_epoch: int, given: bool, smoke: bool) -> None:
-    """With averaged weights evaluations are at ends of epochs only: between them nothing has been averaged."""
+def _averaging(values: dict, per_epoch: int, given: dict, smoke: bool) -> None:
+    """With averaged weights a run has whole epochs, and evaluations at their ends: between them nothing is averaged."""
     if values["average"] == "none":
         return
     if smoke:
         raise ValueError("a smoke run is shorter than an epoch, so average='swa' would average nothing; leave it out")
-    if given and values["evaluate_every"] % per_epoch:
-        raise ValueError(f"average='swa' evaluates at ends of epochs only; evaluate_every must be a multiple of "
-                         f"{per_epoch} updates, got {values['evaluate_every']}")  # fmt: skip
-    if not given:
+    for name in ("updates", "evaluate_every"):
+        if name in given and values[name] % per_epoch:
+            raise ValueError(f"average='swa' averages at ends of epochs: {name} must be a multiple of {per_epoch} "
+                             f"updates, an epoch; got {values[name]}")  # fmt: skip
+    if "evaluate_every" not in given:
         values["evaluate_every"] = per_epoch
-    values["updates"] -= values["updates"] % per_epoch
-    if not values["updates"]:
-        raise ValueError(f"average='swa' needs at least one epoch, {per_epoch} updates")
+    values["updates"] = max(per_epoch, values["updates"] - values["updates"] % per_epoch)
     snapshots(per_epoch, values["average_from"], values["average_times"])  # raises where they would lie too close

@@ -94,14 +94,16 @@ def test_an_average_is_the_mean_and_training_goes_on_from_it():
 
 def test_swa_in_the_loop(tiny):
     """Evaluations at ends of epochs, of the averaged weights; other numbers than without."""
-    options = dict(updates=44, batch_size=8, progress=False, average="swa", average_from=0.5, average_times=3)
+    options = dict(epochs=2, batch_size=8, progress=False, average="swa", average_from=0.5, average_times=3)
     run = icrlib.train(tiny, **options)
     per_epoch = run.record["config"]["per_epoch"]
-    assert [e["update"] for e in run.history] == [per_epoch * (k + 1) for k in range(44 // per_epoch)]
+    assert [e["update"] for e in run.history] == [per_epoch, 2 * per_epoch]
     plain = icrlib.train(tiny, **{k: v for k, v in options.items() if "average" not in k}, evaluate_every=per_epoch)
     assert run.history[0]["val"] != plain.history[0]["val"] or run.history[1]["val"] != plain.history[1]["val"]
     with pytest.raises(ValueError, match="a multiple of"):
         icrlib.train(tiny, **options, evaluate_every=per_epoch + 1)
+    with pytest.raises(ValueError, match="updates must be a multiple of"):
+        icrlib.train(tiny, **{**options, "epochs": None, "updates": 2 * per_epoch + 1})
 
 
 @pytest.fixture

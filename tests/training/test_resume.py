@@ -132,3 +132,45 @@ def test_config_json_damage_is_named(tiny, tmp_path):
     (tmp_path / "run" / "config.json").write_text(json.dumps({})[:-1])
     with pytest.raises(ValueError, match="config.json is damaged"):
         icrlib.train(tiny, out=tmp_path / "run", updates=2, progress=False)
+
+
+ALL_PARTS = dict(
+    auxiliary="tests.own_parts:Bags", objective="lagrange", eta=0.4, learn_tau=True, optimiser="adamp", batch_size=8,
+    schedule="cosine", average="swa", average_from=0.5, average_times=3, drop_words=0.2, delete_words=0.2, epochs=3,
+)  # fmt: skip
+ALL_WORKER = """
+import os, signal, sys, json
+from tests.conftest import make_split
+from icrlib.data import Dataset, Vocabulary
+import icrlib, torch
+train, val, test = make_split("train", 60, 0), make_split("val", 20, 1), make_split("test", 20, 2)
+data = Dataset("scenes", train, val, test, Vocabulary.build(train.captions, 1), "f" * 64,
+               {"embed_dim": 8, "word_dim": 6, "lr": 1e-2, "updates": 40, "batch_size": 16}, {"tiny": True})
+steps, real = 0, torch.nn.utils.clip_grad_norm_
+def clip(*a, **k):
+    global steps
+    steps += 1
+    if steps == 41: os.kill(os.getpid(), signal.SIGKILL)
+    return real(*a, **k)
+torch.nn.utils.clip_grad_norm_ = clip
+icrlib.train(data, out=sys.argv[1], progress=False, probe=sys.argv[1] + "-probe.json", **json.loads(sys.argv[2]))
+"""
+
+
+def test_all_parts_survive_a_kill(tiny, tmp_path):
+    """Multiplier, learned temperature, AdamP, averages, dropped words, probe: bit for bit as without a break."""
+    pytest.importorskip("adamp")
+    whole = icrlib.train(tiny, out=tmp_path / "whole", probe=tmp_path / "whole.json", progress=False, **ALL_PARTS)
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", ALL_WORKER, str(tmp_path / "killed"), json.dumps(ALL_PARTS)]
+    killed = subprocess.run(command, cwd=root, env=dict(os.environ, PYTHONPATH=str(root)), timeout=240)
+    assert killed.returncode == -signal.SIGKILL and (tmp_path / "killed" / "checkpoint.pt").exists()
+    again = icrlib.train(tiny, out=tmp_path / "killed", probe=tmp_path / "killed.json", progress=False, **ALL_PARTS)
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, again.model.state_dict()[name]), name
+    assert comparable(whole.record) == comparable(again.record)
+    assert (tmp_path / "whole.json").read_text() == (tmp_path / "killed.json").read_text()
+    moments = json.loads((tmp_path / "whole.json").read_text())["moments"]
+    assert [m["update"] for m in moments] == sorted({
+        round(whole.record["config"]["updates"] * k / 29) for k in range(30)})  # fmt: skip
+    assert len(moments[0]["scores"]) == len(moments[0]["scores"][0]) == 16

@@ -1,0 +1,136 @@
+"""Settings: what is refused and how, who comes before whom, and what a run's identity is."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import icrlib
+from icrlib.training import config as configs
+from icrlib.training.config import NEUTRAL, identity, resolve
+from icrlib.training.settings import SETTINGS
+
+
+def made(data, method="vse++", loss="ntxent", **given):
+    return resolve(data, method, loss, given=given)
+
+
+@pytest.mark.parametrize(
+    ("parts", "given", "message"),
+    [
+        ({}, {"lr_update": 0}, "lr_update must be a whole number of at least 1; got 0"),
+        ({}, {"finetune_lr": 0}, "finetune_lr must be a positive number; got 0"),
+        ({}, {"lr": 0}, "lr must be a positive number; got 0"),
+        ({}, {"lr": True}, "lr must be a positive number; got True"),
+        ({}, {"grad_clip": -1}, "grad_clip must be a number, 0 or more; got -1"),
+        ({}, {"drop_words": 1.5}, "drop_words must be a number, 0 or more, at most 1; got 1.5"),
+        ({}, {"schedule": "linear"}, "unknown schedule 'linear'; allowed: 'step', 'cosine'"),
+        ({}, {"schedul": "cosine"}, "unknown option 'schedul'. Did you mean 'schedule'"),
+        ({}, {"learn_tau": 1}, "learn_tau must be True or False; got 1"),
+        ({"method": "bow"}, {"word_dim": 4}, "unknown option 'word_dim'.*of the model: embed_dim"),
+        ({}, {"beta": 2.0}, "beta= has no effect with objective='con'; it belongs to objective='dual'"),
+        ({}, {"eta": 0.2}, "eta= has no effect with objective='con'"),
+        ({}, {"objective": "lagrange"}, "objective='lagrange' needs an auxiliary"),
+        ({}, {"objective": "lagrange", "auxiliary": "tests.own_parts:Bags"}, "objective='lagrange' needs eta="),
+        ({}, {"schedule": "cosine", "lr_update": 3}, "lr_update= has no effect with schedule='cosine'"),
+        ({}, {"average_times": 3}, "average_times= has no effect with average='none'"),
+        ({"loss": "smoothap"}, {"positives": "image"}, "positives= has no effect with batches='images'"),
+        ({"loss": "triplet"}, {"learn_tau": True}, "learn_tau: Triplet has no tau that can be learned"),
+        ({}, {"learn_bias": True}, "learn_bias: NTXent has no bias"),
+        ({}, {"batch_norm": "eval"}, "batch_norm= is about a network inside the model"),
+        ({}, {"erase": 0.2}, "erase= is about a network inside the model"),
+        ({}, {"finetune_after": 0}, "finetune_after= is about a network inside the model"),
+        ({}, {"updates": 3, "epochs": 3}, "give updates= or epochs=, not both"),
+    ],
+)
+def test_refusals(tiny, parts, given, message):
+    with pytest.raises(ValueError, match=message):
+        made(tiny, **parts, **given)
+
+
+def test_a_default_given_explicitly_is_never_refused_and_is_the_same_run(tiny, tmp_path):
+    """The same run with a default given explicitly was refused as another run."""
+    plain = made(tiny)
+    explicit = made(tiny, lr=0.01, batch_size=16, positives="diagonal", grad_clip=2.0, beta=1.0, warmup=0, tau=0.1,
+                    average_times=5, updates=40, embed_dim=8)  # fmt: skip
+    assert plain.identity() == explicit.identity()
+    icrlib.train(tiny, updates=4, out=tmp_path / "run", progress=False)
+    again = icrlib.train(tiny, updates=4, lr=0.01, warmup=0, tau=0.1, out=tmp_path / "run", progress=False)
+    assert again.record["config"]["updates"] == 4
+    with pytest.raises(ValueError, match=r"holds another run \(lr: 0.01, now 0.02\)"):
+        icrlib.train(tiny, updates=4, lr=0.02, out=tmp_path / "run", progress=False)
+
+
+@pytest.mark.parametrize("change", [{"lr": 0.02}, {"updates": 41}, {"tau": 0.2}, {"embed_dim": 9}, {"warmup": 1},
+                                    {"drop_words": 0.1}, {"grad_clip": 0}, {"accumulate": 2}, {"lr_update": 2},
+                                    {"evaluate_every": 7}, {"optimiser": "adamw"}, {"learn_tau": True}])  # fmt: skip
+def test_every_choice_changes_the_identity(tiny, change):
+    assert made(tiny, **change).identity() != made(tiny).identity()
+
+
+def test_the_machine_and_the_words_do_not(tiny):
+    assert made(tiny, threads=2, device="cpu").identity() == made(tiny).identity()
+    flat = made(tiny).flat()
+    epoch = made(tiny).per_epoch
+    assert identity(flat | {"asked": {"x": 1}, "epochs": 3}) == identity(flat)
+    epochs, updates = made(tiny, epochs=3, evaluate_every=5), made(tiny, updates=3 * epoch, evaluate_every=5)
+    assert epochs.identity() == updates.identity()
+
+
+def test_the_neutral_table_is_frozen():
+    """These values never change: a line may be added, with what stood for it before, none may be altered."""
+    known = {
+        "auxiliary": None, "auxiliary_options": {}, "objective": "con", "beta": 1.0, "eta": None,
+        "multiplier": "published", "learn_tau": False, "learn_bias": False, "warmup": 0, "positives": "diagonal",
+        "accumulate": 1, "drop_words": 0.0, "delete_words": 0.0, "erase": 0.0, "optimiser": "adam",
+        "weight_decay": 0.0, "schedule": "step", "lr_warmup": 0, "grad_clip": 2.0, "backbone": None,
+        "batch_norm": None, "finetune_after": None, "finetune_lr": None, "restart_lr": None, "average": "none",
+        "average_from": 0.9, "average_times": 5, "precision": "float32", "smoke": False,
+    }  # fmt: skip
+    assert {name: NEUTRAL[name] for name in known} == known
+    for name in SETTINGS:
+        assert name in NEUTRAL or name in configs.NO_PART or name in (
+            "batch_size", "batches", "updates", "lr", "evaluate_every"), f"{name}: give it a neutral value"  # fmt: skip
+
+
+def test_a_setting_added_later_changes_no_identity(tiny, monkeypatch):
+    flat = made(tiny).flat()
+    monkeypatch.setitem(NEUTRAL, "new_setting", 0.5)
+    assert identity(flat | {"new_setting": 0.5}) == identity(flat) != identity(flat | {"new_setting": 0.7})
+
+
+def test_who_comes_before_whom(tiny, monkeypatch):
+    """Given, then what the data dictates (the more special word first), then the method's published, the default."""
+    vse = icrlib.models.VSE
+    monkeypatch.setattr(vse, "published", {"*": {"lr": 0.5, "grad_clip": 3.0, "weight_decay": 0.1},
+                                           "scenes": {"weight_decay": 0.2}})  # fmt: skip
+    monkeypatch.setattr(tiny, "tuned", {"ntxent": {"lr": 0.03, "warmup": 1}, "vse++": {"warmup": 2},
+                                        "vse++ ntxent": {"warmup": 3}})  # fmt: skip
+    found = made(tiny)
+    assert (found.lr, found.warmup, found.grad_clip, found.weight_decay) == (0.03, 3, 3.0, 0.2)
+    assert made(tiny, lr=0.4).lr == 0.4 and made(tiny, loss="triplet").warmup == 2
+    assert made(tiny, loss="triplet").lr == 0.01  # what the data says to all
+    assert made(tiny, method="bow").lr == 0.03 and made(tiny, method="bow").schedule == "step"
+
+
+@pytest.mark.parametrize("method", list(icrlib.models.METHODS))
+def test_published_settings_are_settings(method):
+    kind = icrlib.models.METHODS[method]
+    options = icrlib.models.options_of(method)
+    for level in kind.published.values():
+        assert set(level) <= {*SETTINGS, *options}
+        assert all(name in options or configs.checked(name, value) == value for name, value in level.items())
+
+
+def test_help_and_completion_know_every_setting():
+    names = inspect.signature(icrlib.train).parameters
+    assert set(SETTINGS) <= set(names) and all(f.metadata["help"] for f in SETTINGS.values())
+
+
+def test_data_by_name_and_its_seed(tiny):
+    with pytest.raises(ValueError, match="data_seed=3, but this data was drawn with seed None"):
+        icrlib.train(tiny, data_seed=3, progress=False)
+    drawn = [icrlib.train("scenes", seed=1, data_seed=s, smoke=True, progress=False).record for s in (None, 1, 2)]
+    assert [r["config"]["data_seed"] for r in drawn] == [1, 1, 2]
+    assert drawn[0]["identity"] == drawn[1]["identity"] != drawn[2]["identity"]
