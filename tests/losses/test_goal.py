@@ -264,3 +264,25 @@ def test_sums_of_weights(name):
         torch.testing.assert_close(sums, torch.zeros_like(sums), atol=1e-12, rtol=0)
     else:
         assert sums.abs().max() > 1e-6
+
+
+def test_the_bounds_of_the_released_relative_sets_are_inside():
+    """Ties at both bounds, with numbers that are exact in binary: the release writes <= and >=.
+
+    Query 0 has its hardest negative at .25; with eps = .25 the other query's positive, .5, lies on the bound of the
+    relative positives, and the negative at 0 on that of the relative negatives, the lowest positive .25 minus eps.
+    """
+    scores = torch.tensor([[0.25, 0.25, 0.0], [-0.5, 0.5, -0.5], [-0.5, -0.5, 0.75]], dtype=torch.float64)
+    eye = torch.eye(3, dtype=torch.bool)
+    for pair in ("lin-ms", "sig-ms"):
+        objective = GradientObjective("con", pair, eps=0.25, convention="released")
+        alpha, beta, lam = objective.alpha, objective.beta, objective.lam
+        if pair == "lin-ms":
+            plus, minus = 0.25 - 0.5, 0.25 - 0.0  # the mean gap over the relative scores
+            expected = (1 - plus) * (1 - 0.25), (1 + minus) * 0.25
+        else:
+            mu_plus, mu_minus = math.exp(alpha * (0.25 - 0.5)), math.exp(-beta * (0.25 - 0.0))
+            expected = 1 / (mu_plus + math.exp(alpha * (0.25 - lam))), 1 / (mu_minus + math.exp(-beta * (0.25 - lam)))
+        row = objective.weights(scores, eye)[0]
+        assert float(-row[0]) == pytest.approx(expected[0], rel=1e-12)
+        assert float(row[1]) == pytest.approx(expected[1], rel=1e-12)

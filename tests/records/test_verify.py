@@ -1,4 +1,4 @@
-"""`icr records verify`: a change that moved nothing is noted, one that moved something is not; records stay as they are."""
+"""`icr records verify`: a change that moved nothing is noted, one that moved something is not; records stay."""
 
 from __future__ import annotations
 
