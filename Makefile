@@ -5,7 +5,7 @@
 #   WORKERS=2                  test processes
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help book html notebooks test check bench lint lab wheel browser screenshots clean distclean venv
+.PHONY: help records book html notebooks test check bench lint lab wheel browser screenshots clean distclean venv
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -37,6 +37,10 @@ check: lint ## the fast lane: lint and unit tests
 
 bench: $(DONE) ## speed as ratios, against twins and peers measured in the same run
 	OMP_NUM_THREADS=1 $(PY) -m benchmarks
+
+records: $(DONE) ## train the missing runs of a study, such as STUDY=reading [PART=0/2 FEATURES=folder PLAN=1]
+	OMP_NUM_THREADS=1 $(PY) scripts/make_records.py $(STUDY) --part $(or $(PART),0/1) \
+	  $(if $(FEATURES),--features $(FEATURES)) $(if $(PLAN),--plan)
 
 lint: $(DONE)
 	$(PY) -m ruff check .
