@@ -118,8 +118,11 @@ def test_the_multiplier_rests_during_the_warm_up_and_starts_at_one(tiny):
 
 
 def test_one_multiplier_step_an_update_with_the_mean_over_accumulated_batches(tiny):
-    run = icrlib.train(tiny, auxiliary=BAGS, objective="lagrange", eta=0.4, accumulate=3, updates=1, progress=False)
-    mean = run.history[0]["reconstruction"]
+    options = dict(auxiliary=BAGS, objective="lagrange", eta=0.4, lr=1e-12, evaluate_every=1, progress=False)
+    run = icrlib.train(tiny, accumulate=3, updates=1, **options)
+    alone = icrlib.train(tiny, updates=3, **options).history  # the same three batches, at a rate that moves nothing
+    mean = sum(entry["reconstruction"] for entry in alone) / 3
+    assert run.history[0]["reconstruction"] == pytest.approx(mean, rel=1e-6)
     assert run.history[0]["lambda"] == pytest.approx(1 + 0.005 * (mean / 0.4 - 1), abs=1e-7)
 
 
