@@ -9,5 +9,5 @@ if Path("records").is_dir():
     packages.append("icrlib._records")
     package_dir["icrlib._records"] = "records"
 
-DATA = ["**/*.json", "**/*.csv", "**/*.md", "**/*.safetensors", "**/*.pt", "**/*.npz", "**/backbone.*"]
+DATA = ["**/*.json", "**/*.jsonl", "**/*.csv", "**/*.md", "**/*.safetensors", "**/*.pt", "**/*.npz", "**/backbone.*"]
 setup(packages=packages, package_dir=package_dir, package_data={"icrlib": DATA, "icrlib._records": DATA})

@@ -116,6 +116,8 @@ def test_an_equivalence_clears_a_change_and_only_that(book):
     assert ledger.differing({"metrics.py": "c" * 16}) == ["metrics.py"]
     assert ledger.differing({"scores.py": "a" * 16}) == ["scores.py"]  # another file's equivalence says nothing
     assert ledger.differing({"gone.py": "a" * 16}) == ["gone.py"]
+    ledger.append([{"file": "metrics.py", "old": "d" * 16, "new": sources.now("scores.py")}])
+    assert ledger.differing({"scores.py": "d" * 16}) == ["scores.py"]
 
 
 def test_the_ledger_is_appended_to(book):
