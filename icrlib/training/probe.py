@@ -22,6 +22,8 @@ class Probe:
     """
 
     def __init__(self, split: Split, updates: int) -> None:
+        if not isinstance(split.features, torch.Tensor):
+            raise ValueError("probe= looks at features, and this model is trained on pictures; leave probe= out")
         self.split = split
         self.images = torch.arange(min(PAIRS, len(split)))
         self.captions = torch.tensor([int((split.image_of == row).nonzero()[0]) for row in self.images.tolist()])
