@@ -168,3 +168,18 @@ def test_a_rate_of_zero_learns_nothing_at_first(tiny):
     slow = icrlib.train(tiny, updates=12, lr_warmup=1000, evaluate_every=12, progress=False)
     fast = icrlib.train(tiny, updates=12, evaluate_every=12, progress=False)
     assert slow.history[0]["lr"] < 0.02 * fast.history[0]["lr"] and slow.history[0]["loss"] > fast.history[0]["loss"]
+
+
+def test_an_average_goes_on_from_its_state():
+    """In the middle of an epoch; the loop's own checkpoints lie at the ends of epochs, where an average begins anew."""
+    weights = [torch.nn.Parameter(torch.zeros(2)) for _ in range(2)]
+    first, second = (Average([weight], 20, 0.5, 3) for weight in weights)
+    for update in range(20):
+        for weight in weights:
+            weight.data += update + 1.0
+        first.stepped(update)
+        if update == 15:
+            second.load_state_dict(first.state_dict())
+        elif update > 15:
+            second.stepped(update)
+    assert torch.equal(weights[0].data, weights[1].data) and first.count == second.count == 0
