@@ -1,0 +1,36 @@
+"""What runs will cost, from past records."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from icrlib.cli import main
+from icrlib.records import cost
+
+
+def record(dataset="scenes", method="vse++", loss="ntxent", updates=100, seconds=10.0, size=8):
+    config = {"dataset": dataset, "method": method, "loss": loss, "updates": updates}
+    machine = {"peak_memory_mb": 50, "parameters": 1000, "device": {"name": "x"}, "threads": 1, "path": "r.json"}
+    return {"config": config | {"model_options": {"embed_dim": size}}, "wall_seconds": seconds,
+            "updates_per_epoch": 5, **machine}  # fmt: skip
+
+
+def test_the_nearest_kind_and_size_counts():
+    known = [record(), record(seconds=20.0), record(loss="triplet", seconds=5.0), record(dataset="coco", seconds=90.0),
+             record(size=16, seconds=40.0)]  # fmt: skip
+    base = {"dataset": "scenes", "method": "vse++", "loss": "ntxent"}
+    assert cost.estimate(base | {"updates": 300}, known).seconds == pytest.approx(30)  # the quickest of its kind
+    assert cost.estimate(base | {"updates": 100, "embed_dim": 16}, known).seconds == pytest.approx(40)
+    assert cost.estimate(base | {"epochs": 4}, known).updates == 20
+    other = cost.estimate({"dataset": "flickr8k", "method": "vse++", "loss": "triplet"}, known)
+    assert other.seconds == 5 and not other.exact
+    assert cost.estimate({"method": "nobody"}, known) is None
+
+
+def test_a_grid_is_a_product():
+    axes = ["-p", "loss=ntxent,triplet", "-p", "seed=0,1,2", "-p", "updates=1000"]
+    said = CliRunner().invoke(main, ["plan", *axes]).output
+    assert said.startswith("6 runs, ") and "ntxent: 3 runs" in said and "core-hours" in said
+    wrong = CliRunner().invoke(main, ["plan", "-p", "loss"])
+    assert wrong.exit_code == 2 and "write NAME=VALUE" in wrong.output

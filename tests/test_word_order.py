@@ -1,0 +1,114 @@
+"""Does the order of words count? The measure against a slow twin, on models whose answer is known."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+import icrlib
+from icrlib import evaluation
+from icrlib.models import VSE, BagOfWords, RetrievalModel
+
+from .conftest import make_split
+
+
+class FirstWord(RetrievalModel):
+    """A caption is its first word, an image the place of its largest feature: reads order, and nothing else."""
+
+    def __init__(self, words: int) -> None:
+        super().__init__()
+        self.options, self.words = {}, words
+        self.anchor = torch.nn.Parameter(torch.zeros(1))
+
+    def encode_images(self, features):
+        return torch.nn.functional.one_hot(features.argmax(1), self.words).float()
+
+    def encode_captions(self, words, lengths):
+        return torch.nn.functional.one_hot(words[:, 1], self.words).float()
+
+
+@pytest.fixture
+def reader(tiny):
+    """Images whose largest feature is the number of the first word of their first caption."""
+    split = make_split("test", 30, 5)
+    words, _ = tiny.vocabulary.encode(split.captions)
+    first = [int((split.image_of == row).nonzero()[0]) for row in range(30)]
+    split.features = torch.nn.functional.one_hot(words[first, 1], len(tiny.vocabulary)).float()
+    model = FirstWord(len(tiny.vocabulary))
+    model.vocabulary = tiny.vocabulary
+    return model, split
+
+
+def test_a_bag_of_words_has_fifty(tiny):
+    torch.manual_seed(0)
+    model = BagOfWords(12, len(tiny.vocabulary), embed_dim=8)
+    model.vocabulary = tiny.vocabulary
+    found = evaluation.word_order(model, tiny.test)
+    assert (found["own"], found["other"], found["gain"]) == (50, 50, 0) and found["n"] == len(tiny.test.captions)
+
+
+def test_against_a_slow_twin(reader):
+    """Every caption and every picture by itself; ties count half."""
+    model, split = reader
+    found = evaluation.word_order(model, split, seed=3)
+    dice = np.random.default_rng([3, len(split.captions)])
+    words, lengths = model.vocabulary.encode(split.captions)
+    turned, asked = evaluation.reordered(words, lengths, dice)
+    asked = asked[torch.from_numpy(dice.permutation(len(asked)))]
+    jumps = dice.integers(1, len(split), len(asked))
+    wins = {"own": [], "other": []}
+    for caption, jump in zip(asked.tolist(), jumps, strict=True):
+        own = int(split.image_of[caption])
+        for name, image in (("own", own), ("other", (own + int(jump)) % len(split))):
+            shown = model.encode_images(split.features[image : image + 1])[0]
+            told, mixed = (model.encode_captions(w[caption : caption + 1], lengths[caption : caption + 1])[0]
+                           for w in (words, turned))  # fmt: skip
+            gap = float(shown @ told - shown @ mixed)
+            wins[name].append(0.5 if abs(gap) <= 1e-6 else float(gap > 0))
+    assert found["own"] == pytest.approx(100 * np.mean(wins["own"]))
+    assert found["other"] == pytest.approx(100 * np.mean(wins["other"]))
+    assert found["own"] > 60 and found["gain"] == pytest.approx(found["own"] - found["other"])
+
+
+def test_a_liking_for_captions_is_no_reading(tiny):
+    """A model that likes every caption in its own order, whatever the picture, has own = other, and no gain."""
+
+    class Fond(FirstWord):
+        def encode_images(self, features):
+            return torch.ones(len(features), 2)
+
+        def encode_captions(self, words, lengths):
+            known = {tuple(row) for row in self.vocabulary.encode(tiny.test.captions)[0].tolist()}
+            return torch.tensor([[float(tuple(row) in known), 0.0] for row in words.tolist()])
+
+    model = Fond(len(tiny.vocabulary))
+    model.vocabulary = tiny.vocabulary
+    found = evaluation.word_order(model, tiny.test)
+    assert found["own"] == found["other"] > 85 and found["gain"] == 0
+
+
+def test_reordered_captions_hold_the_same_words(tiny):
+    words, lengths = tiny.vocabulary.encode([*tiny.test.captions, "red", "red red", "red green"])
+    turned, asked = evaluation.reordered(words, lengths, np.random.default_rng(0))
+    for old, new, length in zip(words.tolist(), turned.tolist(), lengths.tolist(), strict=True):
+        assert Counter(old) == Counter(new) and new[0] == 1 and new[length - 1] == 2 and not any(new[length:])
+    assert set(range(len(words))) - set(asked.tolist()) == {len(words) - 3, len(words) - 2}  # one word, or one twice
+
+
+def test_the_mode_is_left_and_a_sample_is_a_sample(tiny):
+    torch.manual_seed(0)
+    model = VSE(12, len(tiny.vocabulary), embed_dim=16, word_dim=8)
+    model.vocabulary = tiny.vocabulary
+    model.train()
+    assert evaluation.word_order(model, tiny.test, most=7)["n"] == 7 and model.training
+    encoded = evaluation.embed(model, tiny.test)
+    assert evaluation.word_order(model, tiny.test, encoded) == evaluation.word_order(model, tiny.test)
+
+
+def test_it_is_in_the_record(tiny):
+    record = icrlib.train(tiny, updates=10, progress=False).record
+    assert set(record["test"]["order"]) == {"own", "other", "gain", "n"} == set(record["history"][0]["order"])
+    assert record["test"]["ranks"]["i2t"] and record["test"]["ranks"]["image_of"]  # fixed data: ranks for the bootstrap
