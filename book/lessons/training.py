@@ -293,7 +293,9 @@ own = [{"claim": v.claim, "ours": f"50 {v.difference}", "verdict": v} for v in o
 paper.styled(paper.ledger(own).drop(columns="paper"), name="order")
 
 # %% [markdown]
-# So a model can reach a good recall while its caption encoder is little more than a bag of words. Is it at least a
+# So a model can reach a good recall while its caption encoder is little more than a bag of words. Do not conclude that it
+# must: these runs have 3,000 updates, with a rate that falls halfway, and {doc}`reading` shows what the same model does
+# when it is given more. Is it, as it stands here, at least a
 # *better* bag of words? Here is the recall of each against the linear baseline, which never saw word order.
 
 # %% tags=["hide-input"]
