@@ -65,7 +65,8 @@ def runs(images=1500, method="vse++", **wanted):
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over the updates of one training. Above, the validation rsum rises at once, stays flat below the grey line of the bag of words, and rises above that line much later. Below, the swap accuracy stays at 50 percent while the rsum is flat and climbs when it rises. A second, black curve is the same training, stopped at 3,000 updates; in it nothing of this is seen."}, "figure": {"name": "fig-reading", "caption": "One training, two questions. NT-Xent at rate 1e-3 on 1,500 pictures, 9,000 updates (blue), and the same training with 3,000 (black), which was our first default. Grey: the bag of words of the same data and budget; dotted: accuracy of guessing. The black run ends before the blue one begins to read."}}
 def bag(record):
-    """The bag of words for a run: same draw, pictures, updates; of its rates the best on validation. None if not run."""
+    """The bag of words for a run: same draw, pictures, updates; of its rates the best on validation. None if not "
+    f"run."""
     c = record["config"]
     same = runs(c["data_options"]["train"], "bow", seed=c["seed"], updates=c["updates"])
     return max(same, key=lambda r: r["chosen"]["val_rsum"], default=None)
@@ -102,7 +103,8 @@ def at(record, update):
     return next(entry for entry in record["history"] if entry["update"] == update)
 
 
-Markdown(f"After 500 updates the validation rsum is {span([at(r, 500)['val']['rsum'] for r in long])}, after 2,000 it is "
+Markdown(f"After 500 updates the validation rsum is {span([at(r, 500)['val']['rsum'] for r in long])}, after 2,000 "
+         f"it is "
          f"{span([at(r, 2000)['val']['rsum'] for r in long])}: recall has stood still. After 5,000 updates it is "
          f"{span([at(r, 5000)['val']['rsum'] for r in long])}. The swap accuracy at these three points is "
          + ", ".join(f"{span([at(r, u)['twins']['swap'] for r in long])} %" for u in (500, 2000, 5000))
@@ -151,9 +153,10 @@ plots.gallery(split.images[rows], titles, frames=[True, False] * 2, columns=4, s
 # %%
 per_picture = torch.bincount(own[swap]).double()
 pictures = float(per_picture.sum() ** 2 / (per_picture**2).sum())  # if its captions agree
-print(f"{int(swap.sum())} captions of {int((per_picture > 0).sum())} pictures; standard error of")
-print(f"a guess: {50 / len(own[swap]) ** 0.5:.1f} % if all captions are independent,")
-print(f"         {50 / pictures**0.5:.1f} % if a picture's captions always agree")
+print(f"{int(swap.sum())} captions of {int((per_picture > 0).sum())} pictures.")
+print("Standard error of a guess:")
+print(f"{50 / len(own[swap]) ** 0.5:.1f} % if all captions are independent,")
+print(f"{50 / pictures**0.5:.1f} % if a picture's captions always agree")
 
 # %% [markdown]
 # We draw the line at 60 %, and want it to be crossed for good: **reading begins at the first evaluation whose swap
@@ -175,8 +178,10 @@ guesses = [e["twins"]["swap"] for r in study if r["config"]["method"] == "bow" f
 everyone = [r for r in study if r["config"]["method"] == "vse++"]
 crossed = {k: [r for r in everyone if moment(r) and r["history"][-1]["twins"]["swap"] > k] for k in (LEVEL, 70)}
 error = 50 / pictures**0.5
-Markdown(f"The line is {(LEVEL - 50) / error:.1f} cautious standard errors above a guess. In {len(guesses)} evaluations of "
-         f"bags of words in the study the swap accuracy was never above {max(guesses):.1f} %. And it hardly matters where "
+Markdown(f"The line is {(LEVEL - 50) / error:.1f} cautious standard errors above a guess. In {len(guesses)} "
+         f"evaluations of "
+         f"bags of words in the study the swap accuracy was never above {max(guesses):.1f} %. And it hardly matters "
+         f"where "
          f"we draw it: of the {len(crossed[LEVEL])} runs that cross it, {len(crossed[70])} end above 70 %.")
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
@@ -195,7 +200,8 @@ if not smoke:
 
 # %%
 probe = Path(tempfile.mkdtemp()) / "probe.json"
-budget = dict(seed=0, lr=3e-3, updates=3000, evaluate_every=250, smoke=smoke, progress=False)
+budget = dict(seed=0, lr=3e-3, updates=3000, evaluate_every=250)
+budget |= dict(smoke=smoke, progress=False)
 run = icrlib.train(data, "vse++", "ntxent", probe=probe, **budget)
 words = icrlib.train(data, "bow", "ntxent", **budget)
 
@@ -256,11 +262,12 @@ if not smoke:
 # it less similar.
 
 # %%
-before = icrlib.train(data, "vse++", "ntxent", **budget | {"updates": 1000, "evaluate_every": 500})
+shorter = budget | {"updates": 1000, "evaluate_every": 500}
+before = icrlib.train(data, "vse++", "ntxent", **shorter)
 
 
 def hardest(model, split):
-    """Scores (captions x pictures), and for each caption the best score of a false picture, and whose it is."""
+    """Scores (captions x pictures); for each caption the best false picture and its score."""
     images, captions = icrlib.evaluation.embed(model, split)
     scores = captions @ images.T
     return scores, scores.masked_fill(split.relevance, -2).max(1)
@@ -303,9 +310,12 @@ plots.gallery(split.images[images], titles, frames=[True, False, False] * len(sh
 
 # %% tags=["hide-input"]
 lines = {(kind, text): " → ".join(f"{shares[kind, text, when]:.0f}" for when in found) for kind, text, _ in shares}
-Markdown(f"For swap twins the share of captions whose twin is the hardest negative goes {lines['swap', next(iter(names))]} %, "
-         f"the share that the twin beats {lines['swap', list(names)[1]]} %. For attribute twins nothing of the kind happens: "
-         f"{lines['attribute', next(iter(names))]} % and {lines['attribute', list(names)[1]]} %. They had been told apart "
+Markdown(f"For swap twins the share of captions whose twin is the hardest negative goes "
+         f"{lines['swap', next(iter(names))]} %, "
+         f"the share that the twin beats {lines['swap', list(names)[1]]} %. For attribute twins nothing of the kind "
+         f"happens: "
+         f"{lines['attribute', next(iter(names))]} % and {lines['attribute', list(names)[1]]} %. They had been told "
+         f"apart "
          "before.")
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
@@ -382,7 +392,8 @@ six = {
     "swap accuracy, %": lambda e: e["twins"]["swap"], "attribute accuracy, %": lambda e: e["twins"]["attribute"],
     "rsum less the bag of words": lambda e: e["val"]["rsum"] - line,
     "spread of the scores": lambda e: e["diagnose"]["spread"],
-    "negatives that count, n_eff": lambda e: e["cocos"]["i2t"]["n_eff"], "share of clipped steps": lambda e: e["clipped"],
+    "negatives that count, n_eff": lambda e: e["cocos"]["i2t"]["n_eff"], "share of clipped steps": lambda e: "
+    f"e["clipped"],
 }
 fig, axes = plt.subplots(3, 2, figsize=(8.6, 7.8), sharex=True)
 for ax, (title, value) in zip(axes.flat, six.items(), strict=True):
@@ -453,7 +464,8 @@ for ax, (title, value) in zip(axes, curves.items(), strict=True):
         ax.plot(*logged.T, color=plots.COLOURS["triplet_sh"], lw=0.8)
         ax.axhline(constant, color="black", ls=":")
     else:
-        ax.plot([e["update"] for e in entries], [value(e) for e in entries], "s-", ms=3, color=plots.COLOURS["triplet_sh"])
+        x, y = [e["update"] for e in entries], [value(e) for e in entries]
+        ax.plot(x, y, "s-", ms=3, color=plots.COLOURS["triplet_sh"])
     ax.axvspan(0, flat, color="#999999", alpha=0.6, lw=0)
     ax.axvspan(flat, start, color="#999999", alpha=0.2, lw=0)
     ax.set_ylabel(title)
@@ -489,7 +501,7 @@ assert abs(np.median(early_loss) / constant - 1) < 0.02
 # the rate falls to a tenth halfway. The table holds the update at which reading begins. Expect a higher rate to be
 # quicker; whether the loss matters beyond that is open.
 
-# %% tags=["hide-input", "full-width"]
+# %% tags=["hide-input"]
 KINDS = [("ntxent", 0), ("triplet", 0), ("triplet_sh", 0), ("triplet_sh", 500), ("smoothap", 0)]
 RATES, BUDGETS = (1e-3, 3e-3, 1e-2), (1000, 3000, 9000)
 
@@ -514,6 +526,7 @@ def grid(value, name):
     return paper.styled(frame, name=name)
 
 
+# %% tags=["hide-input", "full-width"]
 def when(group):
     if all(r["history"][-1]["diagnose"]["collapsed"] for r in group):
         return "collapsed"
@@ -525,8 +538,9 @@ def when(group):
 grid(when, "moment")
 
 # %% tags=["hide-input"]
-draws = {n: len({r["config"]["seed"] for r in everyone if r["config"]["data_options"]["train"] == n}) for n in (1500, 12000)}
-Markdown("Columns: learning rate, and updates in all. A dash: not within the run; empty: not run (yet). Draws of the data: "
+draws = {n: len({r["config"]["seed"] for r in runs(n)}) for n in (1500, 12000)}
+Markdown("Columns: learning rate, and updates in all. A dash: not within the run; empty: not run (yet). Draws of the "
+         f"data: "
          + ", ".join(f"{k} with {n:,} pictures" for n, k in draws.items()) + ".")
 
 # %% tags=["hide-input"]
@@ -544,14 +558,17 @@ def steps_apart(lr, updates, **wanted):
 
 
 apart = {(lr, u): steps_apart(lr, u) for lr in RATES for u in BUDGETS}
-Markdown("In these runs the rate decides, and hardly the loss. At one rate and budget, those that read on 1,500 pictures "
-         f"begin within {max(apart.values()):.0f} evaluation{'s' if max(apart.values()) > 1 else ''} of each other, with "
-         "warm-up and without it; from the lowest rate to the highest the moment moves from update "
-         f"{span([moment(r) for r in runs(lr=1e-3) if moment(r)])} to {span([moment(r) for r in runs(lr=1e-2) if moment(r)])}.")
+begins = {lr: [moment(r) for name in READERS for r in runs(loss=name, lr=lr) if moment(r)] for lr in RATES}
+Markdown("In these runs the rate decides, and hardly the loss. At one rate and budget, Triplet, Triplet-SH and "
+         f"NT-Xent on "
+         f"1,500 pictures begin, where they do, within {max(apart.values()):.0f} "
+         f"evaluation{'s' if max(apart.values()) > 1 else ''} of each other, with warm-up and without it. With the "
+         f"rate the "
+         "moment moves: " + "; ".join(f"{lr:g}, update {span(found)}" for lr, found in begins.items()) + ".")
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert max(apart.values()) <= 2
-assert min(moment(r) for r in runs(lr=1e-3) if moment(r)) > 2 * max(moment(r) for r in runs(lr=1e-2) if moment(r))
+assert min(begins[1e-3]) > 2 * max(begins[1e-2])
 for lr, updates in ((1e-3, 9000), (3e-3, 9000)):
     plain, warmed = ([moment(r) for r in runs(loss="triplet_sh", lr=lr, updates=updates, warmup=w)] for w in (0, 500))
     assert abs(np.mean(warmed) - np.mean(plain)) <= 500
@@ -607,13 +624,17 @@ ends = [path(r, r["config"]["updates"]) for r in others]
 low, high = np.array([bracket(r) for r in readers]).T
 fine = [bracket(r) for r in readers if np.ptp(bracket(r)) <= 1.01]
 Markdown(f"Of NT-Xent, Triplet and Triplet-SH on 1,500 pictures, {len(readers)} runs read. Where evaluations are close "
-         f"together (path between two of at most 1; {len(fine)} runs), the moment lies behind a path of {min(fine)[0]:.2f} "
-         f"in all of them, and before {max(b for _, b in fine):.2f}. The {len(others)} runs that do not read, collapsed "
-         f"ones left out, ended after a path of {span(ends, 2)}: they stopped on the way. The number of pairs that a model "
+         f"together (path between two of at most 1; {len(fine)} runs), the moment lies behind a path of "
+         f"{min(fine)[0]:.2f} "
+         f"in all of them, and before {max(b for _, b in fine):.2f}. The {len(others)} runs that do not read, "
+         f"collapsed "
+         f"ones left out, ended after a path of {span(ends, 2)}: they stopped on the way. The number of pairs that a "
+         f"model "
          f"has seen is not what counts: the moment is at update {min(map(moment, readers)):,} in one run and at update "
          f"{max(map(moment, readers)):,} in another." + "".join(
          f" SmoothAP at rate {r['config']['lr']:g} is after a path of {path(r, r['config']['updates']):.2f} at a swap "
-         f"accuracy of {r['history'][-1]['twins']['swap']:.0f} %." for r in runs(loss="smoothap", updates=9000, seed=0)))
+         f"accuracy of {r['history'][-1]['twins']['swap']:.0f} %." for r in runs(loss="smoothap", updates=9000, "
+         f"seed=0)))
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert all(len(r["config"]["drops"]) == 1 for r in alive)
@@ -638,7 +659,8 @@ about = [(bracket(r), bracket(q)) for r in many for q in readers
          if all(r["config"][k] == q["config"][k] for k in ("loss", "warmup", "lr", "updates", "seed"))]
 ratio = [big[1] / small[1] for big, small in about]
 Markdown("The runs with 12,000 pictures are still being made; none that reads has arrived." if not about else
-         f"In {len(about)} pairs of runs that differ in the number of pictures only, and of which both read, the path at "
+         f"In {len(about)} pairs of runs that differ in the number of pictures only, and of which both read, the "
+         f"path at "
          f"the moment with 12,000 pictures is {span(ratio, 1)} times that with 1,500 (median {np.median(ratio):.1f}). "
          + ("So eight times fewer twins hardly delay it." if np.median(ratio) < 1.2 else
             "So rarer twins may delay it, but by far less than eight times." if np.median(ratio) < 3 else
@@ -673,14 +695,18 @@ grid(pays, "pays")
 
 # %% tags=["hide-input"]
 gains = {reads: [lead(r) for r in alive if tested(r) == reads and r["config"]["loss"] in READERS] for reads in (1, 0)}
-same = [(r, q) for r in readers for q in readers if r["config"]["loss"] == "triplet_sh" and q["config"]["loss"] == "triplet"
-        and all(r["config"][k] == q["config"][k] for k in ("lr", "updates", "seed"))]
+same = [(r, q) for r in readers for q in readers
+        if r["config"]["loss"] == "triplet_sh" and q["config"]["loss"] == "triplet" and all(r["config"][k] == q["config"][k] for k in ("lr", "updates", "seed"))]
 lead_sh = [r["test"]["rsum"] - q["test"]["rsum"] for r, q in same]
 beyond = [r["test"]["twins"]["swap"] - q["test"]["twins"]["swap"] for r, q in same]
-Markdown("A point marks cells in which no tested model reads; a question mark, that the bag of words is still missing. On 1,500 "
-         f"pictures the runs that read are {span(gains[1])} rsum ahead of the bag of words, and those that do not (collapsed "
-         f"ones left out) end between {min(gains[0]):+.0f} and {max(gains[0]):+.0f}. Where both read, Triplet-SH (with and "
-         f"without warm-up) less Triplet at the same rate and budget is {min(lead_sh):+.0f} to {max(lead_sh):+.0f} rsum, and "
+Markdown("A point marks cells in which no tested model reads; a question mark, that the bag of words is still "
+         f"missing. On 1,500 "
+         f"pictures the runs that read are {span(gains[1])} rsum ahead of the bag of words, and those that do not "
+         f"(collapsed "
+         f"ones left out) end between {min(gains[0]):+.0f} and {max(gains[0]):+.0f}. Where both read, Triplet-SH "
+         f"(with and "
+         f"without warm-up) less Triplet at the same rate and budget is {min(lead_sh):+.0f} to {max(lead_sh):+.0f} "
+         f"rsum, and "
          f"{min(beyond):+.1f} to {max(beyond):+.1f} points of swap accuracy ({len(same)} pairs of runs).")
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
@@ -698,7 +724,8 @@ unkept = [r for r in alive if moment(r) and not tested(r)]
 Markdown("In all runs on 1,500 pictures that begin to read, the weights that were kept do so." if not unkept else
          "That happened here: " + "; ".join(
     f"{kind(r)} at rate {r['config']['lr']:g} with {r['config']['updates']:,} updates begins to read at update "
-    f"{moment(r):,} and ends at a swap accuracy of {r['history'][-1]['twins']['swap']:.0f} % on validation, but its best "
+    f"{moment(r):,} and ends at a swap accuracy of {r['history'][-1]['twins']['swap']:.0f} % on validation, but its "
+    f"best "
     f"rsum, {r['chosen']['val_rsum']:.0f} against {r['history'][-1]['val']['rsum']:.0f} in the end, was at update "
     f"{r['chosen']['update']:,}" for r in unkept) + ". Choosing by recall can choose a bag of words.")
 
@@ -707,7 +734,8 @@ for record in runs(loss="ntxent", lr=3e-3, updates=9000):
     top, final = max(record["history"], key=lambda e: e["val"]["rsum"]), record["history"][-1]
     assert top["update"] < 4500 and final["val"]["rsum"] < top["val"]["rsum"] - 10
     assert final["twins"]["swap"] > top["twins"]["swap"] - 3
-assert all(r["chosen"]["update"] < moment(r) and r["chosen"]["val_rsum"] > r["history"][-1]["val"]["rsum"] for r in unkept)
+assert all(r["chosen"]["update"] < moment(r) for r in unkept)
+assert all(r["chosen"]["val_rsum"] > r["history"][-1]["val"]["rsum"] for r in unkept)
 
 # %% [markdown]
 # ### Verdicts
@@ -765,9 +793,11 @@ others_seen = [r["test"]["order"]["other"] for r in sound]
 worst = max((r for r in sound if not tested(r)), key=lambda r: r["test"]["order"]["gain"])
 Markdown(f"Over {len(sound)} runs that did not collapse the correlation of swap accuracy and gain is "
          f"{np.corrcoef(pairs.T)[0, 1]:.2f}. Runs that read gain {span(pairs[reading, 1], 1)} points, the others "
-         f"{span(pairs[~reading, 1], 1)}; *other* lies between {min(others_seen):.1f} and {max(others_seen):.1f} %. The largest "
+         f"{span(pairs[~reading, 1], 1)}; *other* lies between {min(others_seen):.1f} and {max(others_seen):.1f} %. "
+         f"The largest "
          f"gain without reading is {kind(worst)} at rate {worst['config']['lr']:g} with {worst['config']['updates']:,} "
-         f"updates: {worst['test']['order']['gain']:.1f} points at a swap accuracy of {worst['test']['twins']['swap']:.1f} %.")
+         f"updates: {worst['test']['order']['gain']:.1f} points at a swap accuracy of "
+         f"{worst['test']['twins']['swap']:.1f} %.")
 
 # %% [markdown]
 # The two measures agree on who reads, and *other* stays near 50 % as long as a model has not collapsed: it is no mere
@@ -810,8 +840,10 @@ assert pairs[~reading, 1].max() > 10
 # %% tags=["hide-input"]
 stopped = [path(r, r["config"]["updates"]) for r in short]
 gone = [r for r in readers if r["config"]["seed"] in {s["config"]["seed"] for s in short}]
-Markdown(f"Our default ended after a path of {span(stopped, 2)}, and the earliest that a run of the study was seen to read is "
-         f"{min(bracket(r)[1] for r in gone):.2f}. Its rate was cut at update {short[0]['config']['drops'][0]:,}. The same "
+Markdown(f"Our default ended after a path of {span(stopped, 2)}, and the earliest that a run of the study was seen "
+         f"to read is "
+         f"{min(bracket(r)[1] for r in gone):.2f}. Its rate was cut at update {short[0]['config']['drops'][0]:,}. "
+         f"The same "
          f"training with the cut at update {long[0]['config']['drops'][0]:,} reads from update "
          f"{span([moment(r) for r in long])} on; the first figure of this page shows both curves.")
 
@@ -824,15 +856,19 @@ assert max(stopped) < min(bracket(r)[1] for r in gone)
 
 # %% tags=["hide-input"]
 Markdown("\n".join([
-    f"- At first a caption encoder is a bag of words that is harder to train: swap accuracy near 50 %, attribute accuracy "
-    f"{span([around(r, six['attribute accuracy, %'])[0] for r in slow])} %, and no more recall than a real bag of words.",
+    f"- At first a caption encoder is a bag of words that is harder to train: swap accuracy near 50 %, attribute "
+    f"accuracy "
+    f"{span([around(r, six['attribute accuracy, %'])[0] for r in slow])} %, and no more recall than a real bag of "
+    f"words.",
     f"- Then it begins to read. In the long runs at the lowest rate this takes until update "
     f"{span([moment(r) for r in slow])}; in the end the swap accuracy is "
-    f"{span([r['test']['twins']['swap'] for r in readers])} % and the recall {span(gains[1])} rsum above the bag of words.",
+    f"{span([r['test']['twins']['swap'] for r in readers])} % and the recall {span(gains[1])} rsum above the bag of "
+    f"words.",
     f"- When it begins follows the path that the weights have gone, for three losses alike: in the runs with close "
     f"evaluations the sum of the learning rates at the moment is between {min(fine)[0]:.2f} and "
     f"{max(b for _, b in fine):.2f}. A higher rate gets there sooner, as long as the training does not collapse.",
-    f"- Once they read, the losses differ more in recall than in reading: Triplet-SH less Triplet is {min(lead_sh):+.0f} to "
+    f"- Once they read, the losses differ more in recall than in reading: Triplet-SH less Triplet is "
+    f"{min(lead_sh):+.0f} to "
     f"{max(lead_sh):+.0f} rsum, and {min(beyond):+.1f} to {max(beyond):+.1f} points of swap accuracy.",
     f"- All of this rests on {draws.get(1500, 0)} draw{'s' if draws.get(1500, 0) != 1 else ''} of 1,500 pictures and "
     f"{draws.get(12000, 0)} of 12,000; the verdicts above say what that allows to conclude.",
