@@ -392,8 +392,8 @@ six = {
     "swap accuracy, %": lambda e: e["twins"]["swap"], "attribute accuracy, %": lambda e: e["twins"]["attribute"],
     "rsum less the bag of words": lambda e: e["val"]["rsum"] - line,
     "spread of the scores": lambda e: e["diagnose"]["spread"],
-    "negatives that count, n_eff": lambda e: e["cocos"]["i2t"]["n_eff"], "share of clipped steps": lambda e: "
-    f"e["clipped"],
+    "negatives that count, n_eff": lambda e: e["cocos"]["i2t"]["n_eff"],
+    "share of clipped steps": lambda e: e["clipped"],
 }
 fig, axes = plt.subplots(3, 2, figsize=(8.6, 7.8), sharex=True)
 for ax, (title, value) in zip(axes.flat, six.items(), strict=True):
@@ -531,8 +531,8 @@ def when(group):
     if all(r["history"][-1]["diagnose"]["collapsed"] for r in group):
         return "collapsed"
     found = [moment(r) for r in group]
-    return "–" if not any(found) else span([u for u in found if u]) + ("" if all(found) else f" ({sum(map(bool, found))}"
-                                                                       f" of {len(found)})")
+    begun = [update for update in found if update]
+    return "–" if not begun else span(begun) + ("" if all(found) else f" ({len(begun)} of {len(found)})")
 
 
 grid(when, "moment")
@@ -622,6 +622,7 @@ readers = [r for r in alive if moment(r) and r["config"]["loss"] in READERS]
 others = [r for r in alive if not moment(r) and r["config"]["loss"] in READERS]
 ends = [path(r, r["config"]["updates"]) for r in others]
 low, high = np.array([bracket(r) for r in readers]).T
+smooth = runs(loss="smoothap", updates=9000, seed=0)
 fine = [bracket(r) for r in readers if np.ptp(bracket(r)) <= 1.01]
 Markdown(f"Of NT-Xent, Triplet and Triplet-SH on 1,500 pictures, {len(readers)} runs read. Where evaluations are close "
          f"together (path between two of at most 1; {len(fine)} runs), the moment lies behind a path of "
@@ -633,8 +634,7 @@ Markdown(f"Of NT-Xent, Triplet and Triplet-SH on 1,500 pictures, {len(readers)} 
          f"has seen is not what counts: the moment is at update {min(map(moment, readers)):,} in one run and at update "
          f"{max(map(moment, readers)):,} in another." + "".join(
          f" SmoothAP at rate {r['config']['lr']:g} is after a path of {path(r, r['config']['updates']):.2f} at a swap "
-         f"accuracy of {r['history'][-1]['twins']['swap']:.0f} %." for r in runs(loss="smoothap", updates=9000, "
-         f"seed=0)))
+         f"accuracy of {r['history'][-1]['twins']['swap']:.0f} %." for r in smooth))
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert all(len(r["config"]["drops"]) == 1 for r in alive)
@@ -665,8 +665,8 @@ Markdown("The runs with 12,000 pictures are still being made; none that reads ha
          + ("So eight times fewer twins hardly delay it." if np.median(ratio) < 1.2 else
             "So rarer twins may delay it, but by far less than eight times." if np.median(ratio) < 3 else
             "So rarer twins do delay it.")
-         + (" Twins in the batch are not all that drives it: two pictures need not be twins for their captions to share "
-            "most of their words." if np.median(ratio) < 3 else ""))
+         + (" Twins in the batch are not all that drives it: two pictures need not be twins for their captions to "
+            "share most of their words." if np.median(ratio) < 3 else ""))
 
 # %% [markdown]
 # ### What it pays
@@ -696,7 +696,8 @@ grid(pays, "pays")
 # %% tags=["hide-input"]
 gains = {reads: [lead(r) for r in alive if tested(r) == reads and r["config"]["loss"] in READERS] for reads in (1, 0)}
 same = [(r, q) for r in readers for q in readers
-        if r["config"]["loss"] == "triplet_sh" and q["config"]["loss"] == "triplet" and all(r["config"][k] == q["config"][k] for k in ("lr", "updates", "seed"))]
+        if r["config"]["loss"] == "triplet_sh" and q["config"]["loss"] == "triplet"
+        and all(r["config"][k] == q["config"][k] for k in ("lr", "updates", "seed"))]
 lead_sh = [r["test"]["rsum"] - q["test"]["rsum"] for r, q in same]
 beyond = [r["test"]["twins"]["swap"] - q["test"]["twins"]["swap"] for r, q in same]
 Markdown("A point marks cells in which no tested model reads; a question mark, that the bag of words is still "
