@@ -540,7 +540,7 @@ grid(when, "moment")
 # %% tags=["hide-input"]
 draws = {n: len({r["config"]["seed"] for r in runs(n)}) for n in (1500, 12000)}
 Markdown("Columns: learning rate, and updates in all. A dash: not within the run; empty: not run (yet). Draws of the "
-         f"data: "
+         "data: "
          + ", ".join(f"{k} with {n:,} pictures" for n, k in draws.items()) + ".")
 
 # %% tags=["hide-input"]
