@@ -129,14 +129,14 @@ for record in long:
 # another order. **Attribute twins** differ in one word, such as a colour or a size. We ask a caption only if it is false
 # of the twin, and count how often it scores higher with its own picture.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Four pictures in two pairs. Each pair has one caption, which is true of its left picture, framed green, and false of its right one, framed red. In the first pair the same things are arranged differently, in the second one attribute differs."}, "figure": {"name": "fig-swap", "caption": "A pair of swap twins (left) and a pair of attribute twins (right) from the validation split, each with a caption of its first picture. For the left pair one must know which word belongs to which."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Four pictures in two pairs. Each pair has one caption, which is true of its left picture, framed green, and false of its right one, framed red. In the first pair the same things are arranged differently, in the second one attribute differs."}, "figure": {"name": "fig-swap", "caption": "A pair of swap twins (above) and a pair of attribute twins (below) from the validation split, each with a caption of its first picture. For the upper pair one must know which word belongs to which."}}
 data = icrlib.load_dataset("scenes", val=500, test=1000, smoke=smoke)
 split = data.val
 asked, own, other, swap = split.twin_questions
 two = [next(k for k in range(len(asked)) if bool(swap[k]) == kind and k > 3) for kind in (True, False)]
 rows = [int(row[k]) for k in two for row in (own, other)]
 titles = [text for k in two for text in (f"“{split.captions[int(asked[k])]}”", "the same caption with the twin")]
-plots.gallery(split.images[rows], titles, frames=[True, False] * 2, columns=4, size=2.1, wrap=24);
+plots.gallery(split.images[rows], titles, frames=[True, False] * 2, columns=2, size=3, wrap=34);
 
 # %% [markdown]
 # A **bag of words** represents a caption by the mean of its word vectors. Exchange two words and the mean is what it
@@ -205,13 +205,14 @@ budget |= dict(smoke=smoke, progress=False)
 run = icrlib.train(data, "vse++", "ntxent", probe=probe, **budget)
 words = icrlib.train(data, "bow", "ntxent", **budget)
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over updates, each with a curve of VSE++ and one of the bag of words. On the left the rsum of VSE++ overtakes that of the bag of words; on the right its swap accuracy leaves 50 percent while the bag of words stays there."}, "figure": {"name": "fig-live", "caption": "The training above, on validation. VSE++ (blue) crosses the bag of words (grey) in recall when its swap accuracy leaves 50 %. The dotted line is a guess, the dashed one the line that defines the moment."}}
-fig, axes = plt.subplots(1, 2, figsize=(8.6, 3.3))
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over updates, each with a curve of VSE++ and one of the bag of words. Above, the rsum of VSE++ overtakes that of the bag of words; below, its swap accuracy leaves 50 percent while the bag of words stays there."}, "figure": {"name": "fig-live", "caption": "The training above, on validation. VSE++ (blue) crosses the bag of words (grey) in recall when its swap accuracy leaves 50 %. The dotted line is a guess, the dashed one the line that defines the moment."}}
+fig, axes = plt.subplots(2, 1, figsize=(6.4, 5.4), sharex=True)
 for ax, (title, value) in zip(axes, panels.items(), strict=True):
     for made, name, colour in ((run, "VSE++", plots.COLOURS["ntxent"]), (words, "bag of words", plots.COLOURS["bow"])):
         x, y = zip(*((entry["update"], value(entry)) for entry in made.history), strict=True)
         ax.plot(x, y, color=colour, marker="o", ms=3, label=name)
-    ax.set(title=title, xlabel="updates")
+    ax.set_ylabel(title)
+axes[1].set_xlabel("updates")
 axes[1].axhline(50, color="black", ls=":")
 axes[1].axhline(LEVEL, color="black", ls="--", lw=0.8)
 axes[0].legend(fontsize="small");
@@ -384,7 +385,7 @@ print(f"{twins_in_batch(data.train):.1f} of 128 captions, on average")
 # second lesson after the first, one would expect attribute twins, which need single words only, to be solved from the
 # beginning, and the other measures to move only when the swap accuracy does.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Six panels over updates with curves of Triplet, Triplet-SH and NT-Xent: swap accuracy leaves 50 percent in the first half of the training, attribute accuracy is high long before, the rsum against the bag of words starts below zero and rises when the swap accuracy does, the spread of the scores is largest before that and shrinks, effective negatives differ by loss, the clipped share is one throughout for Triplet."}, "figure": {"name": "fig-measures", "caption": "The long runs at rate 1e-3 on 1,500 pictures. Attribute twins come first; swap accuracy and the lead over the bag of words come late, together. The spread of the scores is largest before."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Six panels over updates with curves of Triplet, Triplet-SH and NT-Xent: swap accuracy leaves 50 percent in the first half of the training, attribute accuracy is high long before, the rsum against the bag of words starts below zero and rises when the swap accuracy does, the spread of the scores is largest before that and shrinks, effective negatives differ by loss, the clipped share is one throughout for Triplet."}, "figure": {"name": "fig-measures", "caption": "The long runs at rate 1e-3 on 1,500 pictures. Attribute twins come first; swap accuracy and the lead over the bag of words come late, together. The spread of the scores is largest before. (A collapsed model's rsum lies below the panel.)"}}
 slow = [r for name in ("triplet", "triplet_sh", "ntxent") for r in runs(loss=name, lr=1e-3, updates=9000, warmup=0)]
 levels = {r["config"]["seed"]: bag(r)["chosen"]["val_rsum"] for r in slow}
 line = np.mean(list(levels.values()))
@@ -395,12 +396,13 @@ six = {
     "negatives that count, n_eff": lambda e: e["cocos"]["i2t"]["n_eff"],
     "share of clipped steps": lambda e: e["clipped"],
 }
-fig, axes = plt.subplots(3, 2, figsize=(8.6, 7.8), sharex=True)
+fig, axes = plt.subplots(3, 2, figsize=(7.2, 8), sharex=True)
 for ax, (title, value) in zip(axes.flat, six.items(), strict=True):
     plots.learning_curves(slow, value, ax=ax, ylabel="")
     ax.set_title(title)
     ax.get_legend().set_visible(ax is axes[0, 0])
     ax.set_xlabel("updates" if ax in axes[-1] else "")
+axes[1, 0].set_ylim(-45, 45)  # a collapsed model lies far below
 axes[1, 0].axhline(0, color=plots.COLOURS["bow"]);
 
 # %% [markdown]
@@ -483,9 +485,9 @@ Markdown(f"On the first plateau (last seen collapsed at update {flat}) the sprea
          f"{span([e['twins']['swap'] for e in second])} %. Reading begins at update {start:,}.")
 
 # %% [markdown]
-# On the first plateau nothing can be told apart; on the second everything but the order of words. The two have different
-# remedies: a warm-up with all negatives passes the first one by. Whether it shortens the second is a question for the
-# table below.
+# On the first plateau all scores are nearly equal. On the second they are spread out, attribute twins are told apart, and
+# only the order of words is still ignored. The two have different remedies: a warm-up with all negatives passes the first
+# one by. Whether it shortens the second is a question for the table below.
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert flat < start and len(second) >= 2 and all(e["diagnose"]["spread"] > 0.1 for e in second)
@@ -776,7 +778,7 @@ paper.styled(paper.ledger([{"claim": v.claim, "ours": str(v.difference), "verdic
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Three panels, each against swap accuracy: own, other and gain. Own and gain are high for all runs with high swap accuracy; among runs at a swap accuracy of 50 percent gain is mostly small, but some reach more than ten. Other lies near 50 except for collapsed runs, drawn hollow."}, "figure": {"name": "fig-order", "caption": "Word order measured without twins, on the test sets of all runs of VSE++ in the study; hollow: collapsed at the end. All runs that read gain much. But some runs that do not read (left edge) gain too."}}
 ended = {bool(c): [r for r in everyone if r["history"][-1]["diagnose"]["collapsed"] == c] for c in (False, True)}
-fig, axes = plt.subplots(1, 3, figsize=(9.4, 3.4), sharex=True)
+fig, axes = plt.subplots(3, 1, figsize=(6.4, 7.8), sharex=True)
 for ax, part in zip(axes, ("own", "other", "gain"), strict=True):
     for collapsed, group in ended.items():
         for r in group:
@@ -784,7 +786,11 @@ for ax, part in zip(axes, ("own", "other", "gain"), strict=True):
             ax.plot(r["test"]["twins"]["swap"], r["test"]["order"][part], plots.marker(name), ms=5,
                     color=plots.colour(name), fillstyle="none" if collapsed else "full", alpha=0.8)
     ax.axhline(0 if part == "gain" else 50, color="black", ls=":")
-    ax.set(title=f"{part}, %", xlabel="swap accuracy, %")
+    ax.set_ylabel(f"{part}, %")
+for name in dict.fromkeys(r["config"]["loss"] for r in everyone):
+    axes[0].plot([], [], plots.marker(name), color=plots.colour(name), label=plots.label(name))
+axes[0].legend(fontsize="small", loc="lower right")
+axes[-1].set_xlabel("swap accuracy, %")
 
 # %% tags=["hide-input"]
 sound = ended[False]
@@ -817,14 +823,14 @@ assert pairs[~reading, 1].max() > 10
 # ## Large models
 #
 # That vision-language models can do without word order is known from models far larger than ours.
-# **Winoground** {cite:p}`thrush2022winoground` has 400 hand-made examples of two pictures and two captions, which consist
+# **Winoground** {cite:p}`thrush2022winoground` has 400 hand-curated examples of two pictures and two captions, which consist
 # of the same words in another order; none of the models that were tried did much better than chance. **ARO**
 # {cite:p}`yuksekgonul2023bags` asks about attributes, relations and order in more than 50,000 cases. Its authors find that
-# such models often behave like bags of words, show that one can do well at retrieval without using word order at all,
-# and propose to train with captions in a false order as hard negatives. **SugarCrepe**
-# {cite:p}`hsieh2023sugarcrepe` showed that several benchmarks of this kind can be solved without looking at the picture,
-# because their false captions read badly; it lets a language model write fluent ones. Our control *other* is there for
-# the same reason.
+# large models behave like bags of words where such questions are asked, show that one can do well at retrieval without
+# using order or composition at all, and propose to mine hard negatives for training that differ in just these.
+# **SugarCrepe** {cite:p}`hsieh2023sugarcrepe` found that earlier benchmarks of this kind can be hacked: models that never
+# see the picture do better on them than the best vision-language models. So it lets a language model write false captions
+# that are fluent and make sense. Our control *other* is there for the same reason.
 #
 # Those studies look at finished models. What is different here: we watch small models *while* they are trained, on data
 # where we know what each caption is true of, and where no false caption reads worse than a true one, because twins
