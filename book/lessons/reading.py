@@ -758,9 +758,9 @@ def claim(text, ours, other, **more):
 
 swaps = {"measure": "test.twins.swap", "unit": "%"}
 middle = {name: runs(loss=name, lr=3e-3, updates=3000, warmup=0) for name in READERS}
-verdicts = [claim(f"{plots.label(name)} reads: swap accuracy above 50 %", group, 50, **swaps)
+verdicts = [claim(f"{plots.label(name)}: swap accuracy above 50 %", group, 50, **swaps)
             for name, group in middle.items()]
-verdicts.append(claim("NT-Xent reads at rate 1e-3 (our first default)", short, 50, **swaps))
+verdicts.append(claim("NT-Xent, rate 1e-3 (our first default): above 50 %", short, 50, **swaps))
 rivals = {r["config"]["seed"]: r for r in runs(method="bow", lr=3e-3, updates=3000)}
 both = [r for r in middle["ntxent"] if r["config"]["seed"] in rivals]
 verdicts.append(claim("NT-Xent beats the bag of words in rsum", both, [rivals[r["config"]["seed"]] for r in both],
@@ -815,7 +815,8 @@ Markdown(f"Over {len(sound)} runs that did not collapse the correlation of swap 
 # The two measures agree on who reads, and *other* stays near 50 % as long as a model has not collapsed: it is no mere
 # preference for natural sentences. But a gain alone is no proof of reading. A likely reason is that a random order breaks
 # a sentence, and that a GRU which has only seen whole sentences encodes a broken one less well: its score with the own
-# picture falls, although nothing was understood of who is left of whom. So read a *large* gain as reading, and be careful with a middling one.
+# picture falls, although nothing was understood of who is left of whom. So read a *large* gain as reading, and be careful
+# with a middling one.
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert np.corrcoef(pairs.T)[0, 1] > 0.7 and pairs[reading, 1].min() > pairs[~reading, 1].max() - 1
@@ -1029,7 +1030,7 @@ check_rate(3 / 2000)
 # :label: ex-open-reading
 # ````
 #
-# Captions can be damaged in training: `icrlib.train(..., drop_words=0.2)` replaces each word with that probability. Does
+# Captions can be damaged in training: `icrlib.train(..., drop_words=0.2)` makes a fifth of the words unknown. Does
 # it delay the moment, does it bring it forward, and does the path explain it? Say what you expect before you look at
 # the swap accuracy in `run.history`, and use more than one seed: each seed draws its own data if you hand in the name
 # "scenes" instead of `data`.
