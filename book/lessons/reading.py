@@ -820,7 +820,7 @@ Markdown(f"Over {len(sound)} runs that did not collapse the correlation of swap 
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert np.corrcoef(pairs.T)[0, 1] > 0.7 and pairs[reading, 1].min() > pairs[~reading, 1].max() - 1
-assert max(abs(seen - 50) for seen in others_seen) < 7
+assert max(abs(seen - 50) for seen in others_seen) < 10 < pairs[reading, 1].min()
 assert max(abs(r["test"]["order"]["other"] - 50) for r in ended[True]) > 10
 assert all(r["test"]["order"]["gain"] == 0 for r in runs(method="bow"))
 assert pairs[~reading, 1].max() > 10
