@@ -443,4 +443,4 @@ check_constant(np.log(512))
 # ````{solution-end}
 # ````
 #
-# Next: {doc}`../reproduce/run` runs one experiment of your choice.
+# Next: {doc}`reading` asks what these models have not learnt yet, and when they would.

@@ -87,9 +87,26 @@ def mirrored(text):
     return re.sub(r"\b(left|right)\b", lambda found: other[found[0]], text)
 
 
+def stays_above(updates, swap, level):
+    found = None
+    for update, value in zip(reversed(updates), reversed(swap), strict=True):
+        if value <= level:
+            return found
+        found = update
+    return found
+
+
 CHECKS = [
     ("foundations/task", "check_recall", 0.5, (1.0, 0.0)),
     ("lessons/training", "check_constant", float(np.log(512)), (float(np.log(512) / 0.1), 2 * 512 * 0.2)),
+    ("lessons/reading", "check_same_words", lambda f, s: sorted(f.split()) == sorted(s.split()),
+     (lambda f, s: sorted(f.split()) != sorted(s.split()), lambda f, s: f == s, lambda f, s: sorted(f) == sorted(s),
+      lambda f, s: set(f.split()) == set(s.split()), lambda f, s: len(f.split()) == len(s.split()))),
+    ("lessons/reading", "check_moment", stays_above,
+     (lambda u, s, level: next((x for x, y in zip(u, s, strict=True) if y > level), None),
+      lambda u, s, level: stays_above(u, s, level - 1), lambda u, s, level: u[-1] if s[-1] > level else None,
+      lambda u, s, level: stays_above(u, [-y for y in s], -level))),
+    ("lessons/reading", "check_rate", 1.5e-3, (-1.5e-3, 7.5e-4, 3e-3, 3 / 2200)),
     ("foundations/encoders", "check_last_state", lambda s, n: s[torch.arange(len(s)), n - 1],
      (lambda s, n: -s[torch.arange(len(s)), n - 1], lambda s, n: s[:, -1], lambda s, n: s[torch.arange(len(s)), n],
       lambda s, n: s[:, n - 1], lambda s, n: s[torch.arange(len(s)), -n])),
