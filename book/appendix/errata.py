@@ -671,8 +671,9 @@ print(f"cosine {cosine(eq_2a, gradient):+.4f}; sum of shares: {shares}")
 #   halfway, at 1,500. The same model with the same loss begins to read the order of words only after that point, if its
 #   rate is still up, and then its recall rises, too. The figure below shows what we saw and what we would have seen.
 # - Three seeds on one draw of data decided our claims. When a change moved nothing but the rounding, 25 of the 119
-#   verdicts of that time went from decided to undecided or back (counted once, in review). Claims are now made on ten
-#   draws of data, families of claims are corrected, and a difference too small to matter is called so.
+#   verdicts of that time went from decided to undecided or back (counted once, in review). The rule since then: ten draws
+#   of data for a claim, a correction for families of claims, and a word for differences that are too small to matter.
+#   The pages with the older records are being brought to it.
 
 # %% tags=["nbval-check-output"]
 def drawn(seed, epoch):

@@ -63,10 +63,9 @@ def runs(images=1500, method="vse++", **wanted):
     return [r for r in study if r["config"]["data_options"]["train"] == images and r["config"]["method"] == method
             and all(r["config"][name] == value for name, value in wanted.items())]
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over the updates of one training. Above, the validation rsum rises at once, stays flat below the grey line of the bag of words, and rises above that line much later. Below, the swap accuracy stays at 50 percent while the rsum is flat and climbs when it rises. A second, black curve is the same training, stopped at 3,000 updates; in it nothing of this is seen."}, "figure": {"name": "fig-reading", "caption": "One training, two questions. NT-Xent at rate 1e-3 on 1,500 pictures, 9,000 updates (blue), and the same training with 3,000 (black), which was our first default. Grey: the bag of words of the same data and budget; dotted: accuracy of guessing. The black run ends before the blue one begins to read."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over the updates of one training. Above, the validation rsum rises at once, stays flat below the grey line of the bag of words, and rises above that line much later. Below, the swap accuracy stays at 50 percent while the rsum is flat and climbs when it rises. A second, black curve is the same training, stopped at 3,000 updates; in it nothing of this is seen."}, "figure": {"name": "fig-reading", "caption": "One training, two questions. NT-Xent at rate 1e-3 on 1,500 pictures, 9,000 updates (blue), and the same training with 3,000 (black), which was our first default. Grey: the bag of words of the same data and budget; dotted: accuracy of guessing. In the black run the rate falls to a tenth at update 1,500, before the blue one begins to read."}}
 def bag(record):
-    """The bag of words for a run: same draw, pictures, updates; of its rates the best on validation. None if not "
-    f"run."""
+    """The bag of words for a run: same draw, pictures, updates; the best rate on validation. None if there is none."""
     c = record["config"]
     same = runs(c["data_options"]["train"], "bow", seed=c["seed"], updates=c["updates"])
     return max(same, key=lambda r: r["chosen"]["val_rsum"], default=None)
@@ -95,7 +94,7 @@ axes[1].set_xlabel("updates");
 
 # %% tags=["hide-input"]
 def span(values, digits=0):
-    """ "2,500" or "2,500 to 3,000": the range of some numbers as text."""
+    """The range of some numbers as text, such as 2,500 to 3,000."""
     low, high = (f"{v:,.{digits}f}" for v in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
 
@@ -863,6 +862,7 @@ Markdown(f"Our default ended after a path of {span(stopped, 2)}, and the earlies
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert all(moment(r) is None for r in short) and all(moment(r) is not None for r in long)
 assert max(stopped) < min(bracket(r)[1] for r in gone)
+assert all(r["config"]["drops"] == [1500] for r in short) and all(moment(r) > 1500 for r in long)  # the first caption
 
 # %% [markdown]
 # ## What we found
