@@ -714,7 +714,8 @@ bottom.set(xlabel="updates", ylabel="validation rsum");
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 swaps = {name: [(entry["update"], entry["twins"]["swap"]) for entry in record["history"]]
          for name, record in (("short", short), ("long", long))}
-begins = min(update for update, _ in swaps["long"] if all(value > 57 for later, value in swaps["long"] if later >= update))
+stays = [update for update, _ in swaps["long"] if all(value > 57 for later, value in swaps["long"] if later >= update)]
+begins = min(stays)
 assert short["config"]["drops"] == [1500] and short["config"]["drops"][0] < begins < long["config"]["drops"][0]
 assert max(value for _, value in swaps["short"]) < 57  # 50 and more than three standard errors
 assert long["test"]["rsum"] > bag["test"]["rsum"] > short["test"]["rsum"]
