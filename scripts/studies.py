@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
-from icrlib import records
+from icrlib import paper, records
+from icrlib.losses import goal
 
 VAL, TEST = 500, 1000
 ECIR = ("triplet", "triplet_sh", "ntxent", "smoothap")
@@ -103,4 +104,65 @@ def _sized(method: str) -> dict:
     return {"embed_dim": 128} | ({"word_dim": 64} if method == "vse++" else {})
 
 
-STUDIES: dict[str, Callable[[], Iterator[Planned]]] = {"reading": reading, "tuning": tuning}
+def chosen(study: str, method: str, loss: str, **fixed: object) -> dict:
+    """What a search chose for a method and a loss; ``fixed``: among candidates with these options of the loss only."""
+    found = [record for record in records.find(study=study, method=method, loss=loss)
+             if all(record["config"]["loss_options"][name] == value for name, value in fixed.items())]
+    return paper.choices(found)[method, loss] if found else {}
+
+
+# ECIR's question: four losses, on a GRU and on a bag of words, by default settings; and with their own constant tuned.
+def ecir() -> Iterator[Planned]:
+    """Everything as the data set's defaults have it: published constants, rate and start chosen for each loss."""
+    for seed, method, loss in product(CLAIM_DRAWS, ("vse++", "bow"), ECIR):
+        yield scenes("ecir", method, loss, seed, "", {})
+
+
+def tuned() -> Iterator[Planned]:
+    """The best candidate of the whole search; where that has the published constant, ``ecir`` has these runs."""
+    for seed, method, loss in product(CLAIM_DRAWS, ("vse++", "bow"), ECIR):
+        ((name, values),) = CONSTANTS[loss].items()
+        best = chosen("tuning", method, loss)
+        if best.get(name, values[0]) != values[0]:
+            yield scenes("tuned", method, loss, seed, "", best)
+
+
+# GOAL's objectives, each at its own rate. No start with all negatives: whether they leave the collapse is a question.
+GOALS = [*((f"goal:{t} x {p}", "paper") for t in goal.TRIPLET_WEIGHTS for p in goal.PAIR_WEIGHTS),
+         *((f"goal:cir x {p}", "released") for p in goal.PAIR_WEIGHTS)]  # fmt: skip
+
+
+def goal_tuning() -> Iterator[Planned]:
+    """Three rates on one tuning draw; con x con is Triplet-SH, which needs the more updates the longer it collapses."""
+    for (loss, convention), lr in product(GOALS, RATES):
+        yield scenes("goal_tuning", "vse++", loss, TUNING_DRAWS[0], f"{convention}-lr{lr:g}",
+                     {"lr": lr, "updates": 2 * UPDATES, "convention": convention})  # fmt: skip
+
+
+def goals() -> Iterator[Planned]:
+    """Fifteen objectives as printed, and cir as released, each at the rate that its search chose."""
+    for seed, (loss, convention) in product(FEWER_DRAWS, GOALS):
+        best = chosen("goal_tuning", "vse++", loss, convention=convention)
+        yield scenes("goal", "vse++", loss, seed, convention,
+                     {"updates": 2 * UPDATES, "convention": convention} | best)  # fmt: skip
+
+
+# Two doubts about ECIR's order: is it the clipping, and would it stay with twice the updates?
+def clipping() -> Iterator[Planned]:
+    for seed, loss in product(FEWER_DRAWS, ECIR):
+        yield scenes("clipping", "vse++", loss, seed, "", {"grad_clip": 0.0})
+
+
+def twice() -> Iterator[Planned]:
+    """The schedule stretched: as many evaluations, and a start with all negatives that lasts twice as long."""
+    for seed, loss in product(FEWER_DRAWS, ECIR):
+        constant = {name: values[0] for name, values in CONSTANTS[loss].items()}
+        warmup = chosen("tuning", "vse++", loss, **constant).get("warmup", 0)
+        yield scenes("twice", "vse++", loss, seed, "",
+                     {"updates": 2 * UPDATES} | ({"warmup": 2 * warmup} if warmup else {}))  # fmt: skip
+
+
+STUDIES: dict[str, Callable[[], Iterator[Planned]]] = {
+    "reading": reading, "tuning": tuning, "ecir": ecir, "tuned": tuned, "goal_tuning": goal_tuning, "goal": goals,
+    "clipping": clipping, "twice": twice,
+}  # fmt: skip

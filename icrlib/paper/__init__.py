@@ -8,9 +8,11 @@ from icrlib.paper.layout import layout
 from icrlib.paper.own_tables import against_own_tables, claims
 from icrlib.paper.summary import summarise
 from icrlib.paper.tables import inconsistencies, table, tables
+from icrlib.paper.tuning import candidates, choices
 from icrlib.paper.verdicts import Difference, Verdict, family, ledger, verdict
 
 __all__ = [
-    "Difference", "Verdict", "against_own_tables", "claims", "experiment", "experiments", "family", "goal", "grid",
-    "inconsistencies", "layout", "ledger", "styled", "summarise", "table", "tables", "verdict",
+    "Difference", "Verdict", "against_own_tables", "candidates", "choices", "claims", "experiment", "experiments",
+    "family", "goal", "grid", "inconsistencies", "layout", "ledger", "styled", "summarise", "table", "tables",
+    "verdict",
 ]  # fmt: skip

@@ -1,0 +1,86 @@
+"""What a search over settings chose: on validation data, and on draws on which no claim is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import mean
+
+import pandas as pd
+
+from icrlib.paper import runs
+
+SCORES = ("n", "val_rsum", "val_swap", "val_swap_min")
+NEVER = ("drops", "evaluate_every")  # they follow from the number of updates
+
+
+def candidates(records: Iterable[Mapping]) -> pd.DataFrame:
+    """One row for each setting that a search tried, best first within a method and a loss.
+
+    Columns: method, loss, the settings that the search moved within that method and loss (None elsewhere), ``n``
+    draws, ``val_rsum`` (mean over draws of the best evaluation's, which is what a run itself chooses by), and where the
+    data has twins ``val_swap`` and ``val_swap_min``: swap accuracy on validation data of those same weights, mean and
+    lowest. Test numbers are not looked at.
+
+    Raises ``ValueError`` where candidates of one loss were tried on different draws: the best of them might only have
+    had the easier ones.
+    """
+    rows = [row for rows in _searched(records).values() for row in rows]
+    frame = pd.DataFrame(rows).astype(object).where(lambda values: values.notna(), None)
+    first, last = ["method", "loss"], list(SCORES)
+    return frame[first + [c for c in frame if c not in first + last] + [c for c in last if c in frame]]
+
+
+def choices(records: Iterable[Mapping]) -> dict[tuple[str, str], dict[str, object]]:
+    """``{("vse++", "ntxent"): {"lr": 0.01, "tau": 0.1}, …}``: of each method and loss the settings that came out best.
+
+    The highest mean of validation rsum wins; settings that the search did not move are not named. With the method
+    fixed, ``{loss: chosen}`` is what :func:`icrlib.paper.verdict` takes as ``tuning=``.
+    """
+    names = ("method", "loss", *SCORES)
+    return {key: {name: value for name, value in rows[0].items() if name not in names}
+            for key, rows in _searched(records).items()}  # fmt: skip
+
+
+def _searched(records: Iterable[Mapping]) -> dict[tuple[str, str], list[dict[str, object]]]:
+    """Of each method and loss the settings tried, as rows, the best first."""
+    found = {}
+    for (method, loss), group in _grouped(records).items():
+        moved, settings = _moved(group)
+        tried: dict[tuple, list[Mapping]] = {}
+        for record, values in zip(group, settings, strict=True):
+            tried.setdefault(tuple(values[name] for name in moved), []).append(record)
+        _same_draws(method, loss, tried.values())
+        rows = [{"method": method, "loss": loss} | {runs.short(n): v for n, v in zip(moved, values, strict=True)}
+                | _scores(group) for values, group in tried.items()]  # fmt: skip
+        found[method, loss] = sorted(rows, key=lambda row: -row["val_rsum"])
+    return found
+
+
+def _grouped(records: Iterable[Mapping]) -> dict[tuple[str, str], list[Mapping]]:
+    found: dict[tuple[str, str], list[Mapping]] = {}
+    for record in records:
+        found.setdefault((record["config"]["method"], record["config"]["loss"]), []).append(record)
+    if not found:
+        raise ValueError("no records to choose from; icrlib.records.find(...) found none")
+    return found
+
+
+def _moved(group: Sequence[Mapping]) -> tuple[list[str], list[dict[str, object]]]:
+    settings = runs.aligned(group)
+    moved = [name for name in settings[0] if any(one[name] != settings[0][name] for one in settings)]
+    return [name for name in moved if runs.short(name) not in NEVER], settings
+
+
+def _same_draws(method: str, loss: str, tried: Iterable[Sequence[Mapping]]) -> None:
+    seeds = {tuple(sorted(map(runs.seed, found))) for found in tried}
+    if len(seeds) > 1:
+        each = " and ".join(str(list(one)) for one in sorted(seeds))
+        raise ValueError(f"settings of {method} with {loss} were tried on different draws, {each}: not comparable; "
+                         "train the missing ones, or leave the incomplete settings out")  # fmt: skip
+
+
+def _scores(found: Sequence[Mapping]) -> dict[str, float]:
+    row = {"n": len(found), "val_rsum": mean(record["chosen"]["val_rsum"] for record in found)}
+    swaps = [entry["twins"]["swap"] for record in found for entry in record["history"]
+             if entry["update"] == record["chosen"]["update"] and "twins" in entry]  # fmt: skip
+    return row | ({"val_swap": mean(swaps), "val_swap_min": min(swaps)} if swaps else {})

@@ -1,0 +1,57 @@
+"""What a search chose: the highest mean on validation data, over the same draws for all."""
+
+from __future__ import annotations
+
+import pytest
+
+from icrlib import paper
+
+from .made import record
+
+
+def tried(loss: str, sums: dict[int, float], swaps=None, test=0.0, **config) -> list[dict]:
+    """Runs of one setting: validation rsum by draw; the test's is of no account."""
+    made = []
+    for seed, value in sums.items():
+        one = record(loss, seed, test, **config)
+        one["history"][0]["twins"] = {"swap": 99.0}
+        one["history"][1]["twins"] = {"swap": (swaps or {}).get(seed, 50.0)}
+        made.append(one | {"chosen": {"update": one["history"][1]["update"], "val_rsum": value}})
+    return made
+
+
+def test_the_best_mean_on_validation_wins_whatever_the_test_says():
+    slow = tried("ntxent", {100: 410.0, 101: 420.0}, test=900.0, lr=0.001)
+    fast = tried("ntxent", {100: 440.0, 101: 400.0}, {100: 80.0, 101: 70.0}, lr=0.01)
+    frame = paper.candidates([*slow, *fast])
+    assert frame["lr"].tolist() == [0.01, 0.001] and frame["val_rsum"].tolist() == [420.0, 415.0]
+    assert frame["val_swap"].tolist() == [75.0, 50.0] and frame["val_swap_min"].tolist() == [70.0, 50.0]
+    assert paper.choices([*slow, *fast]) == {("vse++", "ntxent"): {"lr": 0.01}}
+
+
+def test_constants_and_starts_are_settings_too_and_stay_what_they_are():
+    hard = tried("triplet_sh", {100: 430.0}, warmup=250, lr=0.01) + tried("triplet_sh", {100: 400.0}, lr=0.01)
+    soft = tried("ntxent", {100: 410.0}) + tried("ntxent", {100: 420.0}, loss_options={"tau": 0.2})
+    found = paper.choices([*hard, *soft])
+    assert found == {("vse++", "triplet_sh"): {"warmup": 250}, ("vse++", "ntxent"): {"tau": 0.2}}
+    assert isinstance(found["vse++", "triplet_sh"]["warmup"], int)  # not 250.0, which is another identity
+    frame = paper.candidates([*hard, *soft])
+    assert frame["tau"].tolist() == [None, None, 0.2, 0.1] and frame["warmup"].tolist() == [250, 0, None, None]
+
+
+def test_methods_are_searched_apart():
+    words = tried("ntxent", {100: 390.0}, method="bow", lr=0.001) + tried("ntxent", {100: 380.0}, method="bow", lr=0.01)
+    order = tried("ntxent", {100: 410.0}, lr=0.001) + tried("ntxent", {100: 440.0}, lr=0.01)
+    assert paper.choices([*words, *order]) == {("bow", "ntxent"): {"lr": 0.001}, ("vse++", "ntxent"): {"lr": 0.01}}
+
+
+def test_other_draws_and_nothing_at_all_are_refused():
+    with pytest.raises(ValueError, match=r"vse\+\+ with ntxent.*\[100\] and \[100, 101\]"):
+        paper.choices(tried("ntxent", {100: 410.0, 101: 420.0}) + tried("ntxent", {100: 440.0}, lr=0.01))
+    with pytest.raises(ValueError, match="no records"):
+        paper.candidates([])
+
+
+def test_twice_the_updates_are_named_by_the_updates_alone():
+    longer = tried("ntxent", {100: 440.0}, updates=6000, drops=[3000], evaluate_every=500)
+    assert paper.choices(tried("ntxent", {100: 410.0}) + longer) == {("vse++", "ntxent"): {"updates": 6000}}
