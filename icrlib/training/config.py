@@ -120,6 +120,8 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
         values["updates"], half = min(values["updates"], SMOKE_UPDATES), SMOKE_UPDATES // 2
         drops, values["evaluate_every"] = [half], half
     settings_given = _given(owners, given)["setting"]
+    if not smoke or "warmup" not in settings_given:
+        values["warmup"] = _start(values, settings_given, defaults)
     _pictures(values, data, kind, settings_given)
     _refuse_ignored(settings_given, values, made)
     _averaging(values, per_epoch, given, smoke)
@@ -229,6 +231,16 @@ def _pictures(values: dict, data: Dataset, kind: type, given: dict) -> None:
         values["finetune_lr"] = values["lr"] / 10
     if pictures and values["batch_norm"] is None:
         values["batch_norm"] = "train"
+
+
+def _start(values: dict, given: dict, usual: dict) -> int:
+    """Updates of the start with all negatives. One that the data dictates is a share of the usual length of a run."""
+    if "warmup" not in given:
+        return values["warmup"] * values["updates"] // usual.get("updates", values["updates"])
+    if values["warmup"] >= values["updates"]:
+        raise ValueError(f"warmup={values['warmup']} of {values['updates']} updates: the loss itself would never be "
+                         "trained with; take fewer, or 0")  # fmt: skip
+    return values["warmup"]
 
 
 def _refuse_ignored(given: dict, values: dict, loss: Any) -> None:

@@ -42,6 +42,7 @@ def made(data, method="vse++", loss="ntxent", **given):
         ({}, {"erase": 0.2}, "erase= is about a network inside the model"),
         ({}, {"finetune_after": 0}, "finetune_after= is about a network inside the model"),
         ({}, {"updates": 3, "epochs": 3}, "give updates= or epochs=, not both"),
+        ({"loss": "triplet_sh"}, {"updates": 50, "warmup": 50}, "warmup=50 of 50 updates: the loss itself would never"),
     ],
 )
 def test_refusals(tiny, parts, given, message):
@@ -92,6 +93,18 @@ def test_the_neutral_table_is_frozen():
     for name in SETTINGS:
         assert name in NEUTRAL or name in configs.NO_PART or name in (
             "batch_size", "batches", "updates", "lr", "evaluate_every"), f"{name}: give it a neutral value"  # fmt: skip
+
+
+def test_a_start_that_the_data_dictates_is_a_share_of_the_run(tiny, monkeypatch):
+    """250 of 1,500 updates are a sixth of any run; a number that is given stays what it is."""
+    monkeypatch.setitem(tiny.defaults, "updates", 1500)
+    monkeypatch.setitem(tiny.tuned, "vse++ triplet_sh", {"warmup": 250})
+    for given, expected in [({}, 250), ({"updates": 300}, 50), ({"updates": 3000}, 500), ({"warmup": 0}, 0),
+                            ({"updates": 300, "warmup": 250}, 250)]:  # fmt: skip
+        assert made(tiny, loss="triplet_sh", **given).warmup == expected
+    assert made(tiny).warmup == 0  # dictated for this loss only
+    short = resolve(tiny, "vse++", "triplet_sh", smoke=True, given={})
+    assert 0 < short.warmup < short.updates / 5  # a smoke run shows the loss, too
 
 
 def test_a_setting_added_later_changes_no_identity(tiny, monkeypatch):
