@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
+import click
+
 from icrlib import paper, records
 from icrlib.losses import goal
 
@@ -117,6 +119,13 @@ def chosen(study: str, method: str, loss: str, **fixed: object) -> dict:
     return paper.choices(found)[method, loss] if found else {}
 
 
+def complete(study: str) -> None:
+    """Refuse to go on from a search that is not finished: the best of what is there may not be the best."""
+    missing = [run for run in STUDIES[study]() if not run.path.exists()]
+    if missing:
+        raise click.ClickException(f"{len(missing)} runs of the search are missing; make records STUDY={study} first")
+
+
 # ECIR's question: four losses, on a GRU and on a bag of words, by default settings; and with their own constant tuned.
 def ecir() -> Iterator[Planned]:
     """Everything as the data set's defaults have it: published constants, rate and start chosen for each loss."""
@@ -126,6 +135,7 @@ def ecir() -> Iterator[Planned]:
 
 def tuned() -> Iterator[Planned]:
     """The best candidate of the whole search; where that has the published constant, ``ecir`` has these runs."""
+    complete("tuning")
     for seed, method, loss in product(CLAIM_DRAWS, ("vse++", "bow"), ECIR):
         ((name, values),) = CONSTANTS[loss].items()
         best = chosen("tuning", method, loss)
@@ -147,6 +157,7 @@ def goal_tuning() -> Iterator[Planned]:
 
 def goals() -> Iterator[Planned]:
     """Fifteen objectives as printed, and cir as released, each at the rate that its search chose."""
+    complete("goal_tuning")
     for seed, (loss, convention) in product(FEWER_DRAWS, GOALS):
         best = chosen("goal_tuning", "vse++", loss, convention=convention)
         yield scenes("goal", "vse++", loss, seed, convention,
