@@ -58,7 +58,7 @@ from icrlib.sampling import Sampler
 smoke = chapter.start(smoke)
 BOTH, LAST, FIRST, NONE = (plots.COLOURS[n] for n in ("ntxent", "triplet_sh", "smoothap", "bow"))
 data = icrlib.load_dataset("scenes", smoke=smoke)
-run = icrlib.train(data, "vse++", loss="ntxent", updates=300, smoke=smoke, progress=False)
+run = icrlib.train(data, "vse++", loss="ntxent", updates=300, lr=0.001, smoke=smoke, progress=False)
 model, split = run.model.double(), data.test  # float64, so that two ways of computing must agree
 
 
