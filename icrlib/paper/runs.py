@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 # No setting, but which repetition it is: the seed of the run, and the seed with which its data were drawn.
 REPEATS = ("seed", "data_seed", "data_options.seed")
-# What changes no result (threads: none beyond rounding), and what repeats others: the settings as they were asked for.
-SILENT = ("device", "threads", "smoke", "asked", "changed")
+# What changes no result (threads: none beyond rounding), and what repeats others: the settings as they were asked for,
+# and the batches of an epoch, which follow from the data and from how batches are made.
+SILENT = ("device", "threads", "smoke", "asked", "changed", "per_epoch")
 # A record from before a setting existed lacks it, and was run as if it had this value. For a setting that is not
 # listed, None, 0, False and nothing at all are such values.
 NEUTRAL = {"schedule": "step", "optimiser": "adam", "precision": "float32", "accumulate": 1, "positives": "diagonal",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from icrlib.paper import verdict
+from icrlib.paper import summarise, verdict
 
 from .made import but, group, record
 
@@ -186,3 +186,11 @@ def test_against_a_number_and_other_measures():
         decide(runs, group("triplet", OTHER))
     with pytest.raises(ValueError, match="our side differ in loss_options.tau"):
         verdict("c", "greater", [*runs, but(record("ntxent", 4), loss_options={"tau": 0.05})], 50.0)
+
+
+def test_an_epoch_of_images_has_fewer_batches_and_that_is_no_other_factor():
+    """What a run counts as an epoch follows from its batches, which are part of the loss."""
+    pairs = group("ntxent", [1.0, 2.0, 3.0], per_epoch=59)
+    images = group("smoothap", [1.0, 2.0, 3.0], per_epoch=12, batches="images")
+    assert verdict("NT-Xent is better", "greater", pairs, images).n == 3
+    assert len(summarise([*pairs, *images])) == 2

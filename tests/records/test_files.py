@@ -83,7 +83,8 @@ def test_a_committed_record_is_what_its_run_gives_again():
     drawn = {name: config["data_options"][name] for name in ("seed", "train", "val", "test")}
     data = icrlib.load_dataset("scenes", **drawn)
     assert data.fingerprint == record["data_hash"], "the dataset is not the one of the records"
-    again = icrlib.train(data, config["method"], config["loss"], seed=config["seed"], device="cpu", progress=False).record
+    parts = config["method"], config["loss"]
+    again = icrlib.train(data, *parts, seed=config["seed"], device="cpu", progress=False).record
     assert again["config"]["updates"] == config["updates"], "the defaults are not those of the record"
     if again["test"] != record["test"]:
         assert again["test"]["rsum"] == pytest.approx(record["test"]["rsum"], abs=4)
