@@ -283,8 +283,9 @@ for first, name in ((False, "only the last"), (True, "both         ")):
 
 # %% [markdown]
 # Does that harm the model? We train it three times, from the same weights and with the same batches: with both
-# normalisations; with the last alone; and with the last alone on features a hundred times shorter. (Their learning rate
-# does not fall halfway, as the library's does; that is one reason why they find more than the model of the first figure.)
+# normalisations; with the last alone; and with the last alone on features a hundred times shorter. (This small loop has a
+# learning rate of its own, which does not fall halfway. So compare the three with each other, not with the model of the
+# first figure.)
 
 
 # %%

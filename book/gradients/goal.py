@@ -480,7 +480,11 @@ def fifteen(side):
 fifteen(1);
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Fifteen small diagrams of the pull on the positive. All but P con fade towards the right, where the positive scores high."}, "figure": {"name": "fig-goal-15-plus", "caption": "The pull w+ of all fifteen, same scale. Every P but con fades towards the right, where the positive is close. At the corner of both high scores, lin pulls by nothing and pushes with all of T."}}
-fifteen(0);
+fifteen(0)
+for P in goal.PAIR_WEIGHTS:  # as the captions say; the released con is 1 everywhere, and so shows P itself
+    pull, push = on_plane(objectives(convention="released")[f"goal:con x {P}"], axis, axis)
+    fades = bool((pull.diff() < 0).all() and (push.diff() > 0).all()) if P != "con" else False
+    assert fades != (P == "con") and (P != "lin" or (float(pull[-1]), float(push[-1])) == (0, 1))
 
 # %% [markdown]
 # The paper states $\gamma = 10$ for its figure only. The released class starts from $\gamma = 1$. Slide it: it decides
@@ -1032,6 +1036,8 @@ one, other = (o.on_plane(P_AXIS, N_AXIS)[1] for o in (ring, straight))
 diagram(axes[0], one, "ring × lin: $w_-$")
 diagram(axes[1], other, "con × lin: $w_-$")
 only = (one > 0).double() - (other > 0).double()
+spots = torch.tensor([[0.95, 0.72], [0.25, 0.02], [0.5, 0.45]], dtype=torch.float64)  # two high, two low, between
+assert [(o.on_plane(*spots.T)[1] > 0).tolist() for o in (ring, straight)] == [[True, True, False], [False, False, True]]
 axes[2].imshow(only, origin="lower", extent=(0, 1, 0, 1), cmap="RdBu", vmin=-1.5, vmax=1.5)
 axes[2].set_title("active in one")
 for x, y, name in ((0.9, 0.84, "ring"), (0.1, 0.06, "ring"), (0.4, 0.62, "con")):

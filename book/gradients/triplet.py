@@ -237,6 +237,8 @@ plots.matrix(axes[0], S3, OWN, title="scores s")
 for ax, (name, gradient) in zip(axes[1:], ours.items(), strict=True):
     plots.matrix(ax, gradient, OWN, title=plots.label(name), weights=True, limit=3)
     ax.title.set_color(plots.COLOURS[name])
+assert (ours["triplet"] != ours["triplet_sh"]).nonzero().tolist() == [[0, 1], [1, 1]]  # as the alt text says
+assert (float(ours["triplet"][1, 1]), float(ours["triplet_sh"][1, 1])) == (-3, -2)
 
 # %% [markdown]
 # ## The margin decides who counts
