@@ -14,7 +14,7 @@ DATA = {"coco": "MS-COCO", "f30k": "Flickr30k"}  # before the side, where a tabl
 HEADS = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "average_recall": "avg.", "map_at_5": "mAP@5", "C_q": "C^q",
          "C_B": "C^B", "C_0": "C^0", "C_neg": "C^qv-", "W_neg": "W^qv-", "W_pos": "W^qv+"}  # fmt: skip
 DECIMALS = {"map_at_5": 2, "C_q": 2, "C_B": 2, "C_0": 2, "C_neg": 2, "W_neg": 2, "W_pos": 2}
-LONG = 16  # characters: no number of the book is longer ("353.8 ± 1.6"); what is longer is words
+LONG = 17  # characters: "353.8 ± 1.6" and "undecided (n = 3)" stay whole; what is longer is words
 _TAG = re.compile(r"<[^>]*>")
 
 
@@ -62,10 +62,10 @@ def styled(frame: pd.DataFrame, caption: str = "", name: str = "table") -> HTML:
     for k, column in enumerate(frame.columns):
         heading, values = f"th.level{last}.col{k}", frame.iloc[:, k]
         if max(map(_length, values), default=0) > LONG:
-            props = "white-space: normal; text-align: left; min-width: 6em"
+            props = "white-space: normal; text-align: left; min-width: 4.5em"
             styles.append({"selector": f"{heading}, td.col{k}", "props": props})
         elif _length(column[-1] if isinstance(column, tuple) else column) > LONG:
-            styles.append({"selector": heading, "props": "white-space: normal; min-width: 6em"})
+            styles.append({"selector": heading, "props": "white-space: normal; min-width: 4.5em"})
     shown = frame.style.hide(axis="index").set_uuid("icr-" + name.replace("/", "-")).set_table_styles(styles)
     shown = shown.set_table_attributes('class="dataframe"')
     shown = shown.set_caption(caption) if caption else shown
