@@ -46,13 +46,11 @@ if importlib.util.find_spec("icrlib") is None:
         "upload it here, then run %pip install icrlib-0.1.0-py3-none-any.whl"
     )
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Five panels of four by four cells. The first holds the scores of four images with four captions, with the matching pairs framed on the diagonal. The other four hold the weights that Triplet, Triplet-SH, NT-Xent and SmoothAP put on these scores, in one colour scale. Triplet pushes every caption that scores above its row's match less 0.2, Triplet-SH one a row at most, NT-Xent every one, hardest the 0.62 of the third row. SmoothAP pushes only those within 0.05 of the match, and not the 0.62."}, "figure": {"name": "fig-one-picture", "caption": "One score matrix, four losses. Rows are images (the queries), columns captions, matching pairs are framed. Red cells are pushed down by a training step, blue cells pulled up; one colour scale, which shows the root of a weight so that small ones are seen. They disagree on the worst mistake, the 0.62: NT-Xent pushes it hardest of all, SmoothAP leaves it alone."}}
 from icrlib import chapter, plots
 from icrlib.losses import NTXent, SmoothAP, Triplet, TripletSH
 
 smoke = chapter.start(smoke)
-
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Five panels of four by four cells. The first holds the scores of four images with four captions, with the matching pairs framed on the diagonal. The other four hold the weights that Triplet, Triplet-SH, NT-Xent and SmoothAP put on these scores, in one colour scale. Triplet pushes every caption that scores above its row's match less 0.2, Triplet-SH one a row at most, NT-Xent every one, hardest the 0.62 of the third row. SmoothAP pushes only those within 0.05 of the match, and not the 0.62."}, "figure": {"name": "fig-one-picture", "caption": "One score matrix, four losses. Rows are images (the queries), columns captions, matching pairs are framed. Red cells are pushed down by a training step, blue cells pulled up; one colour scale, which shows the root of a weight so that small ones are seen. They disagree on the worst mistake, the 0.62: NT-Xent pushes it hardest of all, SmoothAP leaves it alone."}}
 scores, positives = plots.example()
 losses = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
 plots.scores_and_weights(scores, positives, losses);

@@ -18,9 +18,6 @@
 #
 # **What you will be able to do:** look up any equation that this book uses, see where print, code and calculus differ,
 # and run the check. **Time:** under a minute on one core. **You need:** {doc}`notation`.
-#
-# You type an equation from a paper into your code, and the loss falls below zero. Is it you, or is it the equation?
-# Here is what was measured. Click an equation to get to its check.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -47,6 +44,11 @@ from icrlib.losses import NTXent, SmoothAP
 from icrlib.verify import by_autograd
 
 smoke = chapter.start(smoke)
+
+# %% [markdown]
+# You type an equation from a paper into your code, and the loss falls below zero. Is it you, or is it the equation? The
+# machine can tell: it takes the derivative of the loss itself and compares. All is tried on the same small numbers: a
+# query and six candidates, the scores of three pairs, and those of two images with two captions each.
 
 
 # %% tags=["hide-input"]
@@ -75,6 +77,11 @@ S24 = tensor([[0.55, 0.53, 0.54, 0.10], [0.50, 0.46, 0.52, 0.51]])
 M24 = torch.tensor([[1, 1, 0, 0], [0, 0, 1, 1]]).bool()
 EYE = torch.eye(3, dtype=torch.bool)
 
+# %% [markdown]
+# Three formulas are needed more than once: average precision by the step function of ECIR's Eq. 6, and GOAL's triplet
+# weights nca and cir. What is printed there as $\tau$ is the sharpness $\gamma = 1/\tau$ here, because $\tau$ is always a
+# temperature in this book ({doc}`notation`); the code keeps the printed name.
+
 
 # %% tags=["hide-input"]
 def step_ap(s, D):
@@ -90,25 +97,12 @@ def T_cir(positive, negative, tau=10, shift=0.0):
     return torch.sigmoid(-tau * (positive * (2 - positive) - negative**2 + shift))
 
 
-# %% tags=["hide-input"]
-def missing_roles(related, margin=0.2):
-    """Relative distance of GOAL Eq. 4, summed over a batch, from autograd of the batch loss; for 20 batches."""
-    missing, unit = [], torch.nn.functional.normalize
-    for seed in range(20):
-        rng = torch.Generator().manual_seed(seed)
-        x, noise = (torch.randn(32, 16, generator=rng).double() for _ in "xy")
-        x = unit(x, dim=1)
-        y = unit(x + 0.2 * noise if related else noise, dim=1)
-        S = (x @ y.T).fill_diagonal_(-9)  # a positive is never mined
-        own, text, image = (x * y).sum(1), S.max(1), S.max(0)
-        a = (margin + text.values - own > 0).double()[:, None]
-        b = (margin + image.values - own > 0).double()[:, None]
-        printed = torch.cat([a * (y[text.indices] - y) - b * y, -a * x + b * (x[image.indices] - x)])
-        whole = torch.cat(slope(lambda x, y, j=text.indices, i=image.indices: (
-            torch.relu(margin + (x * (y[j] - y)).sum(1)) + torch.relu(margin + (y * (x[i] - x)).sum(1))).sum(), x, y))
-        missing.append(float((printed - whole).norm() / whole.norm()))
-    return tensor(missing)
+def shown(value):
+    return value if isinstance(value, str) else f"{float(value):.4g}"
 
+
+# %% [markdown]
+# Here is what was measured. Click an equation to get to its check.
 
 # %% tags=["hide-input"]
 p = torch.softmax(V @ q / 0.1, 0)
@@ -125,16 +119,10 @@ rows = [
      cosine(V[0] - p @ V, slope(lambda x: torch.logsumexp(V @ x / 0.1, 0) - V[0] @ x / 0.1, q)), 1),
     ("goal-2", "GOAL Eq. 2", "gradient of (3θ)² at θ = 2", slope(lambda t: (3 * t) ** 2, 2.0) * 3,
      slope(lambda t: (3 * t) ** 2, 2.0)),
-    ("goal-6", "GOAL Eqs. 6–7", "slope over weight, τ = 10", 1,
+    ("goal-6", "GOAL Eqs. 6–7", "slope over weight, γ = 10", 1,
      slope(lambda n: torch.nn.functional.softplus(10 * (n - 0.6)), 0.5) / T_nca(0.6, half)),
     ("goal-8", "GOAL Eq. 8", "T cir over T nca at (½, ½)", "above 1", T_cir(half, half) / T_nca(half, half)),
 ]
-
-# %% tags=["hide-input"]
-def shown(value):
-    return value if isinstance(value, str) else f"{float(value):.4g}"
-
-
 paper.styled(pd.DataFrame([
     {"equation": f'<a href="#erratum-{anchor}">{name}</a>', "measured": what, "as printed": shown(a),
      "as checked": shown(b)}
@@ -414,6 +402,31 @@ for j, i, m in product(V[1:], V[1:], (0.2, 0.6, 1.0)):
     seen.add(active)
 assert {(0, 0), (0, 1), (1, 1)} <= seen  # no triplet active, one, both
 
+# %% [markdown]
+# How much is missing in a batch? We take twenty batches of 32 pairs, once with captions near their images, once with
+# random ones, and compare the sum over all pairs with the gradient that autograd finds.
+
+
+# %% tags=["hide-input"]
+def missing_roles(related, margin=0.2):
+    """Relative distance of GOAL Eq. 4, summed over a batch, from autograd of the batch loss; for 20 batches."""
+    missing, unit = [], torch.nn.functional.normalize
+    for seed in range(20):
+        rng = torch.Generator().manual_seed(seed)
+        x, noise = (torch.randn(32, 16, generator=rng).double() for _ in "xy")
+        x = unit(x, dim=1)
+        y = unit(x + 0.2 * noise if related else noise, dim=1)
+        S = (x @ y.T).fill_diagonal_(-9)  # a positive is never mined
+        own, text, image = (x * y).sum(1), S.max(1), S.max(0)
+        a = (margin + text.values - own > 0).double()[:, None]
+        b = (margin + image.values - own > 0).double()[:, None]
+        printed = torch.cat([a * (y[text.indices] - y) - b * y, -a * x + b * (x[image.indices] - x)])
+        whole = torch.cat(slope(lambda x, y, j=text.indices, i=image.indices: (
+            torch.relu(margin + (x * (y[j] - y)).sum(1)) + torch.relu(margin + (y * (x[i] - x)).sum(1))).sum(), x, y))
+        missing.append(float((printed - whole).norm() / whole.norm()))
+    return tensor(missing)
+
+
 # %%
 missing, unrelated = missing_roles(related=True), missing_roles(related=False)
 assert float(missing.min()) > 0.4 and float(unrelated.min()) > 0.3
@@ -438,12 +451,12 @@ print(f"slope at 0: relu {float(relu):.0f}, clamp {float(clamp):.0f};",
 
 # %% [markdown]
 # (erratum-goal-6)=
-# ### Eqs. 6 and 7: a factor τ
+# ### Eqs. 6 and 7: a factor γ
 #
-# - *Printed:* the scalar in the gradient of Eq. 6 is $T^{\text{nca}}$.
-# - *What the check shows:* it is $\tau\, T^{\text{nca}}$. With Adam a constant factor hardly matters; beside another
+# - *Printed:* the scalar in the gradient of Eq. 6 is $T^{\text{nca}}$. (The sharpness $\gamma$ is printed as $\tau$.)
+# - *What the check shows:* it is $\gamma\, T^{\text{nca}}$. With Adam a constant factor hardly matters; beside another
 #   loss, or with clipping, it does.
-# - *Corrected form:* $\tau\, \sigma(\tau (s^- - s^+))$, or Eq. 6 divided by $\tau$.
+# - *Corrected form:* $\gamma\, \sigma(\gamma (s^- - s^+))$, or Eq. 6 divided by $\gamma$.
 
 # %% tags=["nbval-check-output"]
 s_plus, s_minus, tau = tensor(0.6), tensor(0.5), 10
@@ -787,21 +800,21 @@ check_triplet_sign([-1.0, 1.0])
 # :label: ex-errata-tau
 # ````
 #
-# Write $w_-$, the derivative of GOAL Eq. 6 by $s^-$ for one direction, as a function of $s^+$, $s^-$ and $\tau$:
-# `mine = lambda positive, negative, tau: ...`. Use `torch.sigmoid`.
+# Write $w_-$, the derivative of GOAL Eq. 6 by $s^-$ for one direction, as a function of $s^+$, $s^-$ and the sharpness
+# $\gamma$: `mine = lambda positive, negative, gamma: ...`. Use `torch.sigmoid`.
 
 # %%
 mine = ...
 
 # %% tags=["hide-input"]
 def check_nca_push(value):
-    """Passes for tau * sigmoid(tau * (s- - s+))."""
+    """Passes for gamma * sigmoid(gamma * (s- - s+))."""
     if value is ...:
         return "your turn"
-    for positive, negative, tau in ((0.6, 0.5, 10.0), (0.3, 0.5, 4.0), (0.9, 0.1, 1.0)):
+    for positive, negative, gamma in ((0.6, 0.5, 10.0), (0.3, 0.5, 4.0), (0.9, 0.1, 1.0)):
         p, n = (torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in (positive, negative))
-        torch.nn.functional.softplus(tau * (n - p)).backward()
-        got = float(value(p.detach(), n.detach(), tau))
+        torch.nn.functional.softplus(gamma * (n - p)).backward()
+        got = float(value(p.detach(), n.detach(), gamma))
         hint = "which of the two scores raises the loss, and is there a factor in front?"
         assert abs(got - float(n.grad)) < 1e-9, f"not yet: got {got:.4f}, autograd has {float(n.grad):.4f}; {hint}"
     return "right"
@@ -817,10 +830,10 @@ check_nca_push(mine)
 # :class: dropdown
 # ````
 #
-# Eq. 6 is $\log(1 + e^{\tau(s^- - s^+)})$ for one direction. The inner derivative is $\tau$.
+# Eq. 6 is $\log(1 + e^{\gamma(s^- - s^+)})$ for one direction. The inner derivative is $\gamma$.
 
 # %%
-check_nca_push(lambda s_plus, s_minus, tau: tau * torch.sigmoid(tau * (s_minus - s_plus)))
+check_nca_push(lambda p, n, gamma: gamma * torch.sigmoid(gamma * (n - p)))
 
 # %% [markdown]
 # ````{solution-end}

@@ -73,7 +73,10 @@ def shares(losses):
     return fig
 
 
-shares({"triplet": Triplet(margin), "ntxent": NTXent()});
+shares({"triplet": Triplet(margin), "ntxent": NTXent()})
+of_triplet, of_ntxent = (x.weights(scores, positives)[0, 1:] for x in (Triplet(margin), NTXent()))
+assert of_triplet.tolist() == [1] * 5 + [0] * 2 and (of_ntxent.diff() < 0).all()  # as the alt text says
+assert of_ntxent.min() > 0 and of_ntxent[0] > 0.5 * of_ntxent.sum()
 
 # %% [markdown]
 # Triplet gives a negative that beats the positive as much as one that is barely inside the margin. NT-Xent grades them,
@@ -288,19 +291,35 @@ s_minus = torch.linspace(0, 1, 201, dtype=torch.float64)
 plane = torch.stack([torch.full_like(s_minus, 0.6), s_minus], 1)
 first = torch.tensor([[True, False]]).expand(201, 2)
 fig, ax = plt.subplots(figsize=(5.8, 3))
+scaled = {}
 for name, loss in three_losses.items():
     curve = loss.weights(plane, first)[:, 1]
-    ax.plot(s_minus, curve / curve[-1], color=plots.colour(name), lw=2.2, label=plots.label(name))
+    scaled[name] = curve / curve[-1]
+    ax.plot(s_minus, scaled[name], color=plots.colour(name), lw=2.2, label=plots.label(name))
 ax.axvline(0.6, color="black", lw=0.8, ls=":")
 ax.text(0.61, 0.02, "positive", fontsize=10)
 ax.set(xlabel="score of the negative", ylabel="weight (scaled)")
-ax.legend(fontsize=10);
+ax.legend(fontsize=10)
+graded, low, high = quadratic.weights(scores, positives)[0, 1:], s_minus < 0.399, s_minus > 0.401  # as the alt texts say
+assert (graded[:5].diff() < 0).all() and (graded[:5] > 0).all() and not graded[5:].any()
+assert not scaled["triplet"][low].any() and (scaled["triplet"][high] == 1).all() and not scaled["quadratic"][low].any()
+assert (scaled["quadratic"][high] - (s_minus[high] - 0.4) / 0.6).abs().max() < 1e-9
+assert int(scaled["ntxent"].diff().argmax()) in (119, 120) and (scaled["ntxent"].diff() > 0).all()  # steepest at 0.6
 
 # %% [markdown]
 # And on the small matrix that the book comes back to:
 
 # %% mystnb={"image": {"alt": "Four matrices of four by four: scores, and the weights of Triplet, Quadratic and NT-Xent. Where Triplet has whole numbers, Quadratic has the sizes of the violations; cells outside the margin are zero in both and small in NT-Xent."}, "figure": {"name": "fig-own-matrix", "caption": "One score matrix, three losses. Framed: own pairs. Red is pushed down, blue pulled up."}}
 plots.scores_and_weights(*plots.example(), three_losses);
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+four, own4 = plots.example()
+on_four = {name: loss.weights(four, own4) for name, loss in three_losses.items()}
+violation = torch.relu(margin + four - four.diagonal()[:, None])[~own4]
+assert torch.equal(on_four["triplet"], on_four["triplet"].round()) and (violation == 0).any()
+assert (on_four["quadratic"][~own4] - violation).abs().max() < 1e-12
+assert ((on_four["triplet"][~own4] > 0) == (violation > 0)).all()
+assert on_four["ntxent"][~own4][violation == 0].max() < 0.1 * on_four["ntxent"].max()  # small, where the two are silent
 
 # %% [markdown]
 # ## Count what it touches
@@ -371,11 +390,12 @@ updates, every = (20, 10) if smoke else (600, 60)
 budget = {"updates": updates, "evaluate_every": every, "lr": 0.01, "seed": 0, "progress": False}
 runs = {name: icrlib.train(data, loss=name, **budget) for name in ("triplet", "quadratic")}
 
-# %% mystnb={"image": {"alt": "Validation rsum over updates for Triplet and Quadratic. Both rise steeply and level off when the learning rate falls halfway."}, "figure": {"name": "fig-own-curves", "caption": "Validation rsum at equal budget, one seed each. The learning rate falls to a tenth halfway."}}
+# %% mystnb={"image": {"alt": "Validation rsum over updates for Triplet and Quadratic. Both end higher than they began."}, "figure": {"name": "fig-own-curves", "caption": "Validation rsum at equal budget, one seed each. The learning rate falls to a tenth halfway."}}
 plots.learning_curves([run.record for run in runs.values()]);
 
 # %% tags=["hide-input"]
 lines = []
+assert smoke or all(run.history[-1]["val"]["rsum"] > run.history[0]["val"]["rsum"] for run in runs.values())
 for name, run in runs.items():
     test, last = run.record["test"], run.history[-1]
     lines.append({"loss": plots.label(name), "val rsum": f"{run.record['chosen']['val_rsum']:.1f}",

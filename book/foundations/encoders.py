@@ -19,10 +19,6 @@
 # **What you will be able to do:** write both encoders of VSE++ in a few lines of torch; say what each normalisation is
 # for; take the right state of a GRU; and tell a frozen network from one that only looks frozen. **Time:** under a
 # minute on one core. **You need:** {doc}`task`.
-#
-# Take the features of one picture and make them twice as large. Does the score of its caption change? VSE++
-# {cite:p}`faghri2018vsepp` divides by a length twice. Below, one trained model scores one pair, with none, one or both
-# of these normalisations.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -61,6 +57,11 @@ data = icrlib.load_dataset("scenes", smoke=smoke)
 run = icrlib.train(data, "vse++", loss="ntxent", updates=300, lr=0.001, smoke=smoke, progress=False)
 model, split = run.model.double(), data.test  # float64, so that two ways of computing must agree
 
+# %% [markdown]
+# Take the features of one picture and make them twice as large. Does the score of its caption change? VSE++
+# {cite:p}`faghri2018vsepp` divides by a length twice, once before its only matrix and once after. We let one trained
+# model score one pair, with none, one or both of these normalisations.
+
 
 # %% tags=["hide-input"]
 def unit(x):
@@ -78,6 +79,10 @@ with torch.no_grad():
     curves = {"both": unit(model.project(unit(x))), "only the last": unit(model.project(x)),
               "only the first": model.project(unit(x)), "none": model.project(x)}
     curves = {name: vectors @ caption for name, vectors in curves.items()}
+
+# %% [markdown]
+# If dividing by a length takes a factor out, any one of the two should be enough to keep the score level, and without
+# both the score should grow with the factor.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Score of one pair against the factor on the features, from a three-hundredth to ten. With both normalisations and with the first alone: flat. With the last alone: level from a factor of a tenth on, and lower for the smallest factors. With none: a rising curve that leaves the frame before factor one."}, "figure": {"name": "fig-scale", "caption": "One pair, one trained model; the picture's features times a factor. Both normalisations: the score stays. The last alone: it stays too, unless the factor is small. None: it follows the factor."}}
 fig, ax = plt.subplots(figsize=(6.4, 3.3))
@@ -278,8 +283,9 @@ for first, name in ((False, "only the last"), (True, "both         ")):
 
 # %% [markdown]
 # Does that harm the model? We train it three times, from the same weights and with the same batches: with both
-# normalisations; with the last alone; and with the last alone on features a hundred times shorter. (Their learning rate
-# does not fall halfway, as the library's does; that is one reason why they find more than the model of the first figure.)
+# normalisations; with the last alone; and with the last alone on features a hundred times shorter. (This small loop has a
+# learning rate of its own, which does not fall halfway. So compare the three with each other, not with the model of the
+# first figure.)
 
 
 # %%

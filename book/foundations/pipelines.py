@@ -19,10 +19,6 @@
 # **What you will be able to do:** train on features that are computed once, or on photos that are cropped anew at every
 # use; fine-tune the network below; and say what each choice costs. **Time:** about three minutes on one core. **You
 # need:** {doc}`encoders` and {doc}`your-data`.
-#
-# In ECIR's runs training never sees a photo as it is: each use of it, in each epoch and for each of its captions, is
-# another random crop, and half of the crops are mirrored. Here is one picture as nine of its uses. The caption stays the
-# same. Is it still true?
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -62,6 +58,12 @@ smoke = chapter.start(smoke)
 sizes = {"train": 40, "val": 12, "test": 16} if smoke else {"train": 500, "val": 100, "test": 200}
 drawn = icrlib.load_dataset("scenes", **sizes, progress=False)
 
+# %% [markdown]
+# In ECIR's runs training never sees a photo as it is: each use of it, in each epoch and for each of its captions, is
+# another random crop, and half of the crops are mirrored. The caption stays the same. Is it still true? Of a photo nobody
+# can tell without looking; of a scene that was drawn from a description the machine can. A crop leaves those things of
+# the description of which it shows half or more, and a mirror exchanges left and right.
+
 
 # %% tags=["hide-input"]
 def after(scene, window, mirrored):
@@ -90,7 +92,12 @@ for number in range(9):
     shown.append(np.asarray(crop)[:, ::-1] if mirrored else np.asarray(crop))
     stays.append(truth(drawn.train.forms[caption], after(drawn.train.graphs[picture], window, mirrored)))
 
+# %% [markdown]
+# Here is one picture as nine of its uses. Its caption names two things and says which is on the left, so it should fail
+# wherever one of the two is cut away, and in every mirrored crop.
+
 # %% tags=["hide-input"] mystnb={"image": {"alt": "A picture of three coloured shapes, and nine random crops of it, some mirrored. Frames mark those of which its caption is still true."}, "figure": {"name": "fig-crops", "caption": "First the whole picture, then nine random crops as in ECIR's release (by chance half of them would be mirrored; here it is every second). Frames say whether the caption is still true: a thing counts as shown if half of it or more is inside."}}
+assert " left of " in drawn.train.captions[caption] and not any(stays[1::2])  # as the text says: mirrored, it fails
 fig = plots.gallery(np.stack([drawn.train.images[picture], *shown]), frames=[True, *stays], columns=5, size=1.45)
 fig.suptitle(f"“{drawn.train.captions[caption]}”", fontsize=11);
 
@@ -141,10 +148,9 @@ for name in sizes:
         texts = [split.captions[int(c)] for c in (split.image_of == row).nonzero()]
         entries.append({"filename": f"{name}{row}.png", "split": name, "imgid": len(entries),
                         "sentences": [{"raw": text} for text in texts]})
-(PHOTOS / "dataset.json").write_text(json.dumps({"images": entries}));
+(PHOTOS / "dataset.json").write_text(json.dumps({"images": entries}))
 
 
-# %% tags=["hide-input"]
 class Small(nn.Module):
     """The network of scenes with batch norm, for pictures (B, 3, 64, 64) from 0 to 1."""
 

@@ -19,8 +19,6 @@
 # **What you will be able to do:** compute R@k, mAP and R-precision by hand; say what they do not see; and read a score
 # matrix together with the weights that a loss puts on it. **Time:** under a minute on one core. **You need:** nothing
 # beyond {doc}`../intro`.
-#
-# Look at the six pictures below and at the caption above them. Which picture does it describe?
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -48,7 +46,10 @@ from icrlib.widgets import frames_slider, live
 smoke = chapter.start(smoke)
 data = icrlib.load_dataset("scenes", smoke=smoke)
 
-# %% tags=["hide-input"]
+# %% [markdown]
+# Look at the six pictures below and at the caption above them. Which picture does it describe?
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Six small pictures of coloured shapes on plain backgrounds under one caption. More than one of them fits the caption."}, "figure": {"name": "fig-which", "caption": "One caption, six pictures from the test set. More than one of them fits."}}
 split = data.test
 true_of = split.relevance.sum(1)
 # The first short caption that is true of its own picture and of a few others.
@@ -58,8 +59,6 @@ own = int(split.image_of[caption])
 others_true = [int(i) for i in split.relevance[caption].nonzero() if int(i) != own][:2]
 others_false = [i for i in range(len(split)) if not split.relevance[caption, i]][:3]
 shown = sorted([own, *others_true, *others_false], key=lambda row: (row * 7919) % 101)
-
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Six small pictures of coloured shapes on plain backgrounds under one caption. More than one of them fits the caption."}, "figure": {"name": "fig-which", "caption": "One caption, six pictures from the test set. More than one of them fits."}}
 assert split.relevance[caption, shown].sum() > 1  # more than one fits
 fig = plots.gallery(split.images[shown], [f"picture {n}" for n in range(1, 7)])
 fig.suptitle(f"“{split.captions[caption]}”");
@@ -240,7 +239,12 @@ def crowd(row):
     return [row, *[other for other in by_score if other != row][:5]]
 
 
-# %% tags=["hide-input"]
+# %% [markdown]
+# Which six pictures show the losses at their most different? Those for which Triplet pushes several captions in one row
+# and none in another, while SmoothAP rests in a row where Triplet acts. We take the first such group.
+
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Six similar pictures of coloured shapes, each with its caption above it."}, "figure": {"name": "fig-crowd", "caption": "The six pictures whose scores follow, each with its first caption. They are alike, so the model confuses them."}}
 def pushed(rows, name, least=0.0):
     """How many captions each of the six pictures pushes."""
     return (losses[name].weights(scores_of_firsts[rows][:, rows], own_pairs) > least).sum(1)
@@ -256,8 +260,6 @@ found = [rows for rows in map(crowd, range(len(split))) if telling(rows)]
 assert smoke or found
 rows = found[0] if found else crowd(0)
 small = scores_of_firsts[rows][:, rows]
-
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Six similar pictures of coloured shapes, each with its caption above it."}, "figure": {"name": "fig-crowd", "caption": "The six pictures whose scores follow, each with its first caption. They are alike, so the model confuses them."}}
 titles = [f"{n}: {split.captions[c]}" for n, c in enumerate(first[rows], 1)]
 plots.gallery(split.images[rows], titles, columns=3, size=2.1);
 

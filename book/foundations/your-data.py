@@ -20,9 +20,6 @@
 # **What you will be able to do:** lay out your photos and captions so that the library reads them; find every broken
 # file before you compute; turn the photos into features, train on them, and search in both directions. **Time:** about
 # a minute on one core. **You need:** {doc}`task`.
-#
-# I have a folder of photos and captions. How far is it to a search? Here are five photos of such a folder, each with
-# one of its captions. At the end of this page it answers “a red ring”.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -58,6 +55,10 @@ from icrlib.search import Index
 
 smoke = chapter.start(smoke)
 
+# %% [markdown]
+# I have a folder of photos and captions. How far is it to a search? No photo can be shipped with this book, so the folder
+# of this page is filled with drawn scenes, saved as JPEG files. All that follows is what you would do with real photos.
+
 # %% tags=["hide-input"]
 workplace = tempfile.TemporaryDirectory()  # gone at the end of this page
 PHOTOS, FEATURES, RUNS = (Path(workplace.name) / name for name in ("photos", "features", "runs"))
@@ -81,6 +82,9 @@ def write_json():
 
 write_json()
 
+# %% [markdown]
+# Here are five photos of the folder, each with one of its captions. At the end of this page it answers “a red ring”.
+
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Five small pictures of coloured shapes, each with one caption above it."}, "figure": {"name": "fig-folder", "caption": "Five photos of the folder, each with the first of its captions. They are rendered pictures, saved as JPEG files: so we know later what is true of them."}}
 def look(files):
     return np.stack([np.asarray(open_picture(file)) for file in files])
@@ -90,8 +94,6 @@ photos = karpathy.read(PHOTOS)["train"]
 plots.gallery(look(photos.files[:5]), [texts[0] for texts in photos.captions[:5]], columns=5, size=1.6, wrap=17);
 
 # %% [markdown]
-# No photo can be shipped with this book, so these are drawn. All that follows is what you would do with real ones.
-#
 # ## The layout
 #
 # A folder `photos/` holds `images/` and one `dataset*.json`. The format is Karpathy's
@@ -298,15 +300,13 @@ Markdown(f"{fit} of the {len(drawn.test.graphs)} test photos show a red ring; **
 # %% [markdown]
 # The next query says *where* things are. It is a caption of the test set, and we ask both models.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two rows of four test pictures: the first answers of the bag of words and of VSE++ to one caption, with scores and frames for true and false."}, "figure": {"name": "fig-search-two", "caption": "One test caption as a query. Upper row: the bag of words. Lower row: VSE++. Frames say what is true; the title marks the photo that the caption was written for."}}
 placed = [c for c, text in enumerate(data.test.captions) if " left of " in text and "background" not in text]
 caption = next(c for c in placed if 2 <= int(drawn.test.relevance[c].sum()) <= 5)
 query, own = data.test.captions[caption], int(data.test.image_of[caption])
 assert query == drawn.test.captions[caption]
 both = {"bag of words": index, "VSE++": Index.of(RUNS / f"vse++-{chosen['vse++']}", FEATURES)}
 found = [(name, row_of[hit.file], hit) for name, i in both.items() for hit in i.by_text(query, top=4)]
-
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two rows of four test pictures: the first answers of the bag of words and of VSE++ to one caption, with scores and frames for true and false."}, "figure": {"name": "fig-search-two", "caption": "One test caption as a query. Upper row: the bag of words. Lower row: VSE++. Frames say what is true; the title marks the photo that the caption was written for."}}
 titles = [f"{hit.score:.2f}" + (", its own" if row == own else "") for _, row, hit in found]
 fig = plots.gallery(look(hit.file for *_, hit in found), titles,
                     frames=[bool(drawn.test.relevance[caption, row]) for _, row, _ in found], columns=4, size=1.6)
@@ -395,7 +395,7 @@ assert [index.files[row] for row in best] == [hit.file for hit in hits]
 # We train both again on an eighth, a quarter and a half of the training photos, each with the rate that was chosen
 # above, and look at the validation part. Beside it stands pure chance.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Validation rsum over the number of training photos for a bag of words and for VSE++, with a dotted line at chance. Both rise; VSE++ starts much lower."}, "figure": {"name": "fig-photos-needed", "caption": "Validation rsum over the number of training photos, one seed. With few photos the model without word order is far ahead."}}
 def by_chance(part):
     """Expected rsum of a random order: i2t has some captions to find, t2i one photo."""
     captions, photos = len(part.captions), len(part)
@@ -408,8 +408,6 @@ curve = {method: [on_validation(train_on(n, method)) for n in shares[:-1]] for m
 for method, whole_run in (("bow", bow), ("vse++", gru)):
     curve[method].append(on_validation(whole_run))
 chance = by_chance(data.val)
-
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Validation rsum over the number of training photos for a bag of words and for VSE++, with a dotted line at chance. Both rise; VSE++ starts much lower."}, "figure": {"name": "fig-photos-needed", "caption": "Validation rsum over the number of training photos, one seed. With few photos the model without word order is far ahead."}}
 fig, ax = plt.subplots(figsize=(5.6, 3.1))
 for method, colour in (("bow", plots.COLOURS["bow"]), ("vse++", plots.COLOURS["ntxent"])):
     ax.plot(shares, curve[method], "o-", color=colour, label=plots.label(method), lw=2.2)

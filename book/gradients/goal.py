@@ -173,21 +173,23 @@ print(f"Eq. 4 as printed misses {missing:.2f} of the gradient; with the third ro
 #
 # $$ T^\text{con} = 1[m + s_- - s_+ > 0]. $$
 #
-# **nca.** NT-Xent with the one hard negative (GOAL Eq. 6) is $-\log \frac{e^{\tau s_+}}{e^{\tau s_+} + e^{\tau s_-}} =
-# \log(1 + e^{\tau (s_- - s_+)})$. GOAL's $\tau$ multiplies; it is the inverse of the temperature elsewhere in this
-# book. The slope of $\log(1 + e^z)$ is $\sigma(z)$. So (GOAL Eq. 7)
+# **nca.** NT-Xent with the one hard negative (GOAL Eq. 6) is
+# $-\log \frac{e^{\gamma s_+}}{e^{\gamma s_+} + e^{\gamma s_-}} = \log(1 + e^{\gamma (s_- - s_+)})$. The number $\gamma$ is a
+# **sharpness**: the larger it is, the more abruptly a weight changes with the scores. (GOAL prints $\tau$ for it. In this
+# book $\tau$ is always a temperature, by which scores are divided, so that $\gamma = 1/\tau$. Only in code the name
+# stays: the argument `tau` of `GradientObjective` is GOAL's, and holds $\gamma$.) The slope of $\log(1 + e^z)$ is $\sigma(z)$. So (GOAL Eq. 7)
 #
-# $$ T^\text{nca} = \sigma(\tau (s_- - s_+)). $$
+# $$ T^\text{nca} = \sigma(\gamma (s_- - s_+)). $$
 #
 # **cir.** From Circle loss (GOAL Eq. 8), rewritten with $s_+ (2 - s_+) = 1 - (1 - s_+)^2$:
 #
-# $$ T^\text{cir} = \sigma\big(\tau\, [(1 - s_+)^2 + s_-^2 - 1]\big). $$
+# $$ T^\text{cir} = \sigma\big(\gamma\, [(1 - s_+)^2 + s_-^2 - 1]\big). $$
 #
 # Its level lines are circles around $(1, 0)$, the point where a triplet is perfect. The released code has
 # $-\tfrac12$ in place of the $-1$, and its con has no margin: always 1 ({ref}`erratum-goal-5`, {ref}`erratum-goal-8`).
 
 # %%
-TAU, MARGIN = 10.0, 0.2
+TAU, MARGIN = 10.0, 0.2  # TAU: the sharpness γ
 
 
 def T_con(p, n):
@@ -203,8 +205,8 @@ def T_cir(p, n, tau=TAU, minus=1.0):
 
 
 # %% [markdown]
-# The check: the first two are slopes of their losses. Eq. 6 has slope $\tau\, T^\text{nca}$; the paper drops the
-# $\tau$ ({ref}`erratum-goal-6`).
+# The check: the first two are slopes of their losses. Eq. 6 has slope $\gamma\, T^\text{nca}$; the paper drops the
+# factor ({ref}`erratum-goal-6`).
 
 # %%
 rng = torch.Generator().manual_seed(1)
@@ -249,7 +251,7 @@ def diagram(ax, values, title, top=1.0, levels=(0.1, 0.5, 0.9)):
 
 
 fig, axes = plt.subplots(2, 2, figsize=(4.9, 5.1), sharex=True, sharey=True)
-panels = {"con, m = 0.2": T_con(P_AXIS, N_AXIS), "nca, τ = 10": T_nca(P_AXIS, N_AXIS),
+panels = {"con, m = 0.2": T_con(P_AXIS, N_AXIS), "nca, γ = 10": T_nca(P_AXIS, N_AXIS),
           "cir, Eq. 8": T_cir(P_AXIS, N_AXIS), "cir, as released": T_cir(P_AXIS, N_AXIS, minus=0.5)}
 for ax, (title, values) in zip(axes.flat, panels.items(), strict=True):
     diagram(ax, values, title)
@@ -287,7 +289,7 @@ paper.styled(pd.DataFrame([
     {"triplet (s+, s−)": name, "con": f"{float(T_con(*x)):.0f}", "nca": f"{float(T_nca(*x)):.3f}",
      "cir, Eq. 8": f"{float(T_cir(*x)):.3f}", "cir, released": f"{float(T_cir(*x, minus=0.5)):.3f}"}
     for name, x in at.items()
-]), "Triplet weights at five places, τ = 10, m = 0.2.", name="goal-corners")
+]), "Triplet weights at five places, γ = 10, m = 0.2.", name="goal-corners")
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 for corner in ("both high (.9, .9)", "both low (.1, .1)"):
@@ -460,7 +462,7 @@ def on_plane(objective, p, n):
     return objective.on_plane(p, n, RELATIVE.get(objective.pair_weight, (None, None)))
 
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Fifteen small diagrams of the push on the negative. In rows the triplet weights, in columns the pair weights. All but P con fade towards the bottom, where the negative scores low."}, "figure": {"name": "fig-goal-15-minus", "caption": "The push w− of all fifteen. Rows share their T, columns their P. Dark is 1.5 or more; lines at 0.25, 0.75 and 1.25. Every P but con fades towards the bottom, where the negative is far."}}
 def fifteen(side):
     """A small diagram of w+ (side 0) or w- (side 1) for each objective."""
     fig, axes = plt.subplots(3, 5, figsize=(6.8, 4.3), sharex=True, sharey=True)
@@ -475,14 +477,17 @@ def fifteen(side):
     return fig
 
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Fifteen small diagrams of the push on the negative. In rows the triplet weights, in columns the pair weights. All but P con fade towards the bottom, where the negative scores low."}, "figure": {"name": "fig-goal-15-minus", "caption": "The push w− of all fifteen. Rows share their T, columns their P. Dark is 1.5 or more; lines at 0.25, 0.75 and 1.25. Every P but con fades towards the bottom, where the negative is far."}}
 fifteen(1);
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Fifteen small diagrams of the pull on the positive. All but P con fade towards the right, where the positive scores high."}, "figure": {"name": "fig-goal-15-plus", "caption": "The pull w+ of all fifteen, same scale. Every P but con fades towards the right, where the positive is close. At the corner of both high scores, lin pulls by nothing and pushes with all of T."}}
-fifteen(0);
+fifteen(0)
+for P in goal.PAIR_WEIGHTS:  # as the captions say; the released con is 1 everywhere, and so shows P itself
+    pull, push = on_plane(objectives(convention="released")[f"goal:con x {P}"], axis, axis)
+    fades = bool((pull.diff() < 0).all() and (push.diff() > 0).all()) if P != "con" else False
+    assert fades != (P == "con") and (P != "lin" or (float(pull[-1]), float(push[-1])) == (0, 1))
 
 # %% [markdown]
-# The paper states $\tau = 10$ for its figure only. The released class starts from $\tau = 1$. Slide it: it decides
+# The paper states $\gamma = 10$ for its figure only. The released class starts from $\gamma = 1$. Slide it: it decides
 # whether nca and cir choose at all.
 
 # %% tags=["remove-output"]
@@ -499,7 +504,7 @@ def draw_tau(tau):
 
 
 taus = [1, 2, 5, 10, 20, 50]
-live(draw_tau, taus, label="τ")  # with a kernel; the page has the next one
+live(draw_tau, taus, label="γ")  # with a kernel; the page has the next one
 
 
 # %% tags=["hide-input"]
@@ -509,8 +514,8 @@ def share_pushed(tau, T="nca", convention="paper"):
     return float((objective.on_plane(P_AXIS, N_AXIS)[1] >= 0.1).double().mean())
 
 
-frames_slider(draw_tau, taus, label="sharpness τ", start=3, dpi=70,
-              alt=lambda tau: f"Push on the negative at τ = {tau}. It is at least 0.1 on {share_pushed(tau):.0%} of "
+frames_slider(draw_tau, taus, label="sharpness γ", start=3, dpi=70,
+              alt=lambda tau: f"Push on the negative at γ = {tau}. It is at least 0.1 on {share_pushed(tau):.0%} of "
                               f"the square for nca, {share_pushed(tau, 'cir'):.0%} for cir and "
                               f"{share_pushed(tau, 'cir', 'released'):.0%} for cir as released.")
 
@@ -624,7 +629,7 @@ paper.styled(pd.DataFrame(rows), "GOAL's Table 2, R@1 on MS-COCO 5K: triplet los
 # other machines. (The largest difference is that of VSE∞ with BUTD features, text from image to picture: 0.7, where the
 # runs with con × con did not vary in the first decimal.) So the table cannot show whether the two trainings are *the
 # same*, which is what the claim says. That can be decided here, with one code and one seed. First the gradients, on
-# twenty random batches. For nca × con it is the NT-Xent of the hardest negative, up to $\tau$:
+# twenty random batches. For nca × con it is the NT-Xent of the hardest negative, up to $\gamma$:
 
 # %%
 rng = torch.Generator().manual_seed(4)
@@ -783,9 +788,9 @@ assert [round(x, 6) for x in verdicts["binomial deviance"][1]] == [2, 10]
 assert abs(verdicts["Circle, m = 1/√2, in full"][1][0] - 2 * TAU) < 1e-6
 
 # %% [markdown]
-# - **Triplet-SH** and **NT-Xent** are what the table says, the second up to $\tau$, and with one negative only.
+# - **Triplet-SH** and **NT-Xent** are what the table says, the second up to $\gamma$, and with one negative only.
 # - **Circle** as published holds its paces constant in the gradient, and then its pair weights are $1 + m - s_+$ and
-#   $s_- + m$: not lin. With the full gradient and $m = 1/\sqrt2$ the match is exact up to $2\tau$ where $s_- > -m$.
+#   $s_- + m$: not lin. With the full gradient and $m = 1/\sqrt2$ the match is exact up to $2\gamma$ where $s_- > -m$.
 # - **Binomial deviance** has the ratios $a$ and $b$, 2 and 10: no common constant. Divided by them it agrees inside the
 #   margin. Outside, con × sig is zero and the loss is not.
 # - **Multi-Similarity** agrees if no neighbour is near, but for the strip $0.1 \le s_+ - s_- < 0.2$; with $m = \epsilon$
@@ -882,8 +887,8 @@ axes[0].set_ylabel("$s_-$");
 #
 # $$
 # \begin{aligned}
-# \text{nca:} \quad & \tau\, T (1 - T)\, (P_+ - P_-), \\
-# \text{cir:} \quad & 2 \tau\, T (1 - T)\, \big(s_-\, P_+ - (1 - s_+)\, P_-\big), \\
+# \text{nca:} \quad & \gamma\, T (1 - T)\, (P_+ - P_-), \\
+# \text{cir:} \quad & 2 \gamma\, T (1 - T)\, \big(s_-\, P_+ - (1 - s_+)\, P_-\big), \\
 # \text{con:} \quad & 0.
 # \end{aligned}
 # $$
@@ -1031,6 +1036,8 @@ one, other = (o.on_plane(P_AXIS, N_AXIS)[1] for o in (ring, straight))
 diagram(axes[0], one, "ring × lin: $w_-$")
 diagram(axes[1], other, "con × lin: $w_-$")
 only = (one > 0).double() - (other > 0).double()
+spots = torch.tensor([[0.95, 0.72], [0.25, 0.02], [0.5, 0.45]], dtype=torch.float64)  # two high, two low, between
+assert [(o.on_plane(*spots.T)[1] > 0).tolist() for o in (ring, straight)] == [[True, True, False], [False, False, True]]
 axes[2].imshow(only, origin="lower", extent=(0, 1, 0, 1), cmap="RdBu", vmin=-1.5, vmax=1.5)
 axes[2].set_title("active in one")
 for x, y, name in ((0.9, 0.84, "ring"), (0.1, 0.06, "ring"), (0.4, 0.62, "con")):
@@ -1135,7 +1142,7 @@ Markdown("\n".join([
 # ````
 #
 # A query has the scores `[0.55, 0.48, 0.62, 0.10]`; the first is its positive. Give the four weights
-# $\partial \tilde\ell / \partial s_j$ of **nca × lin** with $\tau = 10$ as a tensor, from the equations (no library).
+# $\partial \tilde\ell / \partial s_j$ of **nca × lin** with $\gamma = 10$ as a tensor, from the equations (no library).
 
 # %%
 mine = ...

@@ -585,16 +585,8 @@ ax.set(xlabel="angle of the query, degrees", ylabel="length", ylim=(-0.3, 14.5))
 ax.set(xticks=range(-180, 181, 60), yticks=range(0, 11, 2))
 ax.legend(fontsize=9.5, loc="upper left");
 
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
-by_angle = dict(zip(degrees, zip(weight, pull, whole, strict=True), strict=True))
-for w, of_positive, both in by_angle.values():
-    assert of_positive <= w + 1e-12 and both <= w + 1e-12  # a projection only shortens
-assert by_angle[90.0][1] > 0.999 * by_angle[90.0][0] > 9.9 and by_angle[180.0][1] < 1e-12 and by_angle[0.0][1] < 1e-12
-assert by_angle[120.0][0] > 9.9 and by_angle[120.0][2] < 1e-12 and by_angle[0.0][0] < 0.1
-assert abs(by_angle[30.0][0] - 5) < 1e-9 and abs(by_angle[-150.0][0] - 5) < 1e-9  # both candidates score alike
-assert min(by_angle[float(d)][0] for d in range(60, 181)) > 9.3
-
 # %% tags=["hide-input"]
+by_angle = dict(zip(degrees, zip(weight, pull, whole, strict=True), strict=True))
 Markdown("\n".join([
     f"- At 90°, a right angle to the positive, its pull arrives whole: weight {by_angle[90.0][0]:.1f}, felt "
     f"**{by_angle[90.0][1]:.1f}**. (The negative, 30° away, turns the query the other way, so that "
@@ -604,6 +596,14 @@ Markdown("\n".join([
     f"- At 120° the weights are full, {by_angle[120.0][0]:.1f}, and the gradient is **{by_angle[120.0][2]:.1f}**. The "
     "query points along v₋ − v₊, so pull and push point along q and are projected away.",
 ]))
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+for w, of_positive, both in by_angle.values():
+    assert of_positive <= w + 1e-12 and both <= w + 1e-12  # a projection only shortens
+assert by_angle[90.0][1] > 0.999 * by_angle[90.0][0] > 9.9 and by_angle[180.0][1] < 1e-12 and by_angle[0.0][1] < 1e-12
+assert by_angle[120.0][0] > 9.9 and by_angle[120.0][2] < 1e-12 and by_angle[0.0][0] < 0.1
+assert abs(by_angle[30.0][0] - 5) < 1e-9 and abs(by_angle[-150.0][0] - 5) < 1e-9  # both candidates score alike
+assert min(by_angle[float(d)][0] for d in range(60, 181)) > 9.3
 
 # %% [markdown]
 # So a weight says how much a *score* should change, not how far the query turns. The difference is greatest in two

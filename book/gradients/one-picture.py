@@ -213,7 +213,8 @@ print(f"different sizes among the fifteen: {sizes['paper']} in the paper, {sizes
 #
 # How does the size depend on the scores? We look at three situations: all negatives move together, so that the hardest
 # has the score we want. The positive stays at 0.60. A factor that pull and push share moves a point along the diagonal
-# of the figure; only $P$ can move it off a parallel to the diagonal.
+# of the figure; only $P$ can move it off a parallel to the diagonal. (As in {doc}`goal`, γ is the sharpness of nca and cir,
+# the inverse of a temperature. GOAL prints τ for it, and so the argument in the code is called `tau`.)
 
 
 # %%
@@ -249,6 +250,13 @@ axes[0].set_ylabel("push $w_-$")
 axes[1].set_xlabel("pull $w_+$")
 fig.legend(handles=keys, ncol=4, loc="outside lower center", fontsize=10);
 
+# %% tags=["hide-input"]
+T = {(t, name): float(pull_and_push(s)[list(family).index(f"goal:{t} x con"), 0])
+     for t in ("con", "nca", "cir") for name, s in SITUATIONS.items()}
+paper.styled(pd.DataFrame([
+    {"situation": name} | {f"T {t}": f"{T[t, name]:.4f}" for t in ("con", "nca", "cir")} for name in SITUATIONS]),
+    "The triplet weight T, as in GOAL's equations: m = 0.2, sharpness γ = 10.", name="situations")
+
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 at_each = {title: dict(zip(family, pull_and_push(s), strict=True)) for title, s in SITUATIONS.items()}
 for title in ("easy", "hard"):
@@ -259,18 +267,10 @@ assert all((float(v[0]) == 0) == name.startswith("goal:con") for name, v in easy
 assert max(float(v.max()) for v in easy.values()) < 0.05 < 2 * min(float(v.min()) for v in violated.values())
 assert min(violated, key=lambda name: float(violated[name][0])).startswith("goal:cir")
 
-# %% tags=["hide-input"]
-T = {(t, name): float(pull_and_push(s)[list(family).index(f"goal:{t} x con"), 0])
-     for t in ("con", "nca", "cir") for name, s in SITUATIONS.items()}
-paper.styled(pd.DataFrame([
-    {"situation": name} | {f"T {t}": f"{T[t, name]:.4f}" for t in ("con", "nca", "cir")} for name in SITUATIONS]),
-    "The triplet weight T, τ = 10, m = 0.2, as in GOAL's equations.", name="situations")
-
 # %% [markdown]
 # Now slide the hardest negative. Each line is one objective, its pull to the left and its push to the right. Sizes span
 # many powers of ten, so the axis is logarithmic but for the piece around zero. A bar of the push that goes to the left is
-# an *attraction*: the negative is drawn nearer. Expect con to be silent until the negative is inside the margin, from 0.40
-# on; the others fade but never end.
+# an *attraction*: the negative is drawn nearer.
 
 # %% tags=["hide-input", "remove-output"]
 def draw_fifteen(hardest):
@@ -297,6 +297,9 @@ def draw_fifteen(hardest):
 
 hardest = [-0.2, 0.1, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9]
 live(draw_fifteen, hardest, label="s₋")  # with a kernel; the page has the next one
+
+# %% [markdown]
+# Expect con to be silent until the negative is inside the margin, from 0.40 on; the others fade but never end.
 
 
 # %% tags=["hide-input"]
@@ -539,7 +542,7 @@ Markdown(f"All {len(checked)} agree with autograd to 1e-10. {len(derivative)} al
 # $1/\tau$. It is the *surrogate* whose value is not that loss. Which of the fifteen have one is in {doc}`goal`.
 
 # %%
-pair = GradientObjective("nca", "con", tau=10.0), losses["ntxent_hard"]
+pair = GradientObjective("nca", "con", tau=10.0), losses["ntxent_hard"]  # γ = 10, τ = 0.1
 designed, known = (loss.weights(point, EYE4) for loss in pair)
 assert (designed / 0.1 - known).abs().max() < 1e-12
 

@@ -19,9 +19,6 @@
 # **What you will be able to do:** derive the weights of SmoothAP and check each line; say which candidates it moves, and
 # which it leaves alone; find a wrong sign in a derivation by machine. **Time:** under a minute on one core. **You
 # need:** {doc}`../foundations/task`.
-#
-# Below are four derivations of one gradient, run on the same seven scores. They differ in two signs. In A both signs
-# are wrong. In B and in C one of them is. D has none. One would expect A to be the worst of the four.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -48,6 +45,10 @@ from icrlib.widgets import frames_slider, live
 
 smoke = chapter.start(smoke)
 PUSHED, PULLED = "#b2182b", "#2166ac"  # red is pushed down, blue is pulled up
+
+# %% [markdown]
+# Below are four derivations of one gradient, run on the same seven scores. They differ in two signs. In A both signs
+# are wrong. In B and in C one of them is. D has none. One would expect A to be the worst of the four.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Four bar charts of seven weights each. A and D are the same: negatives pushed down, positives pulled up. B and C are their mirror image."}, "figure": {"name": "fig-four-derivations", "caption": "Four derivations of the weights of one row. Red is pushed down, blue pulled up. A has two wrong signs and looks like D, which has none."}}
 def derived(s, positive, tau, inner=1, outer=1):
@@ -115,8 +116,7 @@ print("A", A.tolist(), " R", R.tolist(), f" AP {true_ap:.4f}")
 # $$ G_{ij} = \sigma\!\left(\frac{s_j - s_i}{\tau}\right) $$
 #
 # It is near 1 if $j$ is well above $i$, near 0 if it is well below, and ½ at a tie. Slide $\tau$. The dots are the
-# other candidates of our query, seen from its third positive. With a small $\tau$ they should lie on the step, and the
-# smooth rank should be the true one, 5; with a large one every candidate counts in part.
+# other candidates of our query, seen from its third positive.
 
 # %% tags=["hide-input", "remove-output"]
 def draw_step(tau):
@@ -135,6 +135,10 @@ def draw_step(tau):
 
 step_taus = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2]
 live(draw_step, step_taus, label="τ")  # with a kernel; the page has the next one
+
+# %% [markdown]
+# With a small $\tau$ the dots should lie on the step, and the smooth rank should be the true one, 5; with a large one
+# every candidate counts in part.
 
 # %% tags=["hide-input"]
 frames_slider(draw_step, step_taus, label="temperature τ", start=2,
@@ -287,8 +291,8 @@ for tau in (0.01, 0.05, 0.1):
 # %% [markdown]
 # ## Who is moved, and how far does it look?
 #
-# Here are the weights of all twelve candidates. Slide $\tau$ and watch two things: how many bars there are, and how
-# long the longest is. All frames have one axis, drawn out near zero (it follows the root) so that short bars can be seen.
+# The weights of all twelve candidates are next. All frames have one axis, drawn out near zero (it follows the root) so
+# that short bars can be seen.
 
 # %% tags=["hide-input", "remove-output"]
 order = s.argsort(descending=True)
@@ -311,6 +315,10 @@ def draw_weights(tau):
 weight_taus = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2]
 assert max(float(my_weights(s, positive, tau).abs().max()) for tau in weight_taus) < 2.6
 live(draw_weights, weight_taus, label="τ")  # with a kernel; the page has the next one
+
+# %% [markdown]
+# Slide $\tau$ and watch two things: how many bars there are, and how long the longest is. A small $\tau$ makes the step
+# steep, so the few candidates near a positive should get all the weight; a large one spreads it.
 
 
 # %% tags=["hide-input"]

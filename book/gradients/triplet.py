@@ -237,13 +237,14 @@ plots.matrix(axes[0], S3, OWN, title="scores s")
 for ax, (name, gradient) in zip(axes[1:], ours.items(), strict=True):
     plots.matrix(ax, gradient, OWN, title=plots.label(name), weights=True, limit=3)
     ax.title.set_color(plots.COLOURS[name])
+assert (ours["triplet"] != ours["triplet_sh"]).nonzero().tolist() == [[0, 1], [1, 1]]  # as the alt text says
+assert (float(ours["triplet"][1, 1]), float(ours["triplet_sh"][1, 1])) == (-3, -2)
 
 # %% [markdown]
 # ## The margin decides who counts
 #
-# A margin says how far ahead is far enough. So a larger one should bring in more negatives under Triplet; under
-# Triplet-SH, which takes one negative a query, it can only bring in more *queries*. To see both we need several queries:
-# here is the matrix of {doc}`../intro`, its rows the queries. Slide $\alpha$.
+# A margin says how far ahead is far enough. To see what it does we need several queries: we take the matrix of
+# {doc}`../intro`, its rows the queries, and draw the weights of both losses for four margins.
 
 # %% tags=["hide-input", "remove-output"]
 S4, OWN4 = plots.example()
@@ -261,6 +262,10 @@ def two_matrices(margin):
 
 margins = [0.0, 0.07, 0.2, 0.45]
 live(two_matrices, margins, label="α")  # with a kernel; the page has the next one
+
+# %% [markdown]
+# Slide $\alpha$. A larger margin should bring in more negatives under Triplet; under Triplet-SH, which takes one negative
+# a query, it can only bring in more *queries*.
 
 
 # %% tags=["hide-input"]
@@ -592,9 +597,8 @@ print(f"cost {cost:.4f}, weights {w.tolist()}, gradient {moved:.6f}")
 # ## A few steps on the circle
 #
 # Last, the whole motion. One query (black), its positive (blue) and six negatives. All of them are free, and each step
-# follows the gradient of Eq. {eq}`eq-projection`. Arrows show the next step, six times as long. A filled red point is an
-# active negative, an open one is at rest. Who has to move before the cost is gone? The two losses need different numbers
-# of steps, so the slider shows the same *share* of each one's way.
+# follows the gradient of Eq. {eq}`eq-projection`. The two losses need different numbers of steps, so we look at both at
+# the same *share* of their ways.
 
 # %%
 START = torch.tensor([90.0, 25.0, 103.0, 118.0, 134.0, 152.0, 215.0, 310.0]).double()
@@ -622,8 +626,8 @@ NEEDED = {name: next(n for n in range(400) if descend(loss, n)[2] == 0)
 
 
 def at_share(name, share):
-    """The step at this share of the way, and what :func:`descend` says of it."""
-    step = round(share * NEEDED[name])
+    """The step at this share ("1/6") of the way, and what :func:`descend` says of it."""
+    step = round(float(Fraction(share)) * NEEDED[name])
     return step, *descend(WAYS[name], step)
 
 
@@ -651,27 +655,24 @@ def draw_share(share):
     return fig
 
 
-# %% tags=["hide-input", "remove-output"]
 shares = ["0", "1/6", "2/6", "3/6", "4/6", "5/6", "1"]
+live(draw_share, shares, label="share")  # with a kernel; the page has the next one
 
-
-def draw_step(share):
-    return draw_share(float(Fraction(share)))
-
-
-live(draw_step, shares, label="share")  # with a kernel; the page has the next one
+# %% [markdown]
+# Arrows show the next step, six times as long. A filled red point is an active negative, an open one is at rest. Who has
+# to move before the cost is gone?
 
 
 # %% tags=["hide-input"]
 def told(share):
     lines = []
     for name in WAYS:
-        step, _, _, cost, active = at_share(name, float(Fraction(share)))
+        step, _, _, cost, active = at_share(name, share)
         lines.append(f"{plots.label(name)}, step {step}: cost {cost:.2f}, {int(active.sum())} active negatives.")
     return f"Points on two circles at {share} of the way. " + " ".join(lines)
 
 
-frames_slider(draw_step, shares, label="share of the steps", alt=told)
+frames_slider(draw_share, shares, label="share of the steps", alt=told)
 
 # %% tags=["hide-input"]
 def walked(name):

@@ -123,7 +123,7 @@ run = icrlib.train(data, method, loss, seed=seed, smoke=smoke,
 shown = {k: v for k, v in run.record["config"].items() if not k.startswith("data_")}
 print(json.dumps(shown, indent=1))
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Validation rsum after each evaluation of this run. It rises steeply and then levels off."}, "figure": {"name": "fig-run-curve", "caption": "Validation rsum during this run. The weights at the highest point are the ones that are tested."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Validation rsum after each evaluation of this run."}, "figure": {"name": "fig-run-curve", "caption": "Validation rsum during this run. The weights at the highest point are the ones that are tested."}}
 plots.learning_curves([run.record]);
 
 # %% tags=["hide-input"]

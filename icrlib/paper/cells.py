@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 from IPython.display import HTML
@@ -12,6 +14,8 @@ DATA = {"coco": "MS-COCO", "f30k": "Flickr30k"}  # before the side, where a tabl
 HEADS = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "average_recall": "avg.", "map_at_5": "mAP@5", "C_q": "C^q",
          "C_B": "C^B", "C_0": "C^0", "C_neg": "C^qv-", "W_neg": "W^qv-", "W_pos": "W^qv+"}  # fmt: skip
 DECIMALS = {"map_at_5": 2, "C_q": 2, "C_B": 2, "C_0": 2, "C_neg": 2, "W_neg": 2, "W_pos": 2}
+LONG = 17  # characters: "353.8 ± 1.6" and "undecided (n = 3)" stay whole; what is longer is words
+_TAG = re.compile(r"<[^>]*>")
 
 
 def cell(value: float | None, std: float | None, decimals: int = 1) -> str:
@@ -45,12 +49,29 @@ def _split(metric: str) -> tuple[str, str, str]:
 
 
 def styled(frame: pd.DataFrame, caption: str = "", name: str = "table") -> HTML:
-    """A frame as the book shows it: no index, small enough for many columns, the same ids each time."""
+    """A frame as the book shows it: no index, small enough for many columns, the same ids each time.
+
+    Numbers stay on one line. A column with text of more than ``LONG`` characters is set to the left and runs over
+    several lines where the page is narrow, and so do long headings; so a ledger can be read on a phone.
+    """
     cells = "text-align: right; white-space: nowrap; font-size: .72em; padding: .2em .35em"
+    last = frame.columns.nlevels - 1
     styles = [{"selector": "td, th", "props": cells},
               {"selector": "th.col_heading.level0[colspan]", "props": "text-align: center"},
               {"selector": "caption", "props": "caption-side: bottom; text-align: left"}]  # fmt: skip
+    for k, column in enumerate(frame.columns):
+        heading, values = f"th.level{last}.col{k}", frame.iloc[:, k]
+        if max(map(_length, values), default=0) > LONG:
+            props = "white-space: normal; text-align: left; min-width: 4.5em"
+            styles.append({"selector": f"{heading}, td.col{k}", "props": props})
+        elif _length(column[-1] if isinstance(column, tuple) else column) > LONG:
+            styles.append({"selector": heading, "props": "white-space: normal; min-width: 4.5em"})
     shown = frame.style.hide(axis="index").set_uuid("icr-" + name.replace("/", "-")).set_table_styles(styles)
     shown = shown.set_table_attributes('class="dataframe"')
     shown = shown.set_caption(caption) if caption else shown
     return HTML(shown.to_html())  # a Styler's own text would print its address in memory
+
+
+def _length(value: object) -> int:
+    """Characters that a reader sees: without tags."""
+    return len(_TAG.sub("", str(value)))
