@@ -780,7 +780,7 @@ paper.styled(paper.ledger([{"claim": v.claim, "ours": str(v.difference), "verdic
 # picture, and take the difference, **gain** = own − other: what the order says about *this* picture. On scenes we have
 # both measures. If this one does the job, it must rise with the swap accuracy, and *other* must stay at 50 %.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Three panels, each against swap accuracy: own, other and gain. Own and gain are high for all runs with high swap accuracy; among runs at a swap accuracy of 50 percent gain is mostly small, but some reach more than ten. Other lies near 50 except for collapsed runs, drawn hollow."}, "figure": {"name": "fig-word-order", "caption": "Word order measured without twins, on the test sets of all runs of VSE++ in the study; hollow: collapsed at the end. All runs that read gain much. But some runs that do not read (left edge) gain too."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Three panels, each against swap accuracy: own, other and gain. Own and gain are high for all runs with high swap accuracy; among runs at a swap accuracy of 50 percent gain is mostly small, but some reach more than ten. Other lies near 50 for nearly all but collapsed runs, drawn hollow."}, "figure": {"name": "fig-word-order", "caption": "Word order measured without twins, on the test sets of all runs of VSE++ in the study; hollow: collapsed at the end. All runs that read gain much. But some runs that do not read (left edge) gain too."}}
 ended = {bool(c): [r for r in everyone if r["history"][-1]["diagnose"]["collapsed"] == c] for c in (False, True)}
 fig, axes = plt.subplots(3, 1, figsize=(6.4, 7.8), sharex=True)
 for ax, part in zip(axes, ("own", "other", "gain"), strict=True):
@@ -811,15 +811,20 @@ Markdown(f"Over {len(sound)} runs that did not collapse the correlation of swap 
          f"{worst['test']['twins']['swap']:.1f} %.")
 
 # %% [markdown]
-# The two measures agree on who reads, and *other* stays near 50 % as long as a model has not collapsed: it is no mere
-# preference for natural sentences. But a gain alone is no proof of reading. A likely reason is that a random order breaks
+# The two measures agree on who reads. *Other* stays near 50 % for nearly all runs that have not collapsed, so the gain is
+# no mere preference for natural sentences. Where it does not, with the hardest negatives, it lies *below*: with a random
+# picture the broken caption scores higher, and part of the gain is made there. So look at *own* as well.
+#
+# And a gain alone is no proof of reading. A likely reason is that a random order breaks
 # a sentence, and that a GRU which has only seen whole sentences encodes a broken one less well: its score with the own
 # picture falls, although nothing was understood of who is left of whom. So read a *large* gain as reading, and be careful
 # with a middling one.
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert np.corrcoef(pairs.T)[0, 1] > 0.7 and pairs[reading, 1].min() > pairs[~reading, 1].max() - 1
-assert max(abs(seen - 50) for seen in others_seen) < 10 < pairs[reading, 1].min()
+far = [r for r in sound if abs(r["test"]["order"]["other"] - 50) >= 10]
+assert len(far) < 0.1 * len(sound) and 10 < pairs[reading, 1].min()
+assert all(r["config"]["loss"] == "triplet_sh" and r["test"]["order"]["other"] < 50 for r in far)
 assert max(abs(r["test"]["order"]["other"] - 50) for r in ended[True]) > 10
 assert all(r["test"]["order"]["gain"] == 0 for r in runs(method="bow"))
 assert pairs[~reading, 1].max() > 10
