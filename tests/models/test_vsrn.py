@@ -61,6 +61,8 @@ def test_how_the_weights_start():
             assert 0.098 < layer.weight.abs().max() <= 0.1 and layer.bias.abs().max() <= 0.1  # 1 / sqrt(100)
     assert all(0.098 < p.abs().max() <= 0.1 for gru in (model.reader, model.gru) for p in gru.parameters())
     assert (model.final.weight == 1).all() and not model.final.bias.any()
+    alike = VSRN(feature_dim=5, words=9, embed_dim=4, word_dim=4)  # two GRUs, whatever their sizes
+    assert not {id(p) for p in alike.reader.parameters()} & {id(p) for p in alike.gru.parameters()}
 
 
 @pytest.mark.parametrize(
