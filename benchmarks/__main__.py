@@ -8,7 +8,7 @@ import os
 import click
 import torch
 
-TABLES = ("losses", "cocos", "evaluation", "training")
+TABLES = ("losses", "cocos", "evaluation", "training", "vsrn")
 
 
 @click.command(help="Measure speed as ratios, each pair in one run. TABLE: " + ", ".join(TABLES) + "; default: all.")

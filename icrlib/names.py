@@ -70,6 +70,7 @@ def imported(place: str, what: str = "class") -> type:
 METHODS = Registry("method", {
     "vse++": "icrlib.models.vse:VSE",
     "bow": "icrlib.models.bow:BagOfWords",
+    "vsrn": "icrlib.models.vsrn:VSRN",
 })  # fmt: skip
 LOSSES = Registry("loss", {
     "triplet": "icrlib.losses.triplet:Triplet",

@@ -89,8 +89,9 @@ def test_rows_and_tables():
     row = icr("run", "ecir/1.4", "--plan", "-p", "features=somewhere")
     assert row.exit_code == 0, row.output
     assert "loss = 'smoothap'" in row.output and "epochs = 150" in row.output and "lr_update = 75" in row.output
-    vsrn = icr("run", "ecir/1.5", "--plan")
-    assert vsrn.exit_code == 2 and "unknown method 'vsrn'" in vsrn.output
+    vsrn = icr("run", "ecir/1.8", "--plan", "-p", "features=somewhere")
+    assert vsrn.exit_code == 0, vsrn.output
+    assert "method = 'vsrn'" in vsrn.output and "lr_update = 50" in vsrn.output and "embed_dim = 2048" in vsrn.output
     assert icr("run", "ecir/1.99").exit_code == 2
     assert icr("run", "nowhere.ipynb").exit_code == 2
 

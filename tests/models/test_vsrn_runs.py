@@ -1,0 +1,210 @@
+"""VSRN from its settings to a search: on scenes, feature folders, photos; killed and resumed; its captions are text."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+import icrlib
+from icrlib import evaluation, names
+from icrlib.cli import main
+from icrlib.data import features, precomputed
+from icrlib.data.text import Vocabulary, tokenize
+from icrlib.files import read_sealed
+from icrlib.search import Index
+from icrlib.training.config import resolve
+from tests.data import photos
+
+SMALL = dict(embed_dim=8, word_dim=6, batch_size=16, progress=False)
+PARTS = {"train": 12, "dev": 4, "test": 4}
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return icrlib.load_dataset("scenes", smoke=True, regions=True, progress=False)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A feature folder of regions in SCAN's layout, five captions an image."""
+    for seed, (part, images) in enumerate(PARTS.items()):
+        regions = np.random.default_rng(seed).random((images, 3, 5), dtype=np.float32)
+        np.save(tmp_path / f"{part}_ims.npy", regions.astype(np.float16))
+        lines = [f"A man and dog {word} number {i} .\n" for i in range(images) for word in ("a", "b", "c", "d", "e")]
+        (tmp_path / f"{part}_caps.txt").write_text("".join(lines), encoding="utf-8")
+    return tmp_path
+
+
+def load(folder, name="flickr30k"):
+    return icrlib.load_dataset(name, features=folder, min_count=1)
+
+
+def test_it_is_registered():
+    """By name, imported at first use only, with its label, and listed by the command line."""
+    assert names.METHODS.find("vsrn").__name__ == "VSRN" and names.label("vsrn") == "VSRN"
+    assert names.METHODS._places["vsrn"] == "icrlib.models.vsrn:VSRN" and not names.is_baseline("vsrn")
+    shown = CliRunner().invoke(main, ["settings", "vsrn", "ntxent"]).output
+    for text in ("option of VSRN", "blocks", "linear_norm", "graph_norm", "final_norm", "vse++, bow, vsrn"):
+        assert text in shown
+
+
+def test_it_goes_the_whole_way(scenes, tmp_path):
+    """Two updates, evaluated, saved, loaded, searched; the record lists the files that it used, and options in full."""
+    run = icrlib.train(scenes, "vsrn", "ntxent", updates=2, out=tmp_path / "run", **SMALL)
+    config = run.record["config"]
+    assert config["model_options"] == {"embed_dim": 8, "word_dim": 6, "blocks": 4, "linear_norm": "none",
+                                       "graph_norm": "regions", "final_norm": True}  # fmt: skip
+    assert {"models/vsrn.py", "models/parts/graph.py", "models/parts/gru.py"} <= set(run.record["sources"])
+    assert not {"models/vse.py", "models/bow.py", "names.py"} & set(run.record["sources"])
+    assert set(run.record["test"]["twins"]) >= {"swap", "attribute"}
+    measured = icrlib.evaluate(run.model, scenes.test)
+    assert measured["rsum"] == pytest.approx(run.record["test"]["rsum"], abs=1e-3)
+    assert icrlib.evaluate(run.model, scenes.test, batch_size=7)["rsum"] == pytest.approx(measured["rsum"], abs=1e-6)
+
+    found = evaluation.scores(run.model, scenes.test)
+    loaded = icrlib.load_model(run.save(tmp_path / "model"))
+    assert torch.equal(evaluation.scores(loaded, scenes.test), found)
+    split = scenes.test
+    index = Index(loaded, *evaluation.embed(loaded, split), split.captions, split.image_ids, split.image_of)
+    best = found[:, 7].topk(3)
+    assert [hit.file for hit in index.by_text(split.captions[7], top=3)] == [
+        split.image_ids[row] for row in best.indices]  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", ["triplet", "triplet_sh", "smoothap"])
+def test_the_other_losses_of_table_1(scenes, loss):
+    history = icrlib.train(scenes, "vsrn", loss, updates=2, **SMALL).history
+    assert history[-1]["update"] == 2 and np.isfinite(history[-1]["loss"])
+
+
+def test_it_learns(scenes):
+    run = icrlib.train(scenes, "vsrn", "ntxent", updates=200, evaluate_every=100, lr=1e-2, **{**SMALL, "embed_dim": 32})
+    assert run.history[-1]["loss"] < 2 < np.log(16) and run.record["chosen"]["val_rsum"] > 200  # chance is about 80
+
+
+@pytest.mark.parametrize(
+    ("data", "loss", "drops", "linear", "final"),
+    [("flickr30k", "ntxent", (10, 20), "none", True), ("flickr30k", "smoothap", (50, 100), "none", True),
+     ("coco", "triplet_sh", (15,), "regions", False), ("coco", "smoothap", (75,), "regions", False),
+     ("flickr8k", "triplet", (15,), "none", True)],
+)  # fmt: skip
+def test_published_settings_by_data(folder, data, loss, drops, linear, final):
+    """The release's job files: epochs, drops of the rate, sizes and quirks; five times the epochs over images."""
+    config = resolve(load(folder, data), "vsrn", loss, given={})
+    epochs = 150 if loss == "smoothap" else 30
+    assert config.settings["updates"] == epochs * config.per_epoch
+    assert config.drops == [drop * config.per_epoch for drop in drops]
+    assert config.model_options == {"embed_dim": 2048, "word_dim": 300, "blocks": 4, "linear_norm": linear,
+                                    "graph_norm": "regions", "final_norm": final}  # fmt: skip
+    assert (config.lr, config.batch_size, config.grad_clip) == (2e-4, 128, 2.0)
+    given = resolve(load(folder, data), "vsrn", loss, given={"linear_norm": "features", "final_norm": not final})
+    assert given.model_options["linear_norm"] == "features" and given.model_options["final_norm"] is not final
+    assert given.identity() != config.identity()
+
+
+@pytest.mark.parametrize("data", ["flickr30k", "coco"])
+def test_feature_folders(folder, data):
+    """Half precision, read from the disk as it is used, and not held in memory."""
+    loaded = load(folder, data)
+    assert loaded.train.features.dtype == torch.float16
+    maps = Path("/proc/self/maps")
+    assert not maps.exists() or str(folder / "train_ims.npy") in maps.read_text()
+    run = icrlib.train(loaded, "vsrn", "ntxent", updates=2, **SMALL)
+    assert np.isfinite(run.record["test"]["rsum"]) and "ranks" in run.record["test"]
+    assert any(name.startswith("final") for name in run.model.state_dict()) == (data == "flickr30k")
+
+
+def test_photos_as_grid_cells(tmp_path):
+    """2 x 2 cells of a backbone's map are regions, too."""
+    made = features.extract(photos.make(tmp_path / "photos"), tmp_path / "f", backbone="scenes", regions=2,
+                            progress=False)  # fmt: skip
+    data = precomputed.load(made, name="flickr8k", min_count=1)
+    assert data.train.features.shape == (12, 4, 256)
+    assert np.isfinite(icrlib.train(data, "vsrn", updates=2, **SMALL).record["test"]["rsum"])
+
+
+def test_pooled_features_are_refused_before_the_first_update(tiny):
+    with pytest.raises(ValueError, match=r"\(16, 12\): this model takes \(images, regions, 12\).*regions=True"):
+        icrlib.train(tiny, "vsrn", updates=2, progress=False)
+
+
+# -- captions are text -------------------------------------------------------------------------------------------
+
+
+def first_words(captions):
+    return Counter(tokenize(caption)[0] for caption in captions)
+
+
+def test_captions_are_text_and_never_bytes(folder):
+    """A port of the original to Python 3 reads lines as bytes and takes str() of them: every caption then begins with
+    the same word that no caption has, here "b'a", and its last word is glued to an escaped line end."""
+    data, lines = load(folder), (folder / "train_caps.txt").read_bytes().splitlines(keepends=True)
+    assert data.train.captions[0] == "A man and dog a number 0 ."
+    assert all(isinstance(text, str) for split in (data.train, data.val, data.test) for text in split.captions)
+    assert first_words(data.train.captions) == {"a": 60}
+    ported = [str(line) for line in lines]
+    assert first_words(ported) != first_words(data.train.captions)
+    assert not {word for word in data.vocabulary.words if word.startswith(("b'", 'b"')) or "\\n" in word}
+    assert {word for word in Vocabulary.build(ported, 1).words if "\\n" in word or word.startswith("b'")}
+
+
+def test_bytes_are_refused(folder):
+    data = load(folder)
+    with pytest.raises(TypeError):
+        data.vocabulary.encode([b"a man and dog"])
+    with pytest.raises(TypeError):
+        Vocabulary.build([b"a man and dog"], 1)
+    data.train.captions[3] = data.train.captions[3].encode()
+    with pytest.raises(TypeError):
+        icrlib.train(data, "vsrn", updates=2, **SMALL)
+
+
+# -- killed and resumed ------------------------------------------------------------------------------------------
+
+OPTIONS = dict(updates=12, evaluate_every=4, lr=1e-2, **SMALL)
+WORKER = f"""
+import os, signal, sys, torch, icrlib
+data = icrlib.load_dataset("scenes", smoke=True, regions=True, progress=False)
+steps, real = 0, torch.nn.utils.clip_grad_norm_
+def clip(*a, **k):
+    global steps
+    steps += 1
+    if steps == 11: os.kill(os.getpid(), signal.SIGKILL)
+    return real(*a, **k)
+torch.nn.utils.clip_grad_norm_ = clip
+icrlib.train(data, "vsrn", "triplet", out=sys.argv[1], **{OPTIONS!r})
+"""
+
+
+def test_a_killed_run_ends_bit_identical(scenes, tmp_path):
+    """Running means, variances and counts of the batch normalisations included."""
+    whole = icrlib.train(scenes, "vsrn", "triplet", out=tmp_path / "whole", **OPTIONS)
+    root = Path(__file__).parents[2]
+    killed = subprocess.run([sys.executable, "-c", WORKER, str(tmp_path / "killed")], cwd=root, timeout=240,
+                            env=dict(os.environ, PYTHONPATH=str(root)))  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL and (tmp_path / "killed" / "checkpoint.pt").exists()
+    assert not (tmp_path / "killed" / "record.json").exists()
+    again = icrlib.train(scenes, "vsrn", "triplet", out=tmp_path / "killed", **OPTIONS)
+    cost = ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "path", "stale")
+    expected, found = ({k: v for k, v in run.record.items() if k not in cost} for run in (whole, again))
+    assert expected == found
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, again.model.state_dict()[name]), name
+    ends = []  # the weights that were chosen may be older than the kill; those at the end are not
+    for name in ("whole", "killed"):
+        stored = torch.load(io.BytesIO(read_sealed(tmp_path / name / "checkpoint.pt")), weights_only=True)
+        ends.append(stored["parts"]["model"])
+    assert {"graph.0.norm.running_var", "final.running_mean", "final.num_batches_tracked"} <= set(ends[0])
+    assert ends[0]["final.num_batches_tracked"] == 12 and ends[0]["final.running_mean"].abs().max() > 1e-4
+    for name, value in ends[0].items():
+        assert torch.equal(value, ends[1][name]), name
