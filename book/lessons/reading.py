@@ -823,7 +823,7 @@ Markdown(f"Over {len(sound)} runs that did not collapse the correlation of swap 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert np.corrcoef(pairs.T)[0, 1] > 0.7 and pairs[reading, 1].min() > pairs[~reading, 1].max() - 1
 far = [r for r in sound if abs(r["test"]["order"]["other"] - 50) >= 10]
-assert len(far) < 0.1 * len(sound) and 10 < pairs[reading, 1].min()
+assert len(far) < 0.1 * len(sound) and pairs[reading, 1].min() > 10
 assert all(r["config"]["loss"] == "triplet_sh" and r["test"]["order"]["other"] < 50 for r in far)
 assert max(abs(r["test"]["order"]["other"] - 50) for r in ended[True]) > 10
 assert all(r["test"]["order"]["gain"] == 0 for r in runs(method="bow"))

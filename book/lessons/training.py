@@ -12,10 +12,11 @@
 # # One model, four losses
 #
 # **What you will be able to do:** train VSE++ with any of the four losses of ECIR; recognise a collapse, say which
-# constant it sits at and why, and leave it; read a table of recalls with the caution it needs. **Time:** about three
-# minutes on one core. **You need:** {doc}`../foundations/task`.
+# constant it sits at and why, and leave it; give each loss a learning rate of its own; read a table of recalls with the
+# caution it needs. **Time:** half an hour of reading, about a minute and a half on one core.
+# **You need:** {doc}`../foundations/task`.
 #
-# You start a training with the loss that won in the paper, Triplet-SH. You watch it for a thousand updates. This is
+# You start a training with the loss that won in the paper, Triplet-SH. You watch it for five hundred updates. This is
 # what you see:
 
 # %% tags=["parameters", "remove-cell"]
@@ -30,7 +31,7 @@ if importlib.util.find_spec("icrlib") is None:
         "upload it here, then run %pip install icrlib-0.1.0-py3-none-any.whl"
     )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-cell"]
 import inspect
 
 import matplotlib.pyplot as plt
@@ -46,18 +47,42 @@ from icrlib.widgets import frames_slider, live
 
 smoke = chapter.start(smoke)
 NAMES = ["triplet", "triplet_sh", "ntxent", "smoothap"]
-found = {name: records.find(dataset="scenes", method="vse++", loss=name, warmup=0) for name in NAMES}
-bags = records.find(dataset="scenes", method="bow")
-warm = [r for r in records.find(dataset="scenes", method="vse++", loss="triplet_sh") if r["config"]["warmup"]]
+LABELS = {name: plots.label(name) for name in NAMES}
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Training loss of Triplet-SH in the first third of a training, flat at one value marked by a dotted line."}, "figure": {"name": "fig-flat", "caption": "The first third of a training with Triplet-SH, one line a seed. The dotted line is a constant that we compute below."}}
-batch, margin = found["triplet_sh"][0]["config"]["batch_size"], TripletSH().margin
-plateau = TripletSH().collapsed(torch.eye(batch, dtype=torch.bool))
-third = found["triplet_sh"][0]["config"]["updates"] // 3
+# %% tags=["remove-cell"]
+def of(study, method="vse++"):
+    """The runs of a study by loss, on the draws that all four losses have."""
+    found = {name: records.find(study=study, method=method, loss=name) for name in NAMES}
+    draws = set.intersection(*({r["config"]["seed"] for r in group} for group in found.values()))
+    return {name: [r for r in group if r["config"]["seed"] in draws] for name, group in found.items()}
+
+
+def between(values, digits=0):
+    """The range of some numbers as text."""
+    low, high = (f"{v:,.{digits}f}" for v in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+def swap_chosen(record):
+    """Swap accuracy on validation data of the weights that the run chose."""
+    return next(e["twins"]["swap"] for e in record["history"] if e["update"] == record["chosen"]["update"])
+
+
+vse, bow = of("ecir"), of("ecir", "bow")
+constants = {name: group[0]["config"]["loss_options"] for name, group in vse.items()}
+searched = [r for r in records.find(study="tuning") if r["config"]["loss_options"] == constants[r["config"]["loss"]]]
+hard = [r for r in searched if r["config"]["loss"] == "triplet_sh" and r["config"]["method"] == "vse++"]
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Training loss of Triplet-SH over the first updates of a training, one line for each of three draws of the data. Each falls within a few updates to a dotted line and stays flat there."}, "figure": {"name": "fig-flat", "caption": "The first sixth of a training with Triplet-SH at the rate 3e-3, one line a draw of the data. The dotted line is a constant that we compute below."}}
+cold, warm = ([r for r in hard if r["config"]["lr"] == 0.003 and bool(r["config"]["warmup"]) == kind]
+              for kind in (False, True))
+batch, margin = cold[0]["config"]["batch_size"], constants["triplet_sh"]["margin"]
+plateau = float(TripletSH(margin).collapsed(torch.eye(batch, dtype=torch.bool)))
 plt.figure(figsize=(6.4, 3))
-for record in found["triplet_sh"]:
-    update, value = np.array([point for point in record["log"] if point[0] <= third]).T
-    plt.plot(update, value, color=plots.COLOURS["triplet_sh"], lw=1.2)
+for record in cold:
+    first = [point for point in record["log"] if point[0] <= 500]
+    plt.plot(*np.array(first).T, color=plots.COLOURS["triplet_sh"], lw=1.2)
+    assert all(abs(value / plateau - 1) < 0.05 for update, value in first if update > 150)  # as flat as it looks
 plt.axhline(plateau, color="black", ls=":")
 plt.ylim(0, None)
 plt.xlabel("updates")
@@ -66,6 +91,7 @@ plt.ylabel("training loss");
 # %% [markdown]
 # Has it failed? Should you stop it? To answer, we need to know what the loss is doing.
 #
+
 # ## The model and the loop
 #
 # **VSE++** {cite:p}`faghri2018vsepp` is as plain as a retrieval model can be. Image features go through one linear
@@ -92,15 +118,69 @@ Code(inspect.getsource(icrlib.training.fit), language="python")
 # | SmoothAP (Eqs. 5–8) | $1 - \frac{1}{\lvert P \rvert}\sum_{i \in P} A_i / R_i$ | scores near a positive's own |
 
 # %% [markdown]
-# The batch comes in two forms, as published. The first three losses see 128 (image, caption) pairs. SmoothAP sees 128
-# images with all their captions. We compare them at equal numbers of updates.
+# The first three losses see a batch of 128 (image, caption) pairs. SmoothAP needs queries with several positives, so it
+# sees 128 images with all five captions of each, as published. We compare at equal numbers of *updates*; that SmoothAP
+# reads five times as many captions meanwhile, and takes longer, is part of the comparison and stands in the next table.
+#
+# ## A rate for each loss
+#
+# Can the four be trained with one learning rate? The sizes of their gradients differ by orders of magnitude, since
+# Triplet adds up some 32,000 hinges where NT-Xent takes a mean. Adam divides by the gradient's size and so forgives that.
+# What it does not forgive is a loss that collapses where another one learns. So we tried rates for each loss on
+# *validation data of three draws that no claim is judged on* (seeds 100 to 102), and for Triplet-SH two starts: at
+# once, or after 500 updates with Triplet, which has all negatives.
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Best validation rsum over the learning rate on a logarithmic axis, one line a loss, two for Triplet-SH. Each is lowest at 1e-3; the bag of words is a grey line."}, "figure": {"name": "fig-rates", "caption": "The search: validation rsum of the best evaluation by learning rate, mean of three draws, bars from the lowest to the highest. Dashed: Triplet-SH after a start with all negatives. Grey: the best of the bag of words."}}
+tried = paper.candidates(searched)
+fig, ax = plt.subplots(figsize=(6.4, 3.8))
+for name in NAMES:
+    for start in sorted({r["config"]["warmup"] for r in searched if r["config"]["loss"] == name}):
+        of_one = {}
+        for r in searched:
+            c = r["config"]
+            if (c["method"], c["loss"], c["warmup"]) == ("vse++", name, start):
+                of_one.setdefault(c["lr"], []).append(r["chosen"]["val_rsum"])
+        rates, values = zip(*sorted(of_one.items()), strict=True)
+        mean, low, high = (np.array([read(v) for v in values]) for read in (np.mean, np.min, np.max))
+        ax.errorbar(rates, mean, (mean - low, high - mean), color=plots.colour(name), ls="--" if start else "-",
+                    marker=plots.marker(name), capsize=3, label=None if start else LABELS[name])
+line = tried[tried["method"] == "bow"]["val_rsum"].max()
+ax.axhline(line, color=plots.colour("bow"), label="bag of words")
+ax.set(xscale="log", xlabel="learning rate", ylabel="validation rsum")
+ax.legend(fontsize="small");
+
+# %% tags=["hide-input"]
+choices = paper.choices(searched)
+TUNING = {name: choices["vse++", name] for name in NAMES}
+
+
+def given(name):
+    """What a loss was given: from the search, the settings, and the records."""
+    c, group = vse[name][0]["config"], vse[name]
+    each = batch * (5 if c["batches"] == "images" else 1)
+    seconds = np.median([r["wall_seconds"] for r in group])
+    return {"loss": LABELS[name], "rate": f"{c['lr']:g}",
+            "updates": f"{c['updates']:,}", "captions an update": each,
+            "times through the captions": f"{c['updates'] * each / (5 * c['data_options']['train']):.0f}",
+            "seconds": f"{seconds:.0f}"}
+
+
+assert all(vse[name][0]["config"][key] == value for name in NAMES for key, value in TUNING[name].items() if value)
+paper.styled(pd.DataFrame([given(name) for name in NAMES]),
+             "What each loss is given; seconds of one core (median of its runs, two of which ran side by side).",
+             name="given")
+
+# %% [markdown]
+# These are the defaults of `scenes`; `scripts/choose_defaults.py` makes this choice and writes them down. From here on
+# other draws are used, seeds from 0 on: run $s$ draws its own pictures and captions with seed $s$, so that what varies
+# between runs is everything that would vary if somebody did it again.
 #
 # ## One run, live
 #
-# NT-Xent, seed 0, all defaults. On one core this takes about a minute.
+# NT-Xent, seed 0, all defaults. On one core this takes about 40 seconds.
 
 # %%
-data = icrlib.load_dataset("scenes", smoke=smoke)
+data = icrlib.load_dataset("scenes", seed=0, smoke=smoke)
 run = icrlib.train(data, "vse++", "ntxent", seed=0, smoke=smoke, progress=False)
 chosen = run.record["chosen"]
 print(f"best validation rsum {chosen['val_rsum']:.1f} at update {chosen['update']}")
@@ -109,7 +189,7 @@ print(f"best validation rsum {chosen['val_rsum']:.1f} at update {chosen['update'
 # The same run is in the book's records. Does it come out the same here?
 
 # %% tags=["hide-input"]
-kept = found["ntxent"][0]["test"]
+(kept,) = (r["test"] for r in vse["ntxent"] if r["config"]["seed"] == 0)
 Markdown(f"Test rsum here **{run.record['test']['rsum']:.1f}**, in the record **{kept['rsum']:.1f}**"
          + (": identical in every number." if kept == run.record["test"] else ". Another machine or another version of "
             "PyTorch rounds differently, and a training amplifies the last digit."))
@@ -133,86 +213,134 @@ Markdown(f"With B = {batch} and α = {margin} this is **{2 * batch * margin:.1f}
 # %% tags=["nbval-check-output"]
 eye = torch.eye(128, dtype=torch.bool)
 B, alpha = 128, 0.2
-constants = {"2Bα": 2 * B * alpha, "2B(B-1)α": 2 * B * (B - 1) * alpha,
+collapsed = {"2Bα": 2 * B * alpha, "2B(B-1)α": 2 * B * (B - 1) * alpha,
              "ln B": np.log(B)}
 computed = [loss.collapsed(eye) for loss in (TripletSH(), Triplet(), NTXent())]
-assert np.allclose(computed, list(constants.values()), rtol=1e-12)
-{name: round(float(value), 3) for name, value in constants.items()}
+assert np.allclose(computed, list(collapsed.values()), rtol=1e-12)
+{name: round(float(value), 3) for name, value in collapsed.items()}
 
 # %% [markdown]
 # Why does it stay there? The gradient of Triplet-SH for an image $v$ is $t_- - t_+$, the difference of two caption
 # vectors. If all captions point the same way, that difference is nearly nothing, and the one negative that is chosen
 # changes from step to step. Averaging over *all* negatives, as Triplet does, gives a direction that persists.
 #
-# So look at the **spread** of the scores, not at the loss. `icrlib.metrics.diagnose` reports it, and every record holds it.
+# So look at the **spread** of the scores, their standard deviation in a batch, not at the loss.
+# `icrlib.metrics.diagnose` reports it, and every record holds it. If the explanation is right, the spread of the runs
+# above is tiny at first, and runs that begin with all negatives never have a tiny spread.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Spread of the scores in a training batch over updates, logarithmic axis, one curve per loss. Triplet-SH starts lowest and rises late; the others rise at once."}, "figure": {"name": "fig-spread", "caption": "Standard deviation of the scores in a batch. Where it is tiny, the model cannot tell captions apart, whatever the loss says."}}
-everything = [record for name in NAMES for record in found[name]]
-ax = plots.learning_curves(everything, lambda entry: entry["diagnose"]["spread"], ylabel="spread of the scores")
-ax.set_yscale("log");
-
-# %% tags=["hide-input"]
-def left_at(record):
-    """First evaluation after which no collapse is seen, or None."""
-    collapsed = [entry["diagnose"]["collapsed"] for entry in record["history"]]
-    after = len(collapsed) - 1 - collapsed[::-1].index(True) + 1 if True in collapsed else 0
-    return record["history"][after]["update"] if after < len(collapsed) else None
-
-
-def share_on_plateau(record, within=0.02):
-    """Share of the logged losses that lie within 2 % of the collapsed value."""
-    values = np.array(record["log"])[:, 1]
-    return float((abs(values / plateau - 1) < within).mean())
-
-
-groups = (("Triplet-SH", found["triplet_sh"]), ("after warm-up", warm))
-paper.styled(pd.DataFrame([
-    {"run": f"{kind}, seed {r['config']['seed']}", "losses on the plateau": f"{100 * share_on_plateau(r):.0f} %",
-     "collapse over at update": left_at(r), "test rsum": f"{r['test']['rsum']:.1f}"}
-    for kind, group in groups for r in group
-]), name="plateau")
-
-# %% [markdown]
-# The plateau ends by itself here. What helps, in the order to try it: wait; lower the learning rate; start with all
-# negatives. The rows "after warm-up" did the last: `icrlib.train(..., loss="triplet_sh", warmup=500)` uses Triplet for
-# the first 500 updates.
-
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Training loss of Triplet-SH over all updates with and without warm-up. Without it the curve stays at the dotted constant before it falls; with warm-up it is below the constant from the first update with Triplet-SH."}, "figure": {"name": "fig-plateau", "caption": "The plateau, and how a warm-up with all negatives passes it by. Dotted: 2Bα. The warm-up's own losses are left out, they are on another scale."}}
-plt.figure(figsize=(6.4, 3.4))
-shown = (("Triplet-SH", found["triplet_sh"], plots.COLOURS["triplet_sh"]), ("with warm-up", warm, "#111111"))
-for kind, group, colour in shown:
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over the updates of Triplet-SH, three draws each with and without a start with all negatives. Left, the training loss: without the start it lies on the dotted constant for hundreds of updates; with it, it is below from the first update with this loss. Right, the spread of scores: without the start it begins near a thousandth and rises late, with it it begins near a tenth."}, "figure": {"name": "fig-plateau", "caption": "Triplet-SH at the rate 3e-3, three draws: at once (dashed), and after 500 updates with all negatives (solid; the losses of the start itself are on another scale and left out). Left: the training loss, dotted 2Bα. Right: the spread of the scores in a batch."}}
+fig, axes = plt.subplots(1, 2, figsize=(8.4, 3.4))
+for group, style, name in ((cold, "--", "at once"), (warm, "-", "after all negatives")):
     for n, record in enumerate(group):
         points = [p for p in record["log"] if p[0] > record["config"]["warmup"]]
-        plt.plot(*np.array(points).T, color=colour, lw=1, label=kind if n == 0 else None)
-plt.axhline(plateau, color="black", ls=":", label="2Bα")
-plt.xlabel("updates")
-plt.ylabel("training loss")
-plt.legend();
+        line = {"color": plots.COLOURS["triplet_sh"], "ls": style, "lw": 1.2, "label": None if n else name}
+        axes[0].plot(*np.array(points).T, **line)
+        axes[1].plot(*zip(*((e["update"], e["diagnose"]["spread"]) for e in record["history"]), strict=True), **line)
+spread = {name: [r["history"][0]["diagnose"]["spread"] for r in group] for name, group in (("c", cold), ("w", warm))}
+assert 10 * max(spread["c"]) < min(spread["w"])
+axes[0].axhline(plateau, color="black", ls=":")
+axes[0].set(ylim=(0, 1.5 * plateau), xlabel="updates", ylabel="training loss")
+axes[1].set(yscale="log", xlabel="updates", ylabel="spread of the scores")
+axes[0].legend(fontsize="small");
 
 # %% [markdown]
-# The sharp dips are the last batches of an epoch: they hold fewer pairs, and this loss is a sum over pairs.
-#
-# ## Learning curves
-
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Validation rsum over updates for Triplet, Triplet-SH, NT-Xent, SmoothAP and the bag-of-words baseline; thin lines are seeds, thick lines means. Triplet-SH starts late."}, "figure": {"name": "fig-curves", "caption": "Validation rsum, thin lines one seed each. The learning rate falls to a tenth halfway."}}
-plots.learning_curves([*everything, *bags]);
+# Does it matter in the end? The start costs updates that the loss itself does not get, and the plateau ends by itself
+# sooner or later. Here are all trials with Triplet-SH.
 
 # %% tags=["hide-input"]
-flat = [(entry["update"], entry["loss"], entry["val"]["rsum"]) for entry in found["triplet_sh"][0]["history"]
-        if abs(entry["loss"] / plateau - 1) < 0.02]
-Markdown("Look at Triplet-SH again, seed 0: " + "; ".join(
-    f"at update {u} the mean loss was {value:.1f} and the validation rsum {rsum:.0f}" for u, value, rsum in flat)
-    + ". The loss is flat to the eye and the *ranking* is already improving: rank order needs no spread.")
+def share_on_plateau(record, within=0.02):
+    """Share of the logged losses of Triplet-SH itself that lie within 2 % of the collapsed value."""
+    values = np.array([value for update, value in record["log"] if update > record["config"]["warmup"]])
+    return 100 * float((abs(values / plateau - 1) < within).mean())
+
+
+groups = {}
+for r in hard:
+    groups.setdefault((r["config"]["lr"], r["config"]["warmup"]), []).append(r)
+paper.styled(pd.DataFrame([
+    {"rate": f"{lr:g}", "all negatives first": start or "–",
+     "losses on the plateau, %": between([share_on_plateau(r) for r in group]),
+     "val. rsum": between([r["chosen"]["val_rsum"] for r in group]),
+     "val. swap, %": between([swap_chosen(r) for r in group])}
+    for (lr, start), group in sorted(groups.items())
+]), "Triplet-SH, lowest to highest of three draws; 3,000 updates.", name="plateau")
+
+# %% tags=["hide-input"]
+pairs = {r["config"]["seed"]: r for r in warm}
+ahead = [r["chosen"]["val_rsum"] - pairs[r["config"]["seed"]]["chosen"]["val_rsum"] for r in cold]
+ahead_test = [r["test"]["rsum"] - pairs[r["config"]["seed"]]["test"]["rsum"] for r in cold]
+assert min(ahead_test) > 0 and np.mean(ahead) > 0  # the sentence below says "higher"
+assert all(r["chosen"]["val_rsum"] < 100 for r in records.find(study="half_tuning", method="vse++", loss="triplet_sh")
+           if r["config"]["lr"] >= 0.01 and not r["config"]["warmup"])  # and "never leaves it"
+Markdown(f"At the rate 3e-3 the plateau ends by itself after some hundred updates, and the runs that went through it end "
+         f"*higher* than those that were spared it: by {np.mean(ahead):+.1f} rsum on validation data, "
+         f"{between(ahead_test)} on the tests of these three draws. So the flat loss is not a failure here, and curing "
+         "it is not free. At 1e-2 and above Triplet-SH never leaves the plateau without the start (we tried it with half "
+         "the updates); there it is needed. What to do, in the order to try it: wait; lower the rate; start with all "
+         "negatives, `icrlib.train(..., loss=\"triplet_sh\", warmup=500)`.")
+
+# %% [markdown]
+# ## What clipping does to whom
+#
+# Before each update the gradient is cut to a norm of 2, as VSE++'s code does. That is one number for all losses, though
+# their gradients are not of one size: Triplet and Triplet-SH *sum* over pairs and directions, as published, NT-Xent and
+# SmoothAP take *means*. So we should expect that clipping acts on the first two most of the time, and on the others
+# hardly ever, but for Triplet-SH on its plateau, where the gradient is small.
+
+# %% tags=["hide-input"]
+def clipping(name):
+    entries = [entry for record in vse[name] for entry in record["history"]]
+    norms, share = [e["gradient_norm"] for e in entries], [100 * e["clipped"] for e in entries]
+    return {"loss": LABELS[name], "median norm": f"{np.median(norms):,.1f}",
+            "lowest to highest": f"{min(norms):,.1f} to {max(norms):,.1f}", "updates clipped, %": f"{np.mean(share):.0f}"}
+
+
+shares = {name: np.mean([e["clipped"] for r in vse[name] for e in r["history"]]) for name in NAMES}
+assert shares["triplet"] > 0.9 > shares["triplet_sh"] > 0.5 > 0.2 > max(shares["ntxent"], shares["smoothap"])
+paper.styled(pd.DataFrame(map(clipping, NAMES)),
+             "Norm of the gradient before clipping, means between evaluations; share of updates cut to a norm of 2.",
+             name="clipping")
+
+# %% [markdown]
+# A gradient that is cut keeps its direction and loses its size. Adam then divides by the size of what it is given, so
+# for Triplet the published sum might as well be a mean: what is left of its size after clipping and Adam is the learning
+# rate. That is one more reason not to carry a rate from one loss to another without a look.
+#
+# ## Learning curves
+#
+# Four losses, each on the same draws. Recall alone does not say whether a model reads, so the lower panel shows the
+# accuracy on swap twins: pairs of pictures that are described by the same words in another order. A bag of words guesses
+# there. {doc}`reading` shows what a comparison looks like that is made before the lower curves rise.
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over updates, one colour a loss, thin lines draws and thick lines means. Above, validation rsum. Below, swap accuracy, which starts at fifty percent for all and rises well above it for every loss within the first half; the bag of words stays at fifty."}, "figure": {"name": "fig-curves", "caption": "Validation rsum (above) and swap accuracy (below). Thin lines: draws of the data. The learning rate falls to a tenth halfway, at update 1,500."}}
+everything = [record for name in NAMES for record in vse[name]]
+bags = bow["ntxent"]
+fig, axes = plt.subplots(2, 1, figsize=(6.4, 6.4), sharex=True)
+plots.learning_curves([*everything, *bags], ax=axes[0])
+plots.learning_curves([*everything, *bags], lambda entry: entry["twins"]["swap"], ax=axes[1], ylabel="swap accuracy, %")
+axes[0].set_xlabel("")
+axes[0].set_ylim(300, None)
+axes[1].get_legend().remove()
+axes[1].axhline(50, color="black", ls=":")
+assert {tuple(r["config"]["drops"]) for r in everything} == {(1500,)}
+
+# %% tags=["hide-input"]
+lowest = {name: min(map(swap_chosen, vse[name])) for name in NAMES}
+assert min(lowest.values()) > 60 > 56 > max(map(swap_chosen, bags))
+Markdown(f"Of the weights that are chosen, the lowest swap accuracy among {len(bags)} draws is "
+         + ", ".join(f"{value:.0f} % for {LABELS[name]}" for name, value in lowest.items())
+         + f"; for the bag of words the highest is {max(map(swap_chosen, bags)):.0f} %. So all four have begun to read "
+         "before they are compared.")
 
 # %% [markdown]
 # ## The table
 #
 # In the layout of ECIR's Table 1, with two columns that no paper has: twin accuracy, the share of captions for which
-# the right one of two twin pictures scores higher. **Swap** twins are described by the same words in another order.
-# The last row is a bag of words trained with NT-Xent, which cannot know word order.
+# the right one of two twin pictures scores higher, for swap twins and for attribute twins, which differ in one word.
+# Each loss was also trained on a bag of words, a model that sums its word vectors and cannot know their order.
 
 # %% tags=["hide-input", "full-width"]
-ours = paper.summarise([*everything, *bags])
+ours = paper.summarise([*everything, *(record for name in NAMES for record in bow[name])])
 paper.layout(ours)
 
 # %% [markdown]
@@ -226,27 +354,29 @@ paper.layout(printed)
 # %% [markdown]
 # ## Which of ECIR's claims hold here?
 #
-# Each claim is a difference between two losses, paired by seed. The verdict comes from one function and one rule: a
-# 95 % t-interval of the mean difference, entirely on one side of zero, or else *undecided*.
+# Each claim is a difference between two losses, paired by draw. One function decides: a 95 % t-interval of the mean
+# difference, entirely on one side of zero, after Holm's correction for the number of claims; *equivalent* if the
+# difference is surely smaller than 3 rsum; or else *undecided*. A claim about losses should not depend on the model, so
+# we ask it of both.
 
 # %% tags=["hide-input"]
-def sums(group, read=lambda test: test["rsum"]):
-    return {record["config"]["seed"]: read(record["test"]) for record in group}
-
-
-claims = [
-    ("Triplet-SH beats Triplet", "triplet_sh", "triplet"),
-    ("Triplet-SH beats NT-Xent", "triplet_sh", "ntxent"),
-    ("Triplet-SH beats SmoothAP", "triplet_sh", "smoothap"),
-    ("NT-Xent beats Triplet", "ntxent", "triplet"),
-]
+CLAIMS = [("triplet_sh", "triplet"), ("triplet_sh", "ntxent"), ("triplet_sh", "smoothap"), ("ntxent", "triplet")]
 on_paper = printed.set_index("loss")["rsum"]
 ON_PAPER = dict(zip(NAMES, ["Triplet loss", "Triplet loss SH", "NT-Xent", "SmoothAP"], strict=True))
-verdicts = {text: paper.verdict(text, "greater", sums(found[a]), sums(found[b]), unit="rsum") for text, a, b in claims}
-paper.styled(paper.ledger([
-    {"claim": text, "paper": f"{on_paper[ON_PAPER[a]]:.1f} against {on_paper[ON_PAPER[b]]:.1f}",
-     "ours": str(verdicts[text].difference), "verdict": verdicts[text]} for text, a, b in claims
-]), name="claims")
+
+
+def judged(groups, method):
+    """ECIR's claims about one model, corrected as one family."""
+    tuning = {name: choices[method, name] for name in NAMES}
+    return paper.family({(a, b): paper.verdict(f"{LABELS[a]} beats {LABELS[b]}", "greater", groups[a], groups[b],
+                                               tuning=tuning) for a, b in CLAIMS})
+
+
+verdicts, of_bags = judged(vse, "vse++"), judged(bow, "bow")
+rows = [{"claim": f"{v.claim}, {model}", "paper": f"{on_paper[ON_PAPER[a]]:.1f} against {on_paper[ON_PAPER[b]]:.1f}"
+         if model == "VSE++" else "–", "ours": str(v.difference), "verdict": v}
+        for model, found in (("VSE++", verdicts), ("bag of words", of_bags)) for (a, b), v in found.items()]
+paper.styled(paper.ledger(rows), name="claims")
 
 # %% [markdown]
 # ## What the recalls hide
@@ -254,113 +384,112 @@ paper.styled(paper.ledger([
 # Here is a pair of swap twins from the test set with one caption of the first. Read it word by word: it is true of one
 # picture and false of the other. A bag of words cannot see why.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two pairs of pictures with the same coloured shapes, arranged differently. One caption stands above each pair; it is true of the left picture only. The model's score is written above each picture."}, "figure": {"name": "fig-twins", "caption": "Two pairs of swap twins, each with one caption of the left picture, and the scores that the model trained above gives."}}
 split = data.test
 images, captions = icrlib.evaluation.embed(run.model, split)
-
-
-def telling(row, twin):
-    """Captions of ``row`` that are false of ``twin``."""
-    return [int(c) for c in (split.image_of == row).nonzero() if not split.relevance[int(c), twin]]
-
-
-pairs = [(row, int(twin)) for row, twin in enumerate(split.twin_of) if twin >= 0 and split.twin_kind[row] == "swap"]
-pairs = [(row, twin, c) for row, twin in pairs for c in telling(row, twin)[:1] if " of " in split.captions[c]][:2]
-
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two pairs of pictures with the same coloured shapes, arranged differently. One caption stands above each pair; it is true of the left picture only. The model's score is written above each picture."}, "figure": {"name": "fig-twins", "caption": "Two pairs of swap twins, each with one caption of the left picture, and the scores that the model trained above gives."}}
-rows = [row for pair in pairs for row in pair[:2]]
-both = [(c, i) for row, twin, c in pairs for i in (row, twin)]
+asked, own, other, swap = split.twin_questions
+questions = [k for k in range(len(asked)) if swap[k] and " of " in split.captions[int(asked[k])]]
+two = [questions[0], next(k for k in questions if own[k] != own[questions[0]])]
+both = [(int(asked[k]), int(row)) for k in two for row in (own[k], other[k])]
 titles = [f"{split.captions[c]}: score {float(images[i] @ captions[c]):.3f}" for c, i in both]
 true = [bool(split.relevance[c, i]) for c, i in both]
-plots.gallery(split.images[rows], titles, frames=true, columns=4, size=2.2, wrap=24);
+assert true == [True, False] * 2
+plots.gallery(split.images[[i for c, i in both]], titles, frames=true, columns=4, size=2.2, wrap=24);
 
 # %% [markdown]
-# The scores of the two pictures are nearly the same. Over the whole test set, does a model use word order at all? If it
-# does, its swap accuracy exceeds 50 %. This is a claim of ours, not of a paper; the rule is the same.
+# Does the caption score higher with its own picture? Over the whole test set, a model that uses word order must answer
+# more than half of such questions. And if reading is worth something, a model that reads should have a higher recall
+# than a bag of words trained with the same loss. These are claims of ours, not of a paper; the rule is the same.
 
 # %% tags=["hide-input"]
-def swap(group):
-    return sums(group, lambda test: test["twins"]["swap"])
+def both_models(name):
+    """Runs of the two models on the draws that both have."""
+    shared = {r["config"]["seed"] for r in vse[name]} & {r["config"]["seed"] for r in bow[name]}
+    return [[r for r in groups[name] if r["config"]["seed"] in shared] for groups in (vse, bow)]
 
 
-def above_chance(name, group):
-    chance = {seed: 50.0 for seed in swap(group)}
-    return paper.verdict(f"{plots.label(name)} uses word order", "greater", swap(group), chance)
-
-
-order = {name: above_chance(name, group) for name, group in [*found.items(), ("bow", bags)]}
-own = [{"claim": v.claim, "ours": f"50 {v.difference}", "verdict": v} for v in order.values()]
-paper.styled(paper.ledger(own).drop(columns="paper"), name="order")
-
-# %% [markdown]
-# So a model can reach a good recall while its caption encoder is little more than a bag of words. Do not conclude that it
-# must: these runs have 3,000 updates, with a rate that falls halfway, and {doc}`reading` shows what the same model does
-# when it is given more. Is it, as it stands here, at least a
-# *better* bag of words? Here is the recall of each against the linear baseline, which never saw word order.
-
-# %% tags=["hide-input"]
-better = {name: paper.verdict(f"{plots.label(name)} beats the bag of words in rsum", "greater",
-                              sums(found[name]), sums(bags), unit="rsum") for name in NAMES}
-own = [{"claim": v.claim, "ours": str(v.difference), "verdict": v} for v in better.values()]
-paper.styled(paper.ledger(own).drop(columns="paper"), name="baseline")
+reads = paper.family({name: paper.verdict(f"{LABELS[name]} uses word order (swap > 50 %)", "greater", vse[name], 50,
+                                          measure="test.twins.swap", own=True) for name in NAMES})
+worth = paper.family({name: paper.verdict(
+    f"{LABELS[name]}: VSE++ beats the bag of words", "greater", *both_models(name), factor="method", own=True,
+    tuning={method: choices[method, name] for method in ("vse++", "bow")}) for name in NAMES})
+rows = [{"claim": v.claim, "ours": f"{50 if v in reads.values() else ''} {v.difference}".strip(), "verdict": v}
+        for v in (*reads.values(), *worth.values())]
+paper.styled(paper.ledger(rows).drop(columns="paper"), name="order")
 
 # %% [markdown]
-# Whatever the recall table says about *losses*, keep the swap column and the baseline row beside it.
+# ## And with half the updates?
 #
+# A verdict that another budget overturns is a verdict about budgets. So all of it was done once more with 1,500 updates:
+# the search for rates and starts on the three tuning draws, and then the runs. With so few updates the search prefers
+# rates that are three times as high, and Triplet-SH cannot do without its start. Does the order of the losses stay?
+
+# %% tags=["hide-input"]
+shorter, found_half = of("half"), records.find(study="half_tuning")
+HALF = {name: paper.choices(found_half)["vse++", name] for name in NAMES}
+same_draws = {r["config"]["seed"] for r in shorter["ntxent"]} & {r["config"]["seed"] for r in vse["ntxent"]}
+once, half = ({name: [r for r in group[name] if r["config"]["seed"] in same_draws] for name in NAMES}
+              for group in (vse, shorter))
+
+
+def apart(groups, a, b, tuning):
+    return paper.verdict(f"{LABELS[a]} − {LABELS[b]}", "greater", groups[a], groups[b], tuning=tuning).difference
+
+
+budgets = {pair: (apart(once, *pair, TUNING), apart(half, *pair, HALF)) for pair in CLAIMS}
+kept_sign = {pair: long.mean * short.mean > 0 for pair, (long, short) in budgets.items()}
+paper.styled(pd.DataFrame([
+    {"difference": f"{LABELS[a]} − {LABELS[b]}", "3,000 updates": str(long), "1,500 updates": str(short),
+     "same sign": "yes" if kept_sign[a, b] else "no"} for (a, b), (long, short) in budgets.items()]),
+    f"Test rsum on {len(same_draws)} draws, paired, with 95 % intervals; each loss as the search for that budget chose.",
+    name="half")
+
+# %% [markdown]
 # ## And on photos?
 #
 # Scenes are drawn. Does the order of the losses hold on photos that people took and described? Here is Flickr8k
 # {cite:p}`hodosh2013flickr8k`: 6,000 training photos, pooled features of an EfficientNet-Lite2, a space of 256
-# dimensions. The photos are not part of this book; the records of the runs are.
+# dimensions. The photos are not part of this book; the records of the runs are. A caution comes first: these runs are
+# older than the search above. All losses had one rate, 1e-3, which on scenes comes before reading begins, and whether
+# these models read at all was not measured. Take the table as a first look.
 
 # %% tags=["hide-input", "full-width"]
 photos = {name: records.find(dataset="flickr8k", method="vse++", loss=name) for name in NAMES}
 photo_bags = records.find(dataset="flickr8k", method="bow")
 paper.layout(paper.summarise([record for group in (*photos.values(), photo_bags) for record in group]))
 
-
 # %% tags=["hide-input"]
-def on_photos(text, a, b):
-    """The verdict over the seeds that both have."""
-    first, second = sums(a), sums(b)
-    both = first.keys() & second.keys()
-    return paper.verdict(text, "greater", *({seed: s[seed] for seed in sorted(both)} for s in (first, second)),
-                         unit="rsum")
-
-
-photo_verdicts = {text: on_photos(text, photos[a], photos[b]) for text, a, b in claims}
-photo_verdicts |= {v.claim: on_photos(v.claim, photos[name], photo_bags) for name, v in better.items()}
-own = [{"claim": v.claim, "ours": str(v.difference), "verdict": v} for v in photo_verdicts.values()]
-paper.styled(paper.ledger(own).drop(columns="paper"), name="photo-claims")
-
-# %% tags=["hide-input"]
-given = {name: {r["config"]["updates"] for r in group} for name, group in photos.items()}
-late = {r["chosen"]["update"] for r in photos["triplet_sh"]}
-Markdown(f"One unevenness: for its plateau Triplet-SH was given {max(given['triplet_sh']):,} updates, the others "
-         f"{max(given['ntxent']):,}, and so its learning rate fell later. The weights that were tested are from update "
-         f"{', '.join(f'{u:,}' for u in sorted(late))}. SmoothAP has one seed.")
+best_photo = max(np.mean([r["test"]["rsum"] for r in group]) for group in photos.values())
+of_words = np.mean([r["test"]["rsum"] for r in photo_bags])
+uneven = ", ".join(f"{LABELS[name]} {max(r['config']['updates'] for r in group):,}" for name, group in photos.items())
+assert of_words > best_photo
+Markdown(f"The bag of words is ahead of all of them, {of_words:.1f} against {best_photo:.1f} for the best. On scenes the "
+         "same picture came from trainings that had stopped too early, so nothing is concluded from it here. The updates "
+         f"were not equal either: {uneven}.")
 
 # %% [markdown]
-# Six thousand photos are few for a GRU, so look at the last rows first: is a model that reads the words in order
-# better than the linear bag of words at all? The order of the losses is a question about the models above it.
-#
 # ## What a retrieval looks like
 #
-# One caption of the test set and the five pictures that score highest, framed by the truth.
+# One caption of the test set and the five pictures that score highest, framed by the truth. The benchmark counts one
+# picture as right, the one that the caption was written for.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "The five test pictures that score highest for one caption, each framed green if the caption is true of it and red if not."}, "figure": {"name": "fig-retrieval", "caption": "Top five of the model trained above for one test caption. Several answers are right; the benchmark counts one."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "The five test pictures that score highest for one caption, each framed green if the caption is true of it and red if not."}, "figure": {"name": "fig-retrieval", "caption": "Top five of the model trained above for one test caption. Of more than one of them the caption is true; the benchmark would count a single one."}}
 several = ((split.relevance.sum(1) >= 3) & (split.relevance.sum(1) <= 8)).nonzero().flatten()
-query = int(several[1])
+right = {int(q): int(split.relevance[q][(images @ captions[q]).topk(5).indices].sum()) for q in several}
+query = next((q for q, n in right.items() if 2 <= n <= 4), int(several[0]))
+assert smoke or 2 <= right[query] <= 4
 plots.top_k(split, query, images @ captions[query]);
 
 # %% [markdown]
 # ## Why the losses differ: the weights on one batch
 #
-# A margin decides which negatives count. Move it and watch the weights of Triplet on six real pairs.
+# A margin decides which negatives count. Move it and watch the weights of Triplet and Triplet-SH on six pairs that the
+# model finds hard to tell apart: a caption, the six pictures that score highest for it, and a caption of each.
 
 # %% tags=["remove-output"]
-six = torch.tensor([int((split.image_of == row).nonzero()[0]) for row in range(6)])
-small = (images[:6] @ captions[six].T).double()
+six = (images @ captions[query]).topk(6).indices
+of_six = [int((split.image_of == row).nonzero()[0]) for row in six]
+small = (images[six] @ captions[of_six].T).double()
 pairs6 = torch.eye(6, dtype=torch.bool)
 
 
@@ -378,6 +507,8 @@ margins = [0.0, 0.1, 0.2, 0.3, 0.5, 0.8]
 live(draw_margin, margins, label="α")  # with a kernel; the page has the next one
 
 # %% tags=["hide-input"]
+all_and_one = [LOSSES[name](0.2).weights(small, pairs6) for name in ("triplet", "triplet_sh")]
+assert smoke or not torch.equal(*all_and_one)  # at the published margin the two panels show two things
 frames_slider(draw_margin, margins, label="margin α",
               alt=lambda m: f"Scores of six pairs, and the weights of Triplet and Triplet-SH at margin {m}")
 
@@ -385,23 +516,36 @@ frames_slider(draw_margin, margins, label="margin α",
 # ## What we found
 
 # %% tags=["hide-input"]
-def told(verdicts):
-    return "; ".join(f"{v.claim}: **{v.word}**" for v in verdicts)
-
-
-left = ", ".join("never" if u is None else f"update {u}" for u in map(left_at, found["triplet_sh"]))
+d = {pair: v.difference for pair, v in verdicts.items()}
+b = {pair: v.difference for pair, v in of_bags.items()}
+sh_nt, sh_t, sh_ap, nt_t = CLAIMS[1], CLAIMS[0], CLAIMS[2], CLAIMS[3]
+n = verdicts[sh_nt].n
 Markdown("\n".join([
-    f"- ECIR's claims about rsum, on scenes: {told(verdicts.values())}.",
-    f"- Swap accuracy above 50 %: {told(order.values())}.",
-    f"- Against the linear baseline: {told(better.values())}.",
-    f"- On photos (Flickr8k): {told(photo_verdicts.values())}.",
-    f"- Triplet-SH sat at 2Bα = {plateau:.1f}. No collapse was seen from {left} on (seeds 0, 1, 2).",
+    f"- **With enough updates, ECIR's order comes out on VSE++.** Triplet-SH is ahead of NT-Xent by {d[sh_nt]}, of "
+    f"Triplet by {d[sh_t]}, of SmoothAP by {d[sh_ap]} ({n} draws).",
+    f"- **It is not the order of the losses alone.** With half the updates, each loss at the rate that is best then, "
+    f"NT-Xent is ahead of Triplet-SH on the same model: {budgets[sh_nt][1]} for Triplet-SH less NT-Xent, where the "
+    f"longer runs of these draws have {budgets[sh_nt][0]}. On a bag of words it is {b[sh_nt]}. Triplet-SH pays for its "
+    "plateau with updates, and for its start with all negatives with recall; who compares early sees the price and not "
+    "the gain.",
+    "- **All four read, and for three of them that pays.** VSE++ less the bag of words with the same loss: "
+    + "; ".join(f"{LABELS[name]} {worth[name].difference}" for name in NAMES) + ". SmoothAP reads as well as its "
+    "neighbours and its recall does not rise: it passes through the captions five times as often, and its validation "
+    "recall is highest before it has read much.",
+    f"- **A flat loss is not a dead loss.** The runs of Triplet-SH that sat at 2Bα = {plateau:.1f} for hundreds of "
+    "updates ended above those that were spared the plateau.",
+    "- **Recall does not tell whether a caption was read or only its words were counted.** Keep the swap column and the "
+    "bag of words beside it.",
 ]))
 
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+assert all(difference.low > 0 for difference in d.values())  # ECIR's order, each interval above 0
+assert budgets[sh_nt][1].high < 0 < budgets[sh_nt][0].mean and b[sh_nt].mean < 0
+assert all(worth[name].difference.low > 0 for name in NAMES[:3]) and worth["smoothap"].difference.mean < 3
+early = [r["chosen"]["update"] for r in vse["smoothap"]]
+assert np.median(early) <= 1000 < np.median([r["chosen"]["update"] for r in everything])
+
 # %% [markdown]
-# - A flat loss is not a dead loss. Compute its collapsed constant, and look at the spread of the scores.
-# - Recall compares rankings by own pairs. It does not tell whether a caption was read or only its words were counted.
-#
 # ## Exercises
 #
 # ````{exercise-start} Your constant
