@@ -1067,7 +1067,7 @@ assert fits(ring, potential_ring)
 # %%
 data = icrlib.load_dataset("scenes", smoke=smoke)
 updates, every = (20, 10) if smoke else (300, 50)
-short = {"updates": updates, "evaluate_every": every, "progress": False}
+short = {"updates": updates, "evaluate_every": every, "lr": 0.001, "progress": False}
 runs = {"ring × lin": icrlib.train(data, loss="goal:ring x lin", **short, **MINE),
         "con × lin": icrlib.train(data, loss="goal:con x lin", **short)}
 

@@ -365,7 +365,7 @@ Markdown(f"Of length 2 throughout: {constant[-1]:.2f} of the learning rate. Fall
 
 # %%
 goal.TRIPLET_WEIGHTS["hundred"] = lambda o, p, n: 100 * goal.TRIPLET_WEIGHTS["cir"](o, p, n)
-data = icrlib.load_dataset("scenes", val=200, test=500, smoke=smoke)  # as the records' runs had it
+data = icrlib.load_dataset("scenes", val=200, test=500, smoke=smoke)  # as in the records
 run = icrlib.train(data, "vse++", "goal:hundred x con", seed=0, updates=1000, lr=0.001,
                    evaluate_every=250, lr_update=1000, smoke=smoke, progress=False)
 del goal.TRIPLET_WEIGHTS["hundred"]
