@@ -22,8 +22,8 @@
 #
 # ```{warning}
 # These are runs of this book's first edition: 3,000 updates at the rate 1e-3, which falls to a tenth at update 1,500. By
-# now we know that this ends before a caption encoder begins to read ({doc}`../lessons/reading`), and that each loss wants a
-# rate of its own ({doc}`../lessons/training`). The fifteen are to be trained again, each at its own rate. Until then read
+# now we know that this ends before a caption encoder begins to read ({doc}`../lessons/reading`), and that a rate must be
+# searched for ({doc}`../lessons/training`). The fifteen are to be trained again, each at its own rate. Until then read
 # what follows as a comparison of fifteen models that do not read yet, and its verdicts as provisional.
 # ```
 
