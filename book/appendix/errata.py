@@ -684,7 +684,7 @@ print(f"cosine {cosine(eq_2a, gradient):+.4f}; sum of shares: {shares}")
 #   halfway, at 1,500. The same model with the same loss begins to read the order of words only after that point, if its
 #   rate is still up, and then its recall rises, too. The figure below shows what we saw and what we would have seen.
 # - **And we nearly stopped too early again.** The first repair had 1,500 updates, with a rate and a start searched for each
-#   loss, and every model read. NT-Xent was ahead of Triplet-SH in every draw. With 3,000 updates, searched anew, it is
+#   loss, and all models but one read. NT-Xent was ahead of Triplet-SH in every draw. With 3,000 updates, searched anew, it is
 #   the other way round: {doc}`../lessons/training` shows both.
 # - Three seeds on one draw of data decided our claims. When a change moved nothing but the rounding, 25 of the 119
 #   verdicts of that time went from decided to undecided or back (counted once, in review). The rule since then: ten draws
