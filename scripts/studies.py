@@ -86,7 +86,7 @@ def hopeless(run: Planned) -> bool:
 
 
 # What is best for each loss? Rates, the loss's own constant, and a start with all negatives, on tuning draws.
-UPDATES, EVERY, WARMUP, EDGE = 3000, 250, 500, 3e-2
+UPDATES, WARMUP, EDGE = 3000, 500, 3e-2
 CONSTANTS = {"triplet": {"margin": (0.2, 0.1, 0.4)}, "triplet_sh": {"margin": (0.2, 0.1, 0.4)},
              "ntxent": {"tau": (0.1, 0.05, 0.2)}, "smoothap": {"tau": (0.01, 0.03, 0.1)}}  # fmt: skip
 
@@ -114,7 +114,7 @@ def _candidate(study: str, method: str, loss: str, seed: int, lr: float, warmup:
                ) -> Planned:  # fmt: skip
     ((name, values),) = CONSTANTS[loss].items()
     tag = f"lr{lr:g}" + (f"-{name}{values[place]:g}" if place else "") + (f"-warmup{warmup}" if warmup else "")
-    settings = _sized(method) | {"lr": lr, "updates": updates, "evaluate_every": EVERY * updates // UPDATES}
+    settings = _sized(method) | {"lr": lr, "updates": updates}
     settings |= {name: values[place]} if place else {}
     return scenes(study, method, loss, seed, tag, settings | ({"warmup": warmup} if loss == "triplet_sh" else {}))
 

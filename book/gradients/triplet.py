@@ -275,8 +275,8 @@ def touched(loss):
 
 
 steps = [(touched(Triplet(a)), touched(TripletSH(a))) for a in margins]
-assert all(int(later.sum()) > int(now.sum()) for one, two in zip(steps, steps[1:], strict=False)
-           for now, later in zip(one, two, strict=True))  # both panels change at every step of the slider
+assert all(int(after.sum()) > int(before.sum()) for one, two in zip(steps, steps[1:], strict=False)
+           for before, after in zip(one, two, strict=True))  # both panels change at every step of the slider
 frames_slider(two_matrices, margins, label="margin α", start=2,
               alt=lambda margin: f"Weights of four rows at margin {margin}. Negatives pushed in each row: Triplet "
                                  f"{touched(Triplet(margin)).tolist()}, Triplet-SH "

@@ -184,7 +184,7 @@ paper.styled(pd.DataFrame([given(name) for name in NAMES]),
 #
 # ## One run, live
 #
-# NT-Xent, seed 0, all defaults. On one core this takes about 40 seconds.
+# NT-Xent, seed 0, all defaults; the table says how long this takes.
 
 # %%
 data = icrlib.load_dataset("scenes", seed=0, smoke=smoke)
@@ -315,7 +315,7 @@ paper.styled(pd.DataFrame(map(clipping, NAMES)),
 # %% [markdown]
 # A gradient that is cut keeps its direction and loses its size. Every step of Triplet enters Adam with the length 2, a
 # large violation no less than a small one, while NT-Xent's and SmoothAP's steps keep their relative lengths. So clipping
-# is not the same thing for different losses. Whether it decides their order is asked later, by training without it.
+# is not the same thing for different losses. Whether it decides their order is not tested here.
 #
 # ## Learning curves
 #

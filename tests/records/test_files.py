@@ -88,4 +88,3 @@ def test_a_committed_record_is_what_its_run_gives_again():
     assert again["config"]["updates"] == config["updates"], "the defaults are not those of the record"
     if again["test"] != record["test"]:
         assert again["test"]["rsum"] == pytest.approx(record["test"]["rsum"], abs=4)
-
