@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -24,6 +21,7 @@ from icrlib.files import read_sealed
 from icrlib.search import Index
 from icrlib.training.config import resolve
 from tests.data import photos
+from tests.killing import exit_code
 
 SMALL = dict(embed_dim=8, word_dim=6, batch_size=16, progress=False)
 PARTS = {"train": 12, "dev": 4, "test": 4}
@@ -173,15 +171,10 @@ def test_bytes_are_refused(folder):
 
 OPTIONS = dict(updates=12, evaluate_every=4, lr=1e-2, **SMALL)
 WORKER = f"""
-import os, signal, sys, torch, icrlib
+import sys, icrlib
+from tests.killing import die_in_step
 data = icrlib.load_dataset("scenes", smoke=True, regions=True, progress=False)
-steps, real = 0, torch.nn.utils.clip_grad_norm_
-def clip(*a, **k):
-    global steps
-    steps += 1
-    if steps == 11: os.kill(os.getpid(), signal.SIGKILL)
-    return real(*a, **k)
-torch.nn.utils.clip_grad_norm_ = clip
+die_in_step(11)
 icrlib.train(data, "vsrn", "triplet", out=sys.argv[1], **{OPTIONS!r})
 """
 
@@ -189,10 +182,8 @@ icrlib.train(data, "vsrn", "triplet", out=sys.argv[1], **{OPTIONS!r})
 def test_a_killed_run_ends_bit_identical(scenes, tmp_path):
     """Running means, variances and counts of the batch normalisations included."""
     whole = icrlib.train(scenes, "vsrn", "triplet", out=tmp_path / "whole", **OPTIONS)
-    root = Path(__file__).parents[2]
-    killed = subprocess.run([sys.executable, "-c", WORKER, str(tmp_path / "killed")], cwd=root, timeout=240,
-                            env=dict(os.environ, PYTHONPATH=str(root)))  # fmt: skip
-    assert killed.returncode == -signal.SIGKILL and (tmp_path / "killed" / "checkpoint.pt").exists()
+    assert exit_code(WORKER, str(tmp_path / "killed")) == -signal.SIGKILL
+    assert (tmp_path / "killed" / "checkpoint.pt").exists()
     assert not (tmp_path / "killed" / "record.json").exists()
     again = icrlib.train(scenes, "vsrn", "triplet", out=tmp_path / "killed", **OPTIONS)
     cost = ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "path", "stale")

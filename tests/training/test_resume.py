@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,10 +11,12 @@ import pytest
 import torch
 
 import icrlib
+from tests.killing import exit_code
 
 WORKER = """
 import os, sys, signal
 from tests.conftest import make_split
+from tests.killing import die_in_step
 from icrlib.data import Dataset, Vocabulary
 import icrlib, icrlib.files, icrlib.training, torch
 train, val, test = make_split("train", 60, 0), make_split("val", 20, 1), make_split("test", 20, 2)
@@ -27,12 +26,7 @@ where, out = sys.argv[1], sys.argv[2]
 die = lambda: os.kill(os.getpid(), signal.SIGKILL)
 steps = 0
 if where == "in a step":
-    real = torch.nn.utils.clip_grad_norm_
-    def clip(*a, **k):
-        global steps; steps += 1
-        if steps == 27: die()
-        return real(*a, **k)
-    torch.nn.utils.clip_grad_norm_ = clip
+    die_in_step(27)
 elif where == "in a checkpoint write":
     real = os.replace
     def replace(source, target):
@@ -54,9 +48,7 @@ icrlib.train(data, loss="triplet_sh", out=out, progress=False)
 
 
 def work(where: str, out: Path) -> int:
-    root = Path(__file__).parents[2]
-    env = dict(os.environ, PYTHONPATH=str(root))
-    return subprocess.run([sys.executable, "-c", WORKER, where, str(out)], cwd=root, env=env, timeout=240).returncode
+    return exit_code(WORKER, where, str(out))
 
 
 def comparable(record: dict) -> dict:
@@ -139,20 +131,15 @@ ALL_PARTS = dict(
     schedule="cosine", average="swa", average_from=0.5, average_times=3, drop_words=0.2, delete_words=0.2, epochs=3,
 )  # fmt: skip
 ALL_WORKER = """
-import os, signal, sys, json
+import sys, json
 from tests.conftest import make_split
+from tests.killing import die_in_step
 from icrlib.data import Dataset, Vocabulary
-import icrlib, torch
+import icrlib
 train, val, test = make_split("train", 60, 0), make_split("val", 20, 1), make_split("test", 20, 2)
 data = Dataset("scenes", train, val, test, Vocabulary.build(train.captions, 1), "f" * 64,
                {"embed_dim": 8, "word_dim": 6, "lr": 1e-2, "updates": 40, "batch_size": 16}, {"tiny": True})
-steps, real = 0, torch.nn.utils.clip_grad_norm_
-def clip(*a, **k):
-    global steps
-    steps += 1
-    if steps == 41: os.kill(os.getpid(), signal.SIGKILL)
-    return real(*a, **k)
-torch.nn.utils.clip_grad_norm_ = clip
+die_in_step(41)
 icrlib.train(data, out=sys.argv[1], progress=False, probe=sys.argv[1] + "-probe.json", **json.loads(sys.argv[2]))
 """
 
@@ -161,10 +148,8 @@ def test_all_parts_survive_a_kill(tiny, tmp_path):
     """Multiplier, learned temperature, AdamP, averages, dropped words, probe: bit for bit as without a break."""
     pytest.importorskip("adamp")
     whole = icrlib.train(tiny, out=tmp_path / "whole", probe=tmp_path / "whole.json", progress=False, **ALL_PARTS)
-    root = Path(__file__).parents[2]
-    command = [sys.executable, "-c", ALL_WORKER, str(tmp_path / "killed"), json.dumps(ALL_PARTS)]
-    killed = subprocess.run(command, cwd=root, env=dict(os.environ, PYTHONPATH=str(root)), timeout=240)
-    assert killed.returncode == -signal.SIGKILL and (tmp_path / "killed" / "checkpoint.pt").exists()
+    killed = exit_code(ALL_WORKER, str(tmp_path / "killed"), json.dumps(ALL_PARTS))
+    assert killed == -signal.SIGKILL and (tmp_path / "killed" / "checkpoint.pt").exists()
     again = icrlib.train(tiny, out=tmp_path / "killed", probe=tmp_path / "killed.json", progress=False, **ALL_PARTS)
     for name, value in whole.model.state_dict().items():
         assert torch.equal(value, again.model.state_dict()[name]), name
