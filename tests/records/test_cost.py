@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from statistics import mean, median
+
 import pytest
 from click.testing import CliRunner
 
+from icrlib import records
 from icrlib.cli import main
 from icrlib.records import cost
 
@@ -34,3 +38,20 @@ def test_a_grid_is_a_product():
     assert said.startswith("6 runs, ") and "ntxent: 3 runs" in said and "core-hours" in said
     wrong = CliRunner().invoke(main, ["plan", "-p", "loss"])
     assert wrong.exit_code == 2 and "write NAME=VALUE" in wrong.output
+
+
+def test_the_readmes_numbers_are_those_of_the_records():
+    """Nobody's memory: times of default runs, and what the bag of words and the best loss reach on Flickr8k."""
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    seconds = {loss: [r["wall_seconds"] for r in records.find(study="ecir", method="vse++", loss=loss)]
+               for loss in ("ntxent", "smoothap")}  # fmt: skip
+    assert f"{min(seconds['ntxent']):.0f} seconds and more, median {median(seconds['ntxent']):.0f};" in text
+    slow = [one / 60 for one in seconds["smoothap"]]
+    assert f"SmoothAP {min(slow):.1f} minutes and more, median {median(slow):.1f} " in text
+
+    def reached(**wanted):
+        return mean(r["test"]["rsum"] for r in records.find(dataset="flickr8k", **wanted))
+
+    losses = ("triplet", "triplet_sh", "ntxent", "smoothap")
+    best = max(reached(method="vse++", loss=loss) for loss in losses)
+    assert f"test rsum of {reached(method='bow'):.1f} against {best:.1f}" in text
