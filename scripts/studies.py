@@ -194,7 +194,43 @@ def twice() -> Iterator[Planned]:
         yield scenes("twice", "vse++", loss, seed, "", {"updates": 2 * UPDATES})
 
 
+# Photos: is the bag of words really ahead there, or was VSE++ trained badly? Ten passes through Flickr8k's captions.
+PHOTO_UPDATES, PHOTO_SEED, PHOTO_RATES = 2400, 100, {"smoothap": RATES[:2]}
+
+
+def photos(study: str, method: str, loss: str, seed: int, tag: str, settings: dict) -> Planned:
+    """A run on Flickr8k's pooled features: data are fixed, weights and batches follow from the seed."""
+    return Planned(study, "flickr8k", method, loss, seed, tag, {"embed_dim": 256, "updates": PHOTO_UPDATES} | settings)
+
+
+def photo_words() -> Iterator[Planned]:
+    """Rate and word dropout for NT-Xent, which takes the least time."""
+    for method, drop_words, lr in product(("vse++", "bow"), (0.0, 0.2), RATES):
+        yield photos("photo_words", method, "ntxent", PHOTO_SEED, f"lr{lr:g}-drop{drop_words:g}",
+                     {"lr": lr, "drop_words": drop_words})  # fmt: skip
+
+
+def photo_tuning() -> Iterator[Planned]:
+    """The other losses, with the word dropout that NT-Xent's search chose; SmoothAP takes five times as long."""
+    complete("photo_words")
+    for method, loss in product(("vse++", "bow"), ("triplet_sh", "triplet", "smoothap")):
+        drop_words = chosen("photo_words", method, "ntxent").get("drop_words", 0.0)
+        for lr in PHOTO_RATES.get(loss, RATES) if method == "vse++" else RATES:
+            yield photos("photo_tuning", method, loss, PHOTO_SEED, f"lr{lr:g}", {"lr": lr, "drop_words": drop_words})
+
+
+def photo_runs() -> Iterator[Planned]:
+    """Four losses, each at its own rate, on VSE++ and on the bag of words."""
+    complete("photo_tuning")
+    for seed, loss, method in product(range(3), ("ntxent", "triplet_sh", "triplet", "smoothap"), ("vse++", "bow")):
+        words = chosen("photo_words", method, "ntxent")
+        best = words if loss == "ntxent" else chosen("photo_tuning", method, loss)
+        yield photos("photo_runs", method, loss, seed, "",
+                     {"lr": best["lr"], "drop_words": words.get("drop_words", 0.0)})  # fmt: skip
+
+
 STUDIES: dict[str, Callable[[], Iterator[Planned]]] = {
     "reading": reading, "tuning": tuning, "ecir": ecir, "half_tuning": half_tuning, "half": half, "tuned": tuned,
     "goal_tuning": goal_tuning, "goal": goals, "clipping": clipping, "twice": twice,
+    "photo_words": photo_words, "photo_tuning": photo_tuning, "photo_runs": photo_runs,
 }  # fmt: skip
