@@ -126,11 +126,12 @@ assert float(weights["smoothap"][2, 1]) < 1e-6
 # | {doc}`gradients/smoothap` | How do two wrong signs give one right formula? | under a minute |
 # | {doc}`gradients/goal` | Can one train with a gradient that no loss has? | about a minute |
 # | {doc}`gradients/one-picture` | Eight losses, fifteen designed gradients: who agrees with whom? | under a minute |
-# | {doc}`objectives/grid` | Fifteen objectives, trained alike: which is best, and is it the paper's? | about a minute |
 # | {doc}`lessons/training` | Same model, same data, four losses: what changes? | a minute and a half |
 # | {doc}`lessons/reading` | When does a model begin to read its captions, and what does it pay? | a minute and a half |
+# | {doc}`objectives/grid` | Fifteen objectives, each at its own rate: which is best, and is it the paper's? | about a minute |
 # | {doc}`extend/own-loss` | How do I add a loss of my own, and trust it? | a minute and a half |
 # | {doc}`reproduce/run` | How do I run one experiment, mine or a paper's? | about a minute and a half |
+# | {doc}`reproduce/goal-tables` | Do a paper's printed numbers say what its text says? | under a minute |
 # | {doc}`appendix/errata` | Which printed equations differ from what was run? | under a minute |
 # | {doc}`appendix/notation` | What does this symbol mean, and where is it in the code? | nothing to run |
 #

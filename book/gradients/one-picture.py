@@ -649,4 +649,4 @@ check_softplus_weights(lambda s: torch.sigmoid(s[1] - s[0]) * pull_push)
 # ````{solution-end}
 # ````
 #
-# Next: {doc}`../objectives/grid` trains the fifteen.
+# Next: {doc}`../lessons/training` trains one model with four of the losses. {doc}`../objectives/grid` trains the fifteen.

@@ -39,7 +39,7 @@ if importlib.util.find_spec("icrlib") is None:
         "upload it here, then run %pip install icrlib-0.1.0-py3-none-any.whl"
     )
 
-# %% tags=["hide-input"]
+# %% tags=["remove-cell"]
 import json
 import tempfile
 from pathlib import Path
@@ -505,7 +505,7 @@ assert abs(np.median(early_loss) / constant - 1) < 0.02
 # the rate falls to a tenth halfway. The table holds the update at which reading begins. Expect a higher rate to be
 # quicker; whether the loss matters beyond that is open.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-cell"]
 KINDS = [("ntxent", 0), ("triplet", 0), ("triplet_sh", 0), ("triplet_sh", 500), ("smoothap", 0)]
 RATES, BUDGETS = (1e-3, 3e-3, 1e-2), (1000, 3000, 9000)
 
@@ -1043,4 +1043,4 @@ check_rate(3 / 2000)
 # ````{exercise-end}
 # ````
 #
-# Next: {doc}`../extend/own-loss` adds a loss of your own, and tests it.
+# Next: {doc}`../objectives/grid` trains fifteen designed gradients, now that we know when a model reads.

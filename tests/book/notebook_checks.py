@@ -143,6 +143,21 @@ def parameters(chapter: Chapter) -> list[str]:
     return [f"parameter {n} has no help" for n, p in declared.items() if not p["help"].strip()]
 
 
+def sparing(chapter: Chapter) -> list[str]:
+    """At most one folded cell without an output in a row: a reader should not open two bars to see nothing."""
+    found, before = [], None
+    for cell in chapter.notebook.cells:
+        tags = set(cell.metadata.get("tags", []))
+        if "remove-cell" in tags:
+            continue
+        folded = cell.cell_type == "code" and bool({"hide-input", "hide-cell"} & tags)
+        silent = folded and (not cell.outputs or "remove-output" in tags)
+        if folded and before is not None:
+            found.append(f"two folded cells in a row, the first without output: {first(before)}; {first(cell)}")
+        before = cell if silent else None
+    return found
+
+
 class _Images(HTMLParser):
     def __init__(self, text: str):
         super().__init__()
@@ -154,4 +169,4 @@ class _Images(HTMLParser):
             self.alts.append(dict(attrs).get("alt"))
 
 
-CHECKS = (paired, executed, clean, described, readable, stable, parameters)
+CHECKS = (paired, executed, clean, described, readable, stable, parameters, sparing)

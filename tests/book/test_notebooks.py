@@ -1,5 +1,7 @@
 """The committed chapters, each check on each; and each check finds the fault that it is for."""
 
+import posixpath
+import re
 from pathlib import Path
 
 import jupytext
@@ -21,6 +23,16 @@ def test_toc_and_folder_agree():
         if "_static" not in p.parts and ".ipynb_checkpoints" not in p.parts
     }
     assert on_disk == set(BOOK.pages())
+
+
+def test_next_follows_the_contents():
+    """A chapter's last link leads to the page behind it in the table of contents."""
+    pages = BOOK.pages()
+    for name, follower in zip(pages, pages[1:], strict=False):
+        path = BOOK.path(name, ".py")
+        if path.is_file():
+            linked = re.findall(r"^# Next: \{doc\}`([^`]+)`", path.read_text(encoding="utf-8"), re.MULTILINE)
+            assert [posixpath.normpath(posixpath.join(posixpath.dirname(name), one)) for one in linked] == [follower]
 
 
 @pytest.mark.parametrize("check", checks.CHECKS, ids=lambda c: c.__name__)
@@ -96,6 +108,24 @@ FAULTS = {
     "no smoke": (checks.parameters, lambda n: n.cells[1].update(source="scale: int = 3  # h"), "no parameter"),
     "no help": (checks.parameters, lambda n: n.cells[1].update(source="smoke: bool = False"), "no help"),
 }
+
+
+def folded(notebook, *silent):
+    """Cells 2 and 3 folded, and those named without output."""
+    for place in (2, 3):
+        notebook.cells[place].metadata["tags"] = ["hide-input"]
+    for place in silent:
+        notebook.cells[place].outputs = []
+
+
+FAULTS |= {"two folded": (checks.sparing, lambda n: folded(n, 2), "two folded cells"),
+           "two folded, silent": (checks.sparing, lambda n: folded(n, 2, 3), "two folded cells")}
+
+
+def test_a_folded_cell_with_an_output_stands_anywhere(tmp_path):
+    notebook = small()
+    folded(notebook, 3)
+    assert checks.sparing(save(tmp_path, notebook)) == []
 
 
 @pytest.mark.parametrize("name", FAULTS)
