@@ -38,9 +38,9 @@ check: lint ## the fast lane: lint and unit tests
 bench: $(DONE) ## speed as ratios, against twins and peers measured in the same run
 	OMP_NUM_THREADS=1 $(PY) -m benchmarks
 
-records: $(DONE) ## train the missing runs of a study, such as STUDY=reading [PART=0/2 FEATURES=folder PLAN=1]
+records: $(DONE) ## train the missing runs of a study, such as STUDY=reading [PART=0/2 LOSS=ntxent FEATURES=folder PLAN=1]
 	OMP_NUM_THREADS=1 $(PY) scripts/make_records.py $(STUDY) --part $(or $(PART),0/1) \
-	  $(if $(FEATURES),--features $(FEATURES)) $(if $(PLAN),--plan)
+	  $(if $(LOSS),--loss $(LOSS)) $(if $(FEATURES),--features $(FEATURES)) $(if $(PLAN),--plan)
 
 lint: $(DONE)
 	$(PY) -m ruff check .

@@ -21,9 +21,14 @@ from studies import STUDIES, Planned, hopeless
 @click.argument("study", type=click.Choice(list(STUDIES)))
 @click.option("--features", type=click.Path(path_type=Path, exists=True), help="Features of a study on photos.")
 @click.option("--plan", is_flag=True, help="Say how many runs are missing and what they would cost; start nothing.")
+@click.option("--loss", "losses", multiple=True, help="Only the runs with this loss; may be given several times.")
 @click.option("--part", default="0/1", show_default=True, help="Begin at this share of the list, such as 1/2.")
-def main(study: str, features: Path | None, plan: bool, part: str) -> None:
+def main(study: str, features: Path | None, plan: bool, losses: tuple[str, ...], part: str) -> None:
     runs = [run for run in STUDIES[study]() if not run.path.exists()]
+    if strange := set(losses) - {run.loss for run in STUDIES[study]()}:
+        raise click.ClickException(f"{study} has no runs with {', '.join(sorted(strange))}; it has "
+                                   + ", ".join(sorted({run.loss for run in STUDIES[study]()})))  # fmt: skip
+    runs = [run for run in runs if not losses or run.loss in losses]
     if plan:
         known = records.find(study="*")
         costs = [cost.estimate({"dataset": r.dataset, "method": r.method, "loss": r.loss, **r.settings}, known)
