@@ -75,8 +75,8 @@ Markdown(f"cir × sig-ms is best or joint best in **{of_all[BEST]} of {len(best)
          f"{ranks['gain'].iloc[1]:+.2f}.")
 
 # %% [markdown]
-# So “generally the best” is true of a mean, by a hundredth or so, and not of a column picked at random. How large is a
-# difference that one should notice? That depends on the deviations, and the exercise at the end asks for it.
+# So “generally the best” is true of the mean over columns, and not of every column. Is the lead of the first over the
+# second large enough to notice? That depends on the deviations, and the exercise at the end asks for it.
 #
 # ## What can be counted
 #

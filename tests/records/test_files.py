@@ -64,14 +64,16 @@ def test_stale_records_are_marked_not_refused(tiny, tmp_path):
 
 
 def test_every_committed_record_is_whole_and_in_its_place():
-    found = records.find()
-    assert found, "the book's records are missing"
+    found = records.find(study="*")
+    assert len(found) > 300, "the book's records are missing"
     for record in found:
         config = record["config"]
         assert not config["smoke"] and record["history"][-1]["update"] == config["updates"]
         assert f"seed{config['seed']}" in record["path"] and f"/{config['dataset']}/" in record["path"]
-        best = max(record["history"], key=lambda entry: entry["val"]["rsum"])
-        assert record["chosen"]["update"] == best["update"]
+        # Two evaluations can have the same rsum but for a rounding in its sum, which a record does not keep.
+        best = max(entry["val"]["rsum"] for entry in record["history"])
+        of_best = [entry["update"] for entry in record["history"] if entry["val"]["rsum"] == best]
+        assert record["chosen"]["update"] in of_best and record["chosen"]["val_rsum"] == best
         sums = sum(record["test"][side][k] for side in ("i2t", "t2i") for k in ("r1", "r5", "r10"))
         assert record["test"]["rsum"] == pytest.approx(sums, abs=1e-4)
 
