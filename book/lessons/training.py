@@ -309,7 +309,7 @@ def clipping(name):
 shares = {name: np.mean([e["clipped"] for r in vse[name] for e in r["history"]]) for name in NAMES}
 assert shares["triplet"] > 0.9 > shares["triplet_sh"] > 0.5 > 0.2 > max(shares["ntxent"], shares["smoothap"])
 paper.styled(pd.DataFrame(map(clipping, NAMES)),
-             "Norm of the gradient before clipping, at the evaluations; share of all updates that were cut to a norm of 2.",
+             "Norm of the gradient before clipping, at evaluations; share of all updates that were cut to a norm of 2.",
              name="clipping")
 
 # %% [markdown]
