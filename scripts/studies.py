@@ -182,6 +182,15 @@ def goals() -> Iterator[Planned]:
                      {"updates": UPDATES, "convention": convention} | best)  # fmt: skip
 
 
+def goal_rates() -> Iterator[Planned]:
+    """Is the order one of rates? Two more of them, around the chosen one, on the tuning draw."""
+    for (loss, convention), lr in product((("goal:con x con", "paper"), ("goal:con x sig-ms", "paper"),
+                                           ("goal:nca x con", "paper"), ("goal:cir x sig-ms", "released")),
+                                          (2e-3, 5e-3)):  # fmt: skip
+        yield scenes("goal_rates", "vse++", loss, TUNING_DRAWS[0], f"{convention}-lr{lr:g}",
+                     {"lr": lr, "updates": UPDATES, "convention": convention})  # fmt: skip
+
+
 # cir as printed leaves its collapse late. Is that the size of its gradient, which Adam remembers, or is it only time?
 SMALL_CLIP, LONGER = 0.02, 9000
 
@@ -276,8 +285,8 @@ def slow(run: Planned) -> bool:
 
 STUDIES: dict[str, Callable[[], Iterator[Planned]]] = {
     "reading": reading, "tuning": tuning, "ecir": ecir, "half_tuning": half_tuning, "half": half, "tuned": tuned,
-    "goal_tuning": goal_tuning, "goal": goals, "goal_size": goal_size, "goal_longer": goal_longer,
-    "clipping": clipping, "twice": twice,
+    "goal_tuning": goal_tuning, "goal": goals, "goal_rates": goal_rates, "goal_size": goal_size,
+    "goal_longer": goal_longer, "clipping": clipping, "twice": twice,
     "photo_words": photo_words, "photo_tuning": photo_tuning, "photo_runs": photo_runs,
     "photo_smoothap_tuning": photo_smoothap_tuning, "photo_smoothap": photo_smoothap,
 }  # fmt: skip
