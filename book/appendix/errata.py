@@ -748,6 +748,9 @@ def lead(study):
 
 
 assert min(lead("half")) > 0 > sum(lead("ecir"))  # the second slip: half the updates, and what they hid
+cir = [(r["config"]["lr"], r["chosen"]["val_rsum"]) for r in records.find(study="goal_tuning")
+       if "cir" in r["config"]["loss"] and r["config"]["loss_options"]["convention"] == "paper"]
+assert max(v for lr, v in cir if lr == 1e-3) < 310 < 360 < min(v for lr, v in cir if lr == 3e-3)  # the third: a rate
 
 # %% [markdown]
 # ## What we found
