@@ -24,11 +24,14 @@ from studies import STUDIES, Planned, hopeless
 @click.option("--loss", "losses", multiple=True, help="Only the runs with this loss; may be given several times.")
 @click.option("--part", default="0/1", show_default=True, help="Begin at this share of the list, such as 1/2.")
 def main(study: str, features: Path | None, plan: bool, losses: tuple[str, ...], part: str) -> None:
-    runs = [run for run in STUDIES[study]() if not run.path.exists()]
-    if strange := set(losses) - {run.loss for run in STUDIES[study]()}:
+    runs = list(STUDIES[study]())
+    if strange := set(losses) - {run.loss for run in runs}:
         raise click.ClickException(f"{study} has no runs with {', '.join(sorted(strange))}; it has "
-                                   + ", ".join(sorted({run.loss for run in STUDIES[study]()})))  # fmt: skip
-    runs = [run for run in runs if not losses or run.loss in losses]
+                                   + ", ".join(sorted({run.loss for run in runs})))  # fmt: skip
+    number, of = map(int, part.split("/"))
+    # Its own part first, then what the others have left: a part is counted on the whole list, which all have alike.
+    runs = runs[number::of] + [run for place, run in enumerate(runs) if place % of != number]
+    runs = [run for run in runs if not run.path.exists() and (not losses or run.loss in losses)]
     if plan:
         known = records.find(study="*")
         costs = [cost.estimate({"dataset": r.dataset, "method": r.method, "loss": r.loss, **r.settings}, known)
@@ -38,8 +41,7 @@ def main(study: str, features: Path | None, plan: bool, losses: tuple[str, ...],
         return
     devices.keep_freed()
     torch.set_num_threads(1)
-    number, of = map(int, part.split("/"))
-    for run in runs[number::of]:
+    for run in runs:
         if run.path.exists() or hopeless(run):
             continue
         train(run, features)

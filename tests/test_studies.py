@@ -66,3 +66,16 @@ def test_only_some_losses(nothing_made):
 def test_a_study_waits_for_its_search(nothing_made):
     with pytest.raises(click.ClickException, match="runs of the search are missing; make records STUDY=goal_tuning"):
         list(studies.STUDIES["goal"]())
+
+
+def test_parts_begin_elsewhere_and_leave_nothing(monkeypatch, nothing_made):
+    """Two processes begin with disjoint halves; each then takes what is left, so that none is forgotten."""
+    def order(part):
+        made = []
+        monkeypatch.setattr(make_records, "train", lambda run, features: made.append((run.loss, run.seed)))
+        assert CliRunner().invoke(make_records.main, ["clipping", "--part", part]).exit_code == 0
+        return made
+
+    whole, first, second = order("0/1"), order("0/2"), order("1/2")
+    assert len(whole) == 20 and sorted(first) == sorted(second) == sorted(whole)
+    assert not set(first[:10]) & set(second[:10])
