@@ -171,7 +171,8 @@ lead = max(five["goal:con x con", "paper"].values()) - max(max(v.values()) for k
                                                           if key[0] != "goal:con x con")
 Markdown(f"A better rate among the five gains {min(gained.values()):.1f} to {max(gained.values()):.1f} validation rsum "
          f"over 3e-3. At the best rate of each, con × con is {lead:+.1f} from the best of the other three.")
-#
+
+# %% [markdown]
 # ## The grid
 #
 # In the layout of GOAL's Tables 3 and 4: a row for each $P$, a column for each $T$. Mean ± population standard deviation
@@ -269,8 +270,8 @@ Markdown(f"Of {len(pairs)} pairs of runs, **{sum(same)}** agree in every test nu
          + ", ".join(f"{a['test']['rsum'] - b['test']['rsum']:+.1f}" for a, b in pairs) + ".")
 
 # %% [markdown]
-# If not all differences are exactly zero: the two add the same numbers in another order, and a training amplifies the last
-# digit. Either way it is not training *by weights* that sets cir apart.
+# (On another machine they may differ: the two add the same numbers in another order, and a training amplifies the last
+# digit.) So it is not training *by weights* that sets cir apart.
 #
 # ## Why cir is late
 #
@@ -415,7 +416,7 @@ Markdown("Steps of cir × lin as printed, as a share of the learning rate: " + "
     f"{short[t - 1]:.2f} at update {t:,}" for t in (100, 250, 500, 1000, 1500, 3000)) + f". With con × lin they are "
     f"{full[249]:.2f} at update 250. Up to update 1,500, where the rate falls, cir × lin has gone "
     f"{100 * short[:1500].sum() / full[:1500].sum():.0f} % of the way that con × lin went. "
-    "Adam forgives a small gradient. It does not forgive one that *becomes* small.")
+    "So Adam makes up for a gradient that is always small, but not for one that has *become* small.")
 
 # %% [markdown]
 # A toy in one direction is an argument, not a proof. If it is right, two things should help: not to let the first
@@ -604,11 +605,13 @@ paper.styled(pd.DataFrame(rows), "T against T con at each P: mean difference and
 #
 # ## What we found
 
-# %% tags=["hide-input"]
+# %% tags=["remove-cell"]
 to_con = {name: apart(printed[name], con_con) for name in NAMES if name != "goal:con x con"}
 trained = {name: d for name, d in to_con.items() if name not in CIR}
 below = {p: [P_effect[t, p] for t in ("con", "nca")] for p in P_NAMES[1:]}
 lost = [d.mean for found in below.values() for d in found]
+on_val = [apart(printed[f"goal:{t} x {p}"], printed[f"goal:{t} x con"], measure="chosen.val_rsum").mean
+          for t in ("con", "nca") for p in P_NAMES[1:]]
 nca = [T_effect["nca", p] for p in P_NAMES]
 to_con_released = [apart(released[n], printed[n.replace("cir", "con")], TUNING | TUNING_RELEASED) for n in CIR]
 long_gap, short_gap = (apart(g["cir"], g["con"])
@@ -625,8 +628,9 @@ Markdown("\n".join([
     f"The objective that GOAL recommends lies {-to_con['goal:cir x sig-ms'].mean:.0f} rsum below as printed and "
     f"{-apart(released['goal:cir x sig-ms'], con_con, TUNING | TUNING_RELEASED).mean:.0f} as released.",
     f"- **The pair weight costs a little here.** At T con and nca the four other P differ from P con by {ends_of(lost)} "
-    f"rsum; in the paper's tables they gain. All four let go of a positive that is already close, and a small model on "
-    "frozen features may never have positives so close that letting go pays. That reason is a guess.",
+    f"rsum on the tests, and by {ends_of(on_val)} on the validation pictures; in the paper's tables they gain. All four "
+    "let go of a positive that is already close, and a small model on frozen features may never have positives so close "
+    "that letting go pays. That reason is a guess.",
     f"- **The triplet weight nca differs from con by {ends_of([d.mean for d in nca])} rsum.**",
     f"- **cir as printed is late, not broken.** After 3,000 updates it is {ends_of([d.mean for d in before.values()])} "
     "rsum from con. Clipped at 0.02 instead of 2, so that its first gradients are not remembered as long ones, it is "
@@ -643,7 +647,7 @@ Markdown("\n".join([
 if not smoke:
     assert set(rates.values()) == {0.003} and order[0] == "goal:con x con"
     assert not any(d.low > 0 for d in to_con.values()) and all(d.high < 0 for n, d in to_con.items() if n in CIR)
-    assert np.mean(lost) < 0 and np.mean([d.mean for d in nca]) < 0  # "costs a little"
+    assert max(lost) < 0 and max(on_val) < 0 and np.mean([d.mean for d in nca]) < 0  # "costs a little"
     assert all(d.low > 0 for d in helped.values())  # not to let the first gradients in helps, at each P
     assert min(d.mean for d in after.values()) > max(d.mean for d in before.values())
     assert long_gap.mean > short_gap.mean / 2  # and time does
