@@ -81,6 +81,10 @@ LOSSES = Registry("loss", {
     "circle": "icrlib.losses.known:Circle",
     "binomial_deviance": "icrlib.losses.known:BinomialDeviance",
     "multi_similarity": "icrlib.losses.known:MultiSimilarity",
+    "ifm": "icrlib.losses.ifm:IFM",
+    "siglip": "icrlib.losses.siglip:SigLIP",
+    "dcl": "icrlib.losses.dcl:DCL",
+    "ntxent_sparse": "icrlib.losses.sparse:SparseNTXent",
 }, {"infonce": "ntxent"})  # fmt: skip
 AUXILIARIES = Registry("auxiliary", {})
 

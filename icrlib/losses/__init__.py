@@ -3,16 +3,22 @@
 from icrlib.losses import goal
 from icrlib.losses.base import Loss, Pairs
 from icrlib.losses.build import by_name, canonical, objectives
+from icrlib.losses.dcl import DCL
 from icrlib.losses.goal import GradientObjective
+from icrlib.losses.ifm import IFM
 from icrlib.losses.integrability import integrability
 from icrlib.losses.known import BinomialDeviance, Circle, HardNTXent, MultiSimilarity
 from icrlib.losses.ntxent import InfoNCE, NTXent
+from icrlib.losses.siglip import SigLIP
 from icrlib.losses.smoothap import SmoothAP
+from icrlib.losses.sparse import SparseNTXent
 from icrlib.losses.triplet import Triplet, TripletSH
 from icrlib.names import LOSSES
 from icrlib.scores import NonFiniteScores
 
 __all__ = [
+    "DCL",
+    "IFM",
     "LOSSES",
     "BinomialDeviance",
     "Circle",
@@ -24,7 +30,9 @@ __all__ = [
     "NTXent",
     "NonFiniteScores",
     "Pairs",
+    "SigLIP",
     "SmoothAP",
+    "SparseNTXent",
     "Triplet",
     "TripletSH",
     "by_name",

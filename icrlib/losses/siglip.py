@@ -1,0 +1,87 @@
+r"""SigLIP: each pair on its own, matching or not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from icrlib.losses.base import Loss, Pairs
+from icrlib.losses.known import softplus
+
+
+@dataclass(frozen=True)
+class SigLIP(Loss):
+    r"""A yes-or-no question for each pair (Zhai et al. 2023, "Sigmoid loss for language image pre-training").
+
+    .. math:: \ell_{q,i} = \log(1 + e^{-(t s_i + b)}) + \sum_{j \in N} \log(1 + e^{t s_j + b})
+
+    No candidate looks at another, so there is no softmax. Each score is compared with the threshold :math:`-b/t`, and
+    adding a constant to all scores changes the loss. ``scale``: :math:`t`, 10; ``bias``: :math:`b`, -10, which starts
+    at "no", as nearly all pairs are negatives. Published, both are learned from there on: ``learn_tau=True``,
+    ``learn_bias=True`` in training, where a learned scale is shown as its temperature :math:`1/t`.
+
+    Means over queries and directions. For B pairs with one positive each both directions have the same value, the sum
+    over all :math:`B^2` pairs divided by B, as published. With several positives their terms are averaged, so that a
+    query pulls as much as it does with one.
+
+    Weights: :math:`t\,\sigma(t s_j + b)` on each negative and :math:`-t\,\sigma(-t s_i - b)` on the positive, which do
+    not add up to zero.
+
+    >>> round(float(SigLIP()(torch.eye(3), torch.eye(3, dtype=torch.bool))), 6)
+    0.693238
+    """
+
+    scale: float = 10.0
+    bias: float = -10.0
+    label: ClassVar[str] = "SigLIP"
+    learnable: ClassVar[tuple[str, ...]] = ("tau", "bias")
+
+    def __post_init__(self) -> None:
+        if not 0 < self.scale < math.inf:
+            raise ValueError(f"scale must be positive and finite; got {self.scale!r}")
+        if not math.isfinite(self.bias):
+            raise ValueError(f"bias must be finite; got {self.bias!r}")
+        super().__post_init__()
+
+    @property
+    def tau(self) -> float:
+        """The temperature: what a learned scale starts from, and is shown as."""
+        return 1 / self.scale
+
+    def terms(self, pairs: Pairs) -> Tensor:
+        pushed = pairs.at_negatives(softplus(self.scale * pairs.rows + self.bias), 0).sum(1)
+        return pushed + softplus(-self.scale * pairs.own[:, 0] - self.bias)
+
+    def term_weights(self, pairs: Pairs) -> Tensor:
+        row = pairs.at_negatives(torch.sigmoid(self.scale * pairs.rows + self.bias), 0)
+        return self.scale * row.scatter(1, pairs.positive[:, None], -torch.sigmoid(-self.scale * pairs.own - self.bias))
+
+    def collapsed(self, positives: Tensor) -> float:
+        """The loss where a collapse sits: of all equal scores from -1 to 1 those that cost least.
+
+        A loss of differences has one value there; this one sees how high the scores are.
+        """
+        first, second = (1.0, 1.0) if self.queries == "sum" else (1 / len(positives), 1 / positives.shape[1])
+        pulled = first * len(positives) + second * positives.shape[1]
+        pushed = (first + second) * float((~positives).sum())
+        # The slope by the common score is 0 where σ(ts + b) is the share of the positives.
+        level = min(1.0, max(-1.0, (math.log(pulled / pushed) - self.bias) / self.scale))
+        equal = torch.full(positives.shape, level, dtype=torch.float64, device=positives.device)
+        return float(self(equal, positives))
+
+    def sharpened(self, scores: Tensor, positives: Tensor, log_scale: Tensor, bias: Tensor | None = None) -> Tensor:
+        """As in the base, by the name that the scale has here. Without ``bias`` the loss's own stays as it is."""
+        exact = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+        logits = exact * log_scale.exp()
+        if bias is None:
+            return replace(self, scale=1.0)(logits, positives)
+        return replace(self, scale=1.0, bias=0.0)(logits + bias, positives)
+
+    def at(self, log_scale: Tensor, bias: Tensor | None = None) -> Loss:
+        """As in the base, by the name that the scale has here."""
+        found = self.bias if bias is None else float(bias.detach())
+        return replace(self, scale=float(log_scale.detach().exp()), bias=found)

@@ -1,0 +1,89 @@
+r"""NT-Xent with few negatives: a softmax that gives most of them nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from icrlib.losses.base import Loss, Pairs
+
+
+@dataclass(frozen=True)
+class SparseNTXent(Loss):
+    r"""The few hardest negatives share one unit of weight, each by its score; the others get exactly nothing.
+
+    What counting contributing samples (COCOS) suggests is to learn from few and informative negatives and to weigh them
+    by score. Triplet-SH has the first half, NT-Xent the second. Both are had when weights :math:`p` for the negatives
+    are bid for: a negative offers how far it violates a margin of :math:`\tau`, and a weight costs more the larger it
+    is and the more is given away in all,
+
+    .. math:: \ell_{q,i} = \max_{p \ge 0,\; \sum p \le 1}\; \sum_{j \in N} p_j \Big(1 + \frac{s_j - s_i}{\tau}\Big)
+              - \frac12 \Big(\sum_{j \in N} p_j\Big)^2 - \frac12 \sum_{j \in N} p_j^2
+
+    **The weights.** For a fixed :math:`p` the scores enter linearly, with slopes :math:`p_j/\tau` at the negatives and
+    minus their sum at the positive. A maximum over :math:`p` has the slope of the :math:`p` that attains it (Danskin's
+    theorem), hence
+
+    .. math:: \frac{\partial \ell_{q,i}}{\partial s_j} = \frac{p_j}{\tau}, \qquad
+              \frac{\partial \ell_{q,i}}{\partial s_i} = -\frac1\tau \sum_{j \in N} p_j.
+
+    **The maximum.** Write :math:`p_i = 1 - \sum p` for what is not given away. The slope by :math:`p_j` is then
+    :math:`p_i + (s_j - s_i)/\tau - p_j`, and where :math:`p_j > 0` it is 0, or, with :math:`p_i = 0`, the same for all.
+    So :math:`p_j = [s_j/\tau - \theta]_+`, also for :math:`j = i`, with the one :math:`\theta` for which they add up to
+    one. That is the *sparsemax* of positive and negatives, and this is its loss (Martins and Astudillo 2016): NT-Xent
+    with a projection onto the simplex where that has a softmax.
+
+    So a query is done, without loss or weight, once its positive leads all negatives by :math:`\tau`. With one negative
+    this is a hinge whose corner is rounded off. The weights are continuous in the scores, where those of the triplet
+    losses jump, and at a tie equals get equal weights. While all scores are equal the weights are those of NT-Xent:
+    every negative counts, and one that happens to be the highest does not take all.
+
+    ``tau``: 0.2, so that a triplet is done where it is for VSE++. Other positives of the query are left out; means
+    over queries and directions, as for NT-Xent.
+
+    >>> scores, own = torch.tensor([[0.6, 0.55, 0.5, 0.1]]), torch.tensor([[True, False, False, False]])
+    >>> SparseNTXent(tau=0.2).weights(scores, own)
+    tensor([[-2.0833,  1.6667,  0.4167,  0.0000]])
+    """
+
+    tau: float = 0.2
+    label: ClassVar[str] = "NT-Xent, sparse"
+    learnable: ClassVar[tuple[str, ...]] = ("tau",)
+
+    def _shares(self, pairs: Pairs) -> Tensor:
+        """p of each negative, (T, M); 0 at all positives."""
+        return pairs.once("shares", lambda: pairs.at_negatives(
+            sparsemax(pairs.without_others(pairs.rows / self.tau, -torch.inf)), 0))  # fmt: skip
+
+    def terms(self, pairs: Pairs) -> Tensor:
+        shares = self._shares(pairs)
+        offers = 1 + (pairs.rows - pairs.own) / self.tau
+        return (shares * (offers - shares / 2)).sum(1) - shares.sum(1) ** 2 / 2
+
+    def term_weights(self, pairs: Pairs) -> Tensor:
+        shares = self._shares(pairs)
+        return shares.scatter(1, pairs.positive[:, None], -shares.sum(1, keepdim=True)) / self.tau
+
+
+def sparsemax(logits: Tensor) -> Tensor:
+    r"""The point of the simplex nearest to each row of ``logits`` (T, M): :math:`[z_j - \theta]_+`, summing to one.
+
+    :math:`\theta` is the mean of those above it, less one over their number. Starting from all that can be above,
+    those at most 1 below the highest, each round raises :math:`\theta` and drops those below, until none is dropped; a
+    few rounds, where sorting would take far longer. -inf gets 0.
+    """
+    below = logits - logits.detach().amax(1, keepdim=True)  # so that large scores keep their digits
+    with torch.no_grad():
+        above, kept = below > -1, None
+        while kept is None or not torch.equal(above, kept):
+            kept = above
+            above = kept & (below > _threshold(below, kept))
+    return torch.relu(below - _threshold(below, kept))
+
+
+def _threshold(values: Tensor, among: Tensor) -> Tensor:
+    """What leaves a sum of one of the ``values`` (T, M) at the places ``among``, taken off each of them, (T, 1)."""
+    return (torch.where(among, values, 0).sum(1, keepdim=True) - 1) / among.sum(1, keepdim=True)
