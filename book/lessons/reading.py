@@ -1043,4 +1043,4 @@ check_rate(3 / 2000)
 # ````{exercise-end}
 # ````
 #
-# Next: {doc}`../objectives/grid` trains fifteen designed gradients, now that we know when a model reads.
+# Next: {doc}`cocos` counts how many captions of a batch each loss listens to.

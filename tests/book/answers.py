@@ -96,6 +96,11 @@ def stays_above(updates, swap, level):
     return found
 
 
+def captions_hear(counts):
+    some = int((counts > 0).sum())
+    return float(counts.sum()) / max(some, 1), int(counts.sum()), len(counts) - some
+
+
 CHECKS = [
     ("foundations/task", "check_recall", 0.5, (1.0, 0.0)),
     ("lessons/training", "check_constant", float(np.log(512)), (float(np.log(512) / 0.1), 2 * 512 * 0.2)),
@@ -107,6 +112,16 @@ CHECKS = [
       lambda u, s, level: stays_above(u, s, level - 1), lambda u, s, level: u[-1] if s[-1] > level else None,
       lambda u, s, level: stays_above(u, [-y for y in s], -level))),
     ("lessons/reading", "check_rate", 1.5e-3, (-1.5e-3, 7.5e-4, 3e-3, 3 / 2200)),
+    ("lessons/cocos", "check_counts", (3, 3, 4),
+     ((2, 3, 4), (1, 3, 4), (3, 4, 4), (3, 3, 3), (3, 3, 5), (4, 4, 5), (3, 3))),
+    ("lessons/cocos", "check_captions", lambda v: captions_hear(v.sum(0)),
+     (lambda v: captions_hear(v.sum(1)), lambda v: captions_hear((~v).sum(0)),
+      lambda v: (float(v.sum(0).float().mean()), *captions_hear(v.sum(0))[1:]),
+      lambda v: (*captions_hear(v.sum(0))[:2], int((v.sum(0) > 0).sum())))),
+    ("lessons/cocos", "check_earshot", lambda p, tau, eps: tau * np.log(p / eps),
+     (lambda p, tau, eps: tau * np.log(eps / p), lambda p, tau, eps: np.log(p / eps),
+      lambda p, tau, eps: -tau * np.log(eps), lambda p, tau, eps: tau * np.log10(p / eps),
+      lambda p, tau, eps: tau * np.log(p / (tau * eps)))),
     ("foundations/encoders", "check_last_state", lambda s, n: s[torch.arange(len(s)), n - 1],
      (lambda s, n: -s[torch.arange(len(s)), n - 1], lambda s, n: s[:, -1], lambda s, n: s[torch.arange(len(s)), n],
       lambda s, n: s[:, n - 1], lambda s, n: s[torch.arange(len(s)), -n])),
