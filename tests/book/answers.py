@@ -96,6 +96,13 @@ def stays_above(updates, swap, level):
     return found
 
 
+def without_gradient(scores, own, tau, eps, *, power=2, minus=0):
+    """Queries (rows) without a pair term of their positive, in column ``own``, above eps; the rest are ways to err."""
+    above = torch.sigmoid((scores - scores.gather(1, own[:, None])) / tau).scatter(1, own[:, None], 0.0)
+    rank = 1 + above.sum(1, keepdim=True)
+    return int((above * (1 - above) / (tau * rank**power) <= eps).all(1).sum()) - minus
+
+
 CHECKS = [
     ("foundations/task", "check_recall", 0.5, (1.0, 0.0)),
     ("lessons/training", "check_constant", float(np.log(512)), (float(np.log(512) / 0.1), 2 * 512 * 0.2)),
@@ -107,6 +114,14 @@ CHECKS = [
       lambda u, s, level: stays_above(u, s, level - 1), lambda u, s, level: u[-1] if s[-1] > level else None,
       lambda u, s, level: stays_above(u, [-y for y in s], -level))),
     ("lessons/reading", "check_rate", 1.5e-3, (-1.5e-3, 7.5e-4, 3e-3, 3 / 2200)),
+    ("lessons/audit", "check_axis", (1.5, 1), ((1.0, 0), (1.0, 1), (1.5, 0), (-1.5, 1))),
+    ("lessons/audit", "check_last_batch", 15, (14, 72, 26, 360)),
+    ("lessons/audit", "check_counter", without_gradient,
+     (lambda s, own, t, e: len(s) - without_gradient(s, own, t, e),  # those with a gradient
+      lambda s, own, t, e: without_gradient(s, own, t, e / t),  # as released: without 1/tau
+      lambda s, own, t, e: without_gradient(s, own, t, e, power=0),
+      lambda s, own, t, e: without_gradient(s, torch.arange(len(s)) % 12, t, e),  # a row that is not the positive's
+      lambda s, own, t, e: without_gradient(s, own, t, e, minus=1))),
     ("foundations/encoders", "check_last_state", lambda s, n: s[torch.arange(len(s)), n - 1],
      (lambda s, n: -s[torch.arange(len(s)), n - 1], lambda s, n: s[:, -1], lambda s, n: s[torch.arange(len(s)), n],
       lambda s, n: s[:, n - 1], lambda s, n: s[torch.arange(len(s)), -n])),
