@@ -990,4 +990,4 @@ check_earshot(lambda p, tau, eps: tau * np.log(p / eps))
 # ````{exercise-end}
 # ````
 #
-# Next: {doc}`../objectives/grid` trains fifteen designed gradients, now that we know what a count of their weights can say.
+# Next: {doc}`audit` looks closer at two of the printed columns, and asks which of the paper's conclusions remain.

@@ -46,7 +46,11 @@ REACH = float(0.01 * np.log((1 + 0.96**0.5) / (1 - 0.96**0.5)))
 
 def paired(first, second):
     differences = np.array([first[seed] - second[seed] for seed in first])
-    return differences.mean(), 4.3027 * differences.std(ddof=1) / len(differences) ** 0.5
+    return differences.mean(), 2.7764 * differences.std(ddof=1) / len(differences) ** 0.5
+
+
+def t_of(a, a_std, b, b_std, n):
+    return (a - b) / ((a_std**2 + b_std**2) / (n - 1)) ** 0.5
 
 
 def cir_lin(positive, negative, tau, shift):
@@ -99,6 +103,11 @@ def stays_above(updates, swap, level):
 def captions_hear(counts):
     some = int((counts > 0).sum())
     return float(counts.sum()) / max(some, 1), int(counts.sum()), len(counts) - some
+def without_gradient(scores, own, tau, eps, *, power=2, minus=0):
+    """Queries (rows) without a pair term of their positive, in column ``own``, above eps; the rest are ways to err."""
+    above = torch.sigmoid((scores - scores.gather(1, own[:, None])) / tau).scatter(1, own[:, None], 0.0)
+    rank = 1 + above.sum(1, keepdim=True)
+    return int((above * (1 - above) / (tau * rank**power) <= eps).all(1).sum()) - minus
 
 
 CHECKS = [
@@ -122,6 +131,14 @@ CHECKS = [
      (lambda p, tau, eps: tau * np.log(eps / p), lambda p, tau, eps: np.log(p / eps),
       lambda p, tau, eps: -tau * np.log(eps), lambda p, tau, eps: tau * np.log10(p / eps),
       lambda p, tau, eps: tau * np.log(p / (tau * eps)))),
+    ("lessons/audit", "check_axis", (1.5, 1), ((1.0, 0), (1.0, 1), (1.5, 0), (-1.5, 1))),
+    ("lessons/audit", "check_last_batch", 15, (14, 72, 26, 360)),
+    ("lessons/audit", "check_counter", without_gradient,
+     (lambda s, own, t, e: len(s) - without_gradient(s, own, t, e),  # those with a gradient
+      lambda s, own, t, e: without_gradient(s, own, t, e / t),  # as released: without 1/tau
+      lambda s, own, t, e: without_gradient(s, own, t, e, power=0),
+      lambda s, own, t, e: without_gradient(s, torch.arange(len(s)) % 12, t, e),  # a row that is not the positive's
+      lambda s, own, t, e: without_gradient(s, own, t, e, minus=1))),
     ("foundations/encoders", "check_last_state", lambda s, n: s[torch.arange(len(s)), n - 1],
      (lambda s, n: -s[torch.arange(len(s)), n - 1], lambda s, n: s[:, -1], lambda s, n: s[torch.arange(len(s)), n],
       lambda s, n: s[:, n - 1], lambda s, n: s[torch.arange(len(s)), -n])),
@@ -175,12 +192,15 @@ CHECKS = [
      (lambda s: -torch.sigmoid(s[1] - s[0]) * _PULL_PUSH, lambda s: torch.sigmoid(s[0] - s[1]) * _PULL_PUSH)),
     ("objectives/grid", "check_paired", paired,
      (lambda f, g: (-paired(f, g)[0], paired(f, g)[1]),
-      lambda f, g: (paired(f, g)[0], 4.3027 * np.std([f[s] - g[s] for s in f]) / 3**0.5),
+      lambda f, g: (paired(f, g)[0], 2.7764 * np.std([f[s] - g[s] for s in f]) / 5**0.5),
       lambda f, g: paired(dict(enumerate(f.values())), dict(enumerate(g.values()))))),
     ("objectives/grid", "check_cir_lin", cir_lin,
      (lambda *a: tuple(-x for x in cir_lin(*a)), lambda p, n, tau, k: cir_lin(p, n, tau, 1.0),
       lambda p, n, tau, k: (cir_lin(p, n, tau, k)[0] / (1 - p), cir_lin(p, n, tau, k)[1] / n),
       lambda p, n, tau, k: tuple(2 * tau * x for x in cir_lin(p, n, tau, k)))),
+    ("reproduce/goal-tables", "check_noise", t_of,
+     (lambda *a: -t_of(*a), lambda a, s, b, r, n: t_of(a, s, b, r, n + 1),
+      lambda a, s, b, r, n: (a - b) / ((s**2 + r**2) / n**2) ** 0.5)),
     ("appendix/errata", "check_triplet_sign", [-1.0, 1.0], ([1.0, -1.0], [0.0, 0.0])),
     ("appendix/errata", "check_nca_push", lambda p, n, tau: tau * torch.sigmoid(tau * (n - p)),
      (lambda p, n, tau: tau * torch.sigmoid(tau * (p - n)), lambda p, n, tau: torch.sigmoid(tau * (n - p)),
