@@ -5,12 +5,13 @@
 #   WORKERS=2                  test processes
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help records book html notebooks test check bench lint lab wheel browser screenshots clean distclean venv
+.PHONY: help records reproduce test-slurm book html notebooks test check bench lint lab wheel browser screenshots clean distclean venv
 .DELETE_ON_ERROR:
 
 VENV := .venv
 PY := $(VENV)/bin/python
 DONE := $(VENV)/.installed
+GRID := $(VENV)/.grid-installed
 WORKERS ?= 2
 CHAPTERS = $(foreach c,$(CHAPTER),--chapter $(c))
 # One thread a process: the tests run in several, and a figure should not depend on the number of cores.
@@ -18,7 +19,7 @@ TEST_ENV := OMP_NUM_THREADS=1 TQDM_DISABLE=1 MPLBACKEND=agg PYTHONHASHSEED=0
 PYTEST = $(TEST_ENV) $(PY) -m pytest -q -n $(WORKERS)
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 book: $(DONE) ## execute the chapters that changed, then build the pages (_build/html/index.html)
 	$(PY) scripts/build_book.py book $(CHAPTERS)
@@ -41,6 +42,23 @@ bench: $(DONE) ## speed as ratios, against twins and peers measured in the same 
 records: $(DONE) ## train the missing runs of a study, such as STUDY=reading [PART=0/2 LOSS=ntxent FEATURES=folder PLAN=1]
 	OMP_NUM_THREADS=1 $(PY) scripts/make_records.py $(STUDY) --part $(or $(PART),0/1) \
 	  $(if $(LOSS),--loss $(LOSS)) $(if $(FEATURES),--features $(FEATURES)) $(if $(PLAN),--plan)
+
+# DATASET, METHODS, LOSSES, SEEDS, TUNED (0, 1 or 0,1) span the grid. FEATURES=folder or PHOTOS=folder [IMAGES= BACKBONE=]
+# where the data is; SETTINGS="updates=600" for all runs; STUDY=name keeps the records in records/studies/name. FRESH=1:
+# runs of the book are trained again; SMOKE=1: tiny; PLAN=1: only say how many and how long. PROFILE=local, gpu, slurm or
+# a folder [PARTITION= JOBS=]; MORE="flags for Snakemake". make takes any name, so those it was given are checked, too.
+reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train what is missing of a grid [DATASET=scenes METHODS= LOSSES= SEEDS=0,1 PLAN=1]
+	@TQDM_DISABLE=$(if $(PLAN),,1) $(PY) workflow/reproduce.py $(if $(DATASET),--dataset '$(DATASET)') \
+	  $(if $(METHODS),--methods '$(METHODS)') $(if $(LOSSES),--losses '$(LOSSES)') $(if $(SEEDS),--seeds '$(SEEDS)') \
+	  $(if $(TUNED),--tuned '$(TUNED)') $(if $(FEATURES),--features '$(FEATURES)') $(if $(PHOTOS),--photos '$(PHOTOS)') \
+	  $(if $(IMAGES),--images '$(IMAGES)') $(if $(BACKBONE),--backbone '$(BACKBONE)') \
+	  $(if $(SETTINGS),--settings '$(SETTINGS)') $(if $(STUDY),--study '$(STUDY)') $(if $(SMOKE),--smoke) \
+	  $(if $(FRESH),--fresh) $(if $(PLAN),--plan) $(if $(PROFILE),--profile '$(PROFILE)') \
+	  $(if $(PARTITION),--partition '$(PARTITION)') $(if $(JOBS),--jobs '$(JOBS)') $(if $(MORE),--more='$(MORE)') \
+	  --given '$(foreach v,$(.VARIABLES),$(if $(filter line,$(origin $v)),$(filter-out -%,$v)))'
+
+test-slurm: $(GRID) ## a grid on a real Slurm, set up on this machine's loopback and stopped again (root, Debian)
+	timeout -k 60 1800 $(PY) scripts/slurm_on_loopback.py $(if $(INSTALL),--install)
 
 lint: $(DONE)
 	$(PY) -m ruff check .
@@ -82,4 +100,12 @@ $(DONE): requirements.txt pyproject.toml setup.py
 	  && $(PY) -m pip install --no-deps --no-build-isolation -e . \
 	  || { rm -f $(VENV)/.installing; echo "The installation failed; see above. Run make again to go on." >&2; exit 1; }
 	@rm -f $(VENV)/.installing
+	@touch $@
+
+# Into the same environment, held to the versions that are pinned for everything else.
+$(GRID): $(DONE)
+	@echo "adding Snakemake and its Slurm plugin to $(VENV)"
+	@$(PY) -m pip install -q --no-build-isolation $(if $(PIP_EXTRA_INDEX),--extra-index-url $(PIP_EXTRA_INDEX)) \
+	  -c requirements.txt -e '.[grid]' \
+	  || { echo "The installation failed; see above. Run make again to go on." >&2; exit 1; }
 	@touch $@

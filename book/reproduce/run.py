@@ -46,6 +46,7 @@ features: str = ""  # folder of pre-computed features; not for scenes
 root: str = ""  # or folder of photos with dataset*.json; not for scenes
 images: str = "cached"  # of photos: cached (features once) or published (fresh crops)
 backbone: str = "resnet50"  # of photos: the network that sees them
+regions: bool = False  # of scenes: features of boxes, which vsrn takes, and not one vector a picture
 method: str = "vse++"  # vse++, or bow for the baseline without word order
 loss: str = "ntxent"  # triplet, triplet_sh, ntxent, smoothap, or goal:T x P
 seed: int = 0  # one seed fixes initial weights and batches
@@ -90,10 +91,11 @@ smoke = chapter.start(smoke)
 # ## The data
 
 # %%
+source = {"regions": True} if regions else {}
 if dataset == "scenes":
-    source = {"seed": seed if data_seed is None else data_seed}
+    source["seed"] = seed if data_seed is None else data_seed
 else:
-    source = {"features": features or None}
+    source["features"] = features or None
     if root:
         source |= {"root": root, "images": images, "backbone": backbone}
 data = icrlib.load_dataset(dataset, smoke=smoke, **source)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import logging
+import os
 import sys
 import textwrap
 from pathlib import Path
@@ -21,6 +22,12 @@ from icrlib.records import cost
 from icrlib.records.folder import PACKAGE
 from icrlib.training import checkpoints
 from icrlib.training.config import options_for
+
+
+class Killed(click.ClickException):
+    """The notebook's process was killed from outside, so trying again makes sense: exit status 75."""
+
+    exit_code = os.EX_TEMPFAIL
 
 
 class WithSettings(click.Command):
@@ -48,6 +55,7 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> N
     OUTPUT is the executed notebook; by default it goes to runs/. Unknown names and bad values are refused.
     """
     import papermill
+    from nbclient.exceptions import DeadKernelError
 
     notebook, preset = _find(what)
     declared = papermill.inspect_notebook(str(notebook))
@@ -76,6 +84,9 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> N
         raise click.ClickException(
             f"{notebook}, cell {err.exec_count}: {err.ename}: {err.evalue}\nAll of it: {output}"
         ) from err
+    except DeadKernelError as err:
+        raise Killed(f"{notebook}: its process was killed. With -p out=FOLDER the same command goes on from there; "
+                     f"the notebook so far: {output}") from err  # fmt: skip
     click.echo(f"executed notebook: {output}")
 
 

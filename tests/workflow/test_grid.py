@@ -1,0 +1,213 @@
+"""The grid without Snakemake: names from identities, what is there, what is missing, what it will cost."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import grid
+import icrlib
+from grid import Grid, Planned, needs, plan, planned, set_aside
+from icrlib import records
+from icrlib.training.config import resolve
+
+
+@pytest.fixture
+def drawn(tiny, monkeypatch):
+    """``load_dataset`` without drawing: each seed its own fingerprint; regions where they are asked for."""
+    asked = []
+
+    def load(name, *, smoke=False, seed=0, regions=False):
+        asked.append((seed, regions))
+        options = {"seed": seed, "regions": regions}
+        splits = {}
+        for split in (tiny.train, tiny.val, tiny.test):
+            features = split.features[:, None].expand(-1, 3, -1) if regions else split.features
+            splits[split.name] = dataclasses.replace(split, features=features)
+        return dataclasses.replace(tiny, **splits, fingerprint=f"{seed}{regions}" * 9, options=options, drawn=True)
+
+    monkeypatch.setattr(grid, "load_dataset", load)
+    load.asked = asked
+    return load
+
+
+def test_a_run_is_called_what_training_calls_it(drawn, tmp_path):
+    """The twin: a run that is really trained from the planned parameters has the planned identity."""
+    (run,) = planned(Grid("scenes", ("bow",), ("infonce",), (3,), settings=("updates=4", "tau=0.2")))
+    named = {"dataset", "method", "loss", "seed"}
+    settings = {name: value for name, value in run.parameters.items() if name not in named}
+    assert settings == {"updates": 4, "tau": 0.2}
+    trained = icrlib.train(drawn("scenes", seed=3), run.parameters["method"], run.parameters["loss"],
+                           seed=run.parameters["seed"], progress=False, out=tmp_path, **settings)  # fmt: skip
+    assert run.identity == trained.record["identity"] == json.loads((tmp_path / "config.json").read_text())["identity"]
+    assert run.folder == f"scenes/bow/ntxent/seed3-{run.identity}"
+
+
+def test_the_whole_product_each_draw_loaded_once(drawn):
+    runs = planned(Grid("scenes", losses=("ntxent", "goal:cirxlin"), seeds=(0, 2)))
+    assert [(r.seed, r.method, r.loss) for r in runs] == [
+        (seed, method, loss) for seed in (0, 2) for method in ("vse++", "bow", "vsrn")
+        for loss in ("ntxent", "goal:cir x lin")]  # fmt: skip
+    assert len({r.identity for r in runs}) == len(runs) == 12
+    assert drawn.asked == [(0, False), (0, True), (2, False), (2, True)]
+    assert {r.parameters.get("regions", False) for r in runs if r.method == "vsrn"} == {True}
+    assert not any("regions" in r.parameters for r in runs if r.method != "vsrn")
+
+
+def test_a_default_that_is_given_changes_no_name_and_another_value_does(drawn):
+    def folder(*settings):
+        (run,) = planned(Grid("scenes", ("bow",), ("ntxent",), (0,), settings=settings))
+        return run.folder
+
+    assert folder() == folder("tau=0.1") == folder("grad_clip=2.0", "precision=float32")
+    assert len({folder(), folder("tau=0.2"), folder("lr=0.5"), folder("updates=39")}) == 4
+
+
+def test_tuned_runs_that_come_to_the_same_are_one(drawn):
+    chosen = {"ntxent": {"lr": 1e-2}, "triplet": {"margin": 0.4}}  # the first is the data set's default
+    both = Grid("scenes", ("bow",), tuple(chosen), (0,), (False, True))
+    runs = planned(both, lambda data, method, loss: chosen[loss])
+    assert [(r.loss, r.tuned) for r in runs] == [("ntxent", False), ("triplet", False), ("triplet", True)]
+    assert runs[2].parameters["margin"] == 0.4 and "margin" not in runs[1].parameters
+
+
+@pytest.mark.parametrize(("asked", "message"), [
+    ({"losses": ("ntxnt",)}, "unknown loss 'ntxnt'.*Did you mean 'ntxent'"),
+    ({"methods": ("vsr",)}, "unknown method 'vsr'.*Did you mean 'vsrn'"),
+    ({"dataset": "flickr8"}, "unknown dataset 'flickr8'.*Did you mean 'flickr8k'"),
+    ({"settings": ("updatse=3",)}, "unknown .*'updatse'.*Did you mean 'updates'"),
+    ({"settings": ("seed=3",)}, "seed is no setting of a run here; give SEEDS="),
+    ({"settings": ("out=here",)}, "out is no setting of a run here; it follows from the grid"),
+    ({"settings": ("tau=0.1",), "losses": ("triplet",)}, "tau"),
+])  # fmt: skip
+def test_wrong_names_are_refused_before_anything_starts(drawn, asked, message):
+    with pytest.raises(ValueError, match=message):
+        planned(Grid(**{"dataset": "scenes", "methods": ("bow",), "seeds": (0,)} | asked))
+
+
+def test_missing_data_says_which_command_makes_it(tmp_path):
+    with pytest.raises(ValueError, match="needs root=(.|\n)*make reproduce DATASET=coco FEATURES=FOLDER"):
+        planned(Grid("coco"))
+    with pytest.raises(FileNotFoundError, match="missing train_ims.npy(.|\n)*icr features PHOTOS FOLDER"):
+        planned(Grid("flickr8k", source={"features": str(tmp_path)}))
+
+
+def features(folder: Path, *shape: int) -> Grid:
+    for part in ("train", "dev", "test"):
+        np.save(folder / f"{part}_ims.npy", np.random.default_rng(0).random((6, *shape), dtype=np.float32))
+        (folder / f"{part}_caps.txt").write_text("".join(f"a red box {i}\n" for i in range(6)))
+    return Grid("flickr8k", None, ("ntxent",), (0, 1), source={"features": str(folder)})
+
+
+def test_methods_fit_the_features(tmp_path):
+    """Pooled vectors for some methods, regions for others; the wrong pair is refused with the way out."""
+    pooled = features(tmp_path, 5)
+    assert {r.method for r in planned(pooled)} == {"vse++", "bow"}
+    with pytest.raises(ValueError, match=r"vsrn takes regions.*\(6, 5\).*icr features PHOTOS FOLDER --regions 4"):
+        planned(dataclasses.replace(pooled, methods=("vsrn",)))
+    regions = features(tmp_path, 3, 5)
+    assert {(r.method, r.parameters["features"]) for r in planned(regions)} == {("vsrn", str(tmp_path))}
+    with pytest.raises(ValueError, match=r"bow takes one vector an image.*\(6, 3, 5\).*icr features PHOTOS FOLDER,"):
+        planned(dataclasses.replace(regions, methods=("bow",)))
+
+
+def made(seed: int, identity: str = "") -> Planned:
+    return Planned("scenes", "vse++", "ntxent", seed, False, identity or f"{seed}" * 10, {"seed": seed}, 1000, 128)
+
+
+def written(path: Path, identity: str, seconds: float = 50.0, **config) -> Path:
+    """As much of a record as a plan looks at."""
+    config = {"dataset": "scenes", "method": "vse++", "loss": "ntxent", "updates": 500,
+              "model_options": {"embed_dim": 128}} | config  # fmt: skip
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"schema": 2, "config": config, "identity": identity, "sources": {}, "threads": 1,
+                                "wall_seconds": seconds, "updates_per_epoch": 10, "parameters": 1000,
+                                "peak_memory_mb": 700, "device": "cpu"}))  # fmt: skip
+    return path
+
+
+def test_what_is_there_is_skipped(tmp_path):
+    """In the book's records, unless they are not to count; and in the run's own folder."""
+    past = [written(tmp_path / "records" / "a.json", "0" * 10)]
+    own = written(tmp_path / made(1).folder / "record.json", "1" * 10)
+    runs = [made(seed) for seed in range(3)]
+    found = plan(runs, False, tmp_path, past)
+    assert [(run.seed, path) for run, path in found.there] == [(0, past[0]), (1, own)]
+    assert [run.seed for run, _ in found.missing] == [2]
+    fresh = plan(runs, True, tmp_path, past)
+    assert [run.seed for run, _ in fresh.there] == [1] and [run.seed for run, _ in fresh.missing] == [0, 2]
+
+
+def test_the_book_s_records_have_the_names_that_a_plan_asks_for():
+    """Every record that notes its identity has the one that its configuration gives today."""
+    from icrlib.training.config import identity
+
+    found = [record for record in records.find(study="ecir") if record["config"]["seed"] == 0]
+    assert len(found) >= 8 and all(record["identity"] == identity(record["config"]) for record in found)
+
+
+def test_a_half_written_record_is_named_and_made_again(tmp_path):
+    past = [written(tmp_path / "records" / "a.json", "0" * 10)]
+    past[0].write_text(past[0].read_text()[:100])
+    own = written(tmp_path / made(1).folder / "record.json", "1" * 10)
+    own.write_text("{")
+    (own.parent / "failed.txt").write_text("an earlier failure")
+    runs = [made(0), made(1)]
+    found = plan(runs, False, tmp_path, past)
+    assert len(found.missing) == 2 and not found.there
+    text = found.text()
+    assert f"{past[0]}: not a record" in text and "git checkout --" in text
+    assert f"{own}: not a record" in text and "ends again from its checkpoint" in text
+    set_aside(runs, tmp_path)
+    assert not own.exists() and own.with_name("record.json.damaged").read_text() == "{"
+    assert not (own.parent / "failed.txt").exists()
+
+
+def test_the_time_is_that_of_past_records(tmp_path):
+    """50 s for 500 updates, so 100 s for each run of 1000; what has no record is counted apart."""
+    past = [written(tmp_path / "a.json", "a" * 10), written(tmp_path / "b.json", "b" * 10, seconds=90.0)]
+    unlike = dataclasses.replace(made(2), method="vsrn")
+    found = plan([made(0), made(1), unlike], False, tmp_path / "runs", past)
+    assert found.seconds == pytest.approx(200)
+    text = found.text(jobs=2)
+    assert text.startswith("3 runs: 0 finished, 3 to train, about 0.06 core-hours as past records suggest "
+                           "(1 of unknown length); 2 at a time: about 2 minutes\n")  # fmt: skip
+    assert f"to train  vse++ ntxent seed 0: {made(0).folder}, about 1.7 minutes and 700 MB" in text
+    assert needs(found.missing[0][1]) == {"mem_mb": 2050, "runtime": 20}
+    assert needs(None) == {"mem_mb": 8000, "runtime": 1440}
+    long = dataclasses.replace(found.missing[0][1], seconds=3600, memory_mb=4000)
+    assert needs(long) == {"mem_mb": 7000, "runtime": 240}
+
+
+def test_each_run_finds_what_it_needs_in_its_folder(tmp_path):
+    found = plan([made(0), made(1)], True, tmp_path, [])
+    listed = json.loads(found.write("mine", tmp_path).read_text())
+    assert list(listed) == [made(0).folder, made(1).folder] and set(listed[made(0).folder]) == {"mem_mb", "runtime"}
+    about = json.loads((tmp_path / made(1).folder / "parameters.json").read_text())
+    assert about["parameters"] == {"seed": 1} and about["identity"] == "1" * 10
+    assert about["record"].endswith(f"records/studies/mine/scenes/vsepp/ntxent/{'1' * 10}-seed1.json")
+    smoke = dataclasses.replace(made(2), parameters={"smoke": True})
+    plan([smoke], True, tmp_path, []).write("mine", tmp_path)
+    assert json.loads((tmp_path / smoke.folder / "parameters.json").read_text())["record"] is None
+
+
+def test_pictures_have_no_rank(tiny):
+    """A network in the model makes pooled vectors or regions of pictures, so either method fits."""
+    class Pictures:
+        shape = (3, 8)
+
+    assert grid._rank(dataclasses.replace(tiny)) == 2 and isinstance(tiny.train.features, torch.Tensor)
+    split = dataclasses.replace(tiny.train)
+    split.features = Pictures()
+    assert grid._rank(dataclasses.replace(tiny, train=split)) is None
+
+
+def test_smoke_runs_have_names_of_their_own(drawn):
+    (whole,), (smoke,) = (planned(Grid("scenes", ("bow",), ("ntxent",), (0,), smoke=value)) for value in (False, True))
+    assert whole.identity != smoke.identity and smoke.parameters["smoke"] is True and smoke.updates == 24
+    assert smoke.identity == resolve(drawn("scenes"), "bow", "ntxent", smoke=True, given={}).identity()

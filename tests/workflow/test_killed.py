@@ -1,0 +1,86 @@
+"""A grid under kill -9, of Snakemake and of a run: it completes, and nothing is trained twice."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+import icrlib
+
+ROOT = Path(__file__).resolve().parents[2]
+# In each notebook's kernel: the first to start is killed in its 18th update, all later ones count their updates.
+SITE = """
+import os, sys
+if any("ipykernel" in word for word in sys.orig_argv):
+    sys.path.append({root!r})
+    import torch
+    try:
+        os.remove({folder!r} + "/die")
+    except FileNotFoundError:
+        real = torch.nn.utils.clip_grad_norm_
+        def clip(*args, **kwargs):
+            with open({folder!r} + "/steps-" + str(os.getpid()), "a") as file:
+                file.write(".")
+            return real(*args, **kwargs)
+        torch.nn.utils.clip_grad_norm_ = clip
+    else:
+        from tests.killing import die_in_step
+        die_in_step(18)
+        open({folder!r} + "/dying", "w").close()
+"""
+
+
+def reproduce(folder: Path, log: Path) -> subprocess.Popen:
+    command = [sys.executable, str(ROOT / "workflow" / "reproduce.py"), "--smoke", "--dataset", "scenes", "--methods",
+               "bow", "--losses", "ntxent", "--seeds", "0,1", "--runs", str(folder / "runs")]  # fmt: skip
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
+    return subprocess.Popen(command, env=environment, stdout=log.open("w"), stderr=subprocess.STDOUT)
+
+
+def until(done, process: subprocess.Popen, seconds: int = 600) -> None:
+    for _ in range(5 * seconds):
+        if done():
+            return
+        assert process.poll() is None, "it ended too early"
+        time.sleep(0.2)
+    raise AssertionError("it took too long")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("snakemake") is None, reason="no snakemake; make reproduce adds it")
+def test_a_grid_survives_kill_9_of_snakemake_and_of_a_run(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(SITE.format(root=str(ROOT), folder=str(tmp_path)))
+    (tmp_path / "die").touch()
+    # Snakemake and what started it are killed while runs are under way; the runs outlive them.
+    first = reproduce(tmp_path, tmp_path / "first.log")
+    until((tmp_path / "dying").exists, first)
+    ours = [child for child in psutil.Process(first.pid).children() if "snakemake" in " ".join(child.cmdline())]
+    assert len(ours) == 1
+    first.kill()
+    ours[0].send_signal(signal.SIGKILL)
+    first.wait()
+    # The same again: the run that was killed goes on from its checkpoint, the other one is not trained twice.
+    second = reproduce(tmp_path, tmp_path / "second.log")
+    status = second.wait(800)
+    said = (tmp_path / "second.log").read_text()
+    assert status == 0, said
+    updates = sorted(len(path.read_text()) for path in tmp_path.glob("steps-*"))
+    assert updates == [12, 24], f"there was a checkpoint at update 12 of 24; trained afterwards: {updates}\n{said}"
+    records = [json.loads(path.read_text()) for path in sorted((tmp_path / "runs").rglob("record.json"))]
+    assert len(records) == 2
+    for record in records:
+        seed = record["config"]["seed"]
+        unbroken = icrlib.train(icrlib.load_dataset("scenes", smoke=True, seed=seed), "bow", "ntxent", seed=seed,
+                                smoke=True, progress=False).record  # fmt: skip
+        assert (record["test"], record["identity"]) == (unbroken["test"], unbroken["identity"])
+    third = subprocess.run([*second.args], env=os.environ | {"PYTHONPATH": str(ROOT)}, text=True, capture_output=True)
+    assert third.returncode == 0 and "2 runs: 2 finished, 0 to train" in third.stdout

@@ -1,0 +1,294 @@
+"""Which runs a grid has, what each is called, which are there already, and what the others will take.
+
+A run is named by the identity of its resolved configuration (:func:`icrlib.training.config.identity`), which holds the
+hash of its data, too. So a default that is given explicitly changes no name, a changed default does, and two cells of a
+grid that come to the same configuration are one run. Nothing here needs Snakemake.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+
+from icrlib import load_dataset
+from icrlib.cli.runs import parse
+from icrlib.data.load import DATASETS
+from icrlib.data.splits import Dataset
+from icrlib.errors import choose
+from icrlib.files import sha256_of, write_bytes
+from icrlib.losses.build import canonical
+from icrlib.names import METHODS
+from icrlib.records import cost
+from icrlib.records.files import load, path_for
+from icrlib.records.folder import root as records_root
+from icrlib.training.config import resolve
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOK = ROOT / "book" / "reproduce" / "run.ipynb"
+RUNS = ROOT / "runs" / "grid"
+POOLED, ON_REGIONS = ("vse++", "bow"), ("vsrn",)
+LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
+AXES = {"dataset": "DATASET", "method": "METHODS", "loss": "LOSSES", "seed": "SEEDS", "features": "FEATURES",
+        "root": "PHOTOS", "images": "IMAGES", "backbone": "BACKBONE", "smoke": "SMOKE", "record": "STUDY"}  # fmt: skip
+OURS = ("out", "data_seed", "regions")  # follow from the rest
+# Where no past record says what a run needs: MB of memory, minutes. And how much more than expected it may take.
+UNKNOWN_MB, UNKNOWN_MINUTES, MORE_MEMORY, MORE_TIME, LEAST_MINUTES = 8000, 24 * 60, 1.5, 4, 20
+AROUND_MB = 1000  # Snakemake and icr, which wait beside the notebook
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What was asked for. ``methods`` None: those that fit the data. ``source``: features=, root=, images=, backbone=.
+
+    ``settings``: texts NAME=VALUE for every run, as ``icr run -p`` takes them. ``tuned``: False for the default
+    settings (published constants), True for what a search over all settings chose.
+    """
+
+    dataset: str
+    methods: tuple[str, ...] | None = None
+    losses: tuple[str, ...] = LOSSES
+    seeds: tuple[int, ...] = (0, 1, 2)
+    tuned: tuple[bool, ...] = (False,)
+    source: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()
+    smoke: bool = False
+
+    def checked(self) -> Grid:
+        """The same with one spelling for each name; ``ValueError`` with "did you mean" for an unknown one."""
+        choose(self.dataset, DATASETS, "dataset")
+        for name in (text.partition("=")[0] for text in self.settings):
+            if name in (*AXES, *OURS):
+                way = f"give {AXES[name]}=" if name in AXES else "it follows from the grid"
+                raise ValueError(f"SETTINGS: {name} is no setting of a run here; {way}")
+        methods = None if self.methods is None else tuple(METHODS.canonical(name) for name in self.methods)
+        source = {name: str(Path(value).resolve()) if name in ("features", "root") else value
+                  for name, value in self.source.items()}  # fmt: skip
+        losses = tuple(canonical(name) for name in self.losses)
+        return Grid(self.dataset, methods, losses, self.seeds, self.tuned, source, self.settings, self.smoke)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run: its ``identity``, and the ``parameters`` of book/reproduce/run that come to it."""
+
+    dataset: str
+    method: str
+    loss: str
+    seed: int
+    tuned: bool
+    identity: str
+    parameters: dict
+    updates: int
+    embed_dim: int | None
+
+    @property
+    def folder(self) -> str:
+        """Where the run keeps itself, below runs/grid: ``scenes/vsepp/ntxent/seed0-ff0b1f5a54``."""
+        return str(self.record("").relative_to(records_root()).with_suffix("")) + f"-{self.identity}"
+
+    def record(self, study: str) -> Path:
+        """Where ``study`` keeps the record of the run; the identity is its tag."""
+        return path_for(self.dataset, self.method, self.loss, self.seed, self.identity if study else "", study)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.loss} seed {self.seed}" + (", tuned" if self.tuned else "")
+
+
+def planned(grid: Grid, tuning: Callable[[str, str, str], dict] | None = None) -> list[Planned]:
+    """All runs of a grid in the order seed, method, loss, tuned; each configuration once.
+
+    The data is read for it, for what a run is depends on it: a draw of ``scenes`` takes seconds. ``tuning(dataset,
+    method, loss)`` gives the settings of a tuned run. ``ValueError`` or ``FileNotFoundError`` say what does not fit or
+    is missing, before anything starts.
+    """
+    grid = grid.checked()
+    made: dict[str, Planned] = {}
+    sets: dict[tuple, Dataset] = {}
+    for seed in grid.seeds:
+        for method in grid.methods or _fitting(grid, sets, seed):
+            data = _data(grid, sets, seed, method)
+            for loss, tuned in product(grid.losses, grid.tuned):
+                best = tuning(grid.dataset, method, loss) if tuned else {}
+                run = _run(grid, data, method, loss, seed, tuned, best)
+                made.setdefault(run.identity, run)
+    return list(made.values())
+
+
+def _run(grid: Grid, data: Dataset, method: str, loss: str, seed: int, tuned: bool, best: dict) -> Planned:
+    base = {"dataset": grid.dataset, "method": method, "loss": loss, "seed": seed}
+    given = best | parse(grid.settings, _declared(), NOTEBOOK, base)
+    config = resolve(data, method, loss, seed=seed, smoke=grid.smoke, given=given)
+    parameters = base | given | dict(grid.source) | _data_options(grid, method)
+    return Planned(data.name, method, config.loss, seed, tuned, config.identity(),
+                   parameters | ({"smoke": True} if grid.smoke else {}), config.updates,
+                   config.model_options.get("embed_dim"))  # fmt: skip
+
+
+def _declared() -> dict:
+    import papermill
+
+    return papermill.inspect_notebook(str(NOTEBOOK))
+
+
+def _data_options(grid: Grid, method: str) -> dict:
+    return {"regions": True} if grid.dataset == "scenes" and method in ON_REGIONS else {}
+
+
+def _fitting(grid: Grid, sets: dict, seed: int) -> tuple[str, ...]:
+    """The methods that take these features; ``scenes`` has both kinds."""
+    if grid.dataset == "scenes":
+        return (*POOLED, *ON_REGIONS)
+    return ON_REGIONS if _rank(_data(grid, sets, seed, None)) == 3 else POOLED
+
+
+def _rank(data: Dataset) -> int | None:
+    """2: one vector an image; 3: regions; None: pictures, of which a network in the model makes either."""
+    return getattr(data.train.features, "ndim", None)
+
+
+def _data(grid: Grid, sets: dict, seed: int, method: str | None) -> Dataset:
+    """The data of one seed, read once; checked against what ``method`` takes."""
+    options = _data_options(grid, method) | ({"seed": seed} if grid.dataset == "scenes" else dict(grid.source))
+    key = tuple(sorted(options.items()))
+    if key not in sets:
+        sets.clear()  # one at a time in memory: seeds are the outermost loop
+        try:
+            sets[key] = load_dataset(grid.dataset, smoke=grid.smoke, **options)
+        except (ValueError, FileNotFoundError) as err:
+            raise type(err)(f"{err}\n{_way_to_data(grid)}") from err
+    data = sets[key]
+    rank, wanted = _rank(data), 3 if method in ON_REGIONS else 2
+    if method in (*POOLED, *ON_REGIONS) and rank not in (None, wanted):
+        takes, more = ("regions", " --regions 4") if wanted == 3 else ("one vector an image", "")
+        raise ValueError(
+            f"{method} takes {takes}, and the features here are {tuple(data.train.features.shape)}. Leave METHODS "
+            f"out for those that fit, or make other features: icr features PHOTOS FOLDER{more}, then FEATURES=FOLDER"
+        )
+    return data
+
+
+def _way_to_data(grid: Grid) -> str:
+    if grid.dataset == "scenes":
+        return "DATASET=scenes is drawn here and takes neither FEATURES= nor PHOTOS="
+    return (
+        f"make reproduce DATASET={grid.dataset} FEATURES=FOLDER takes features, PHOTOS=FOLDER the photos themselves; "
+        "icr features PHOTOS FOLDER makes features from photos, icr data check PHOTOS says what is wrong with them. "
+        "Where each can be had: the book's page on datasets"
+    )
+
+
+@dataclass
+class Plan:
+    """``there``: runs with the record that holds them. ``missing``: runs to train, with what they are expected to cost.
+
+    ``notes``: what is worth saying about records that were found damaged or old.
+    """
+
+    there: list[tuple[Planned, Path]]
+    missing: list[tuple[Planned, cost.Cost | None]]
+    notes: list[str]
+
+    @property
+    def seconds(self) -> float:
+        """Core-seconds that past records suggest for the missing runs whose kind they know."""
+        return sum(found.seconds for _, found in self.missing if found)
+
+    def text(self, jobs: int = 1) -> str:
+        """The plan as people read it; ``jobs``: runs at a time."""
+        count, hours = len(self.there) + len(self.missing), self.seconds / 3600
+        unknown = sum(found is None for _, found in self.missing)
+        lines = [f"{count} runs: {len(self.there)} finished, {len(self.missing)} to train"]
+        if self.missing:
+            lines[0] += f", about {hours:.2f} core-hours as past records suggest" + (
+                f" ({unknown} of unknown length)" if unknown else "")  # fmt: skip
+            lines[0] += f"; {jobs} at a time: about {60 * hours / jobs:.0f} minutes" if jobs > 1 else ""
+        lines += [f"  finished  {run}: {_short(path)}" for run, path in self.there]
+        lines += [f"  to train  {run}: {run.folder}{_told(found)}" for run, found in self.missing]
+        return "\n".join([*lines, *self.notes])
+
+    def write(self, study: str = "", folder: Path = RUNS) -> Path:
+        """Write what each missing run needs into its folder, and the list of them for the Snakefile."""
+        runs = {}
+        for run, found in self.missing:
+            record = str(run.record(study)) if study and not run.parameters.get("smoke") else None
+            about = {"parameters": run.parameters, "record": record, "identity": run.identity}
+            write_bytes(folder / run.folder / "parameters.json", json.dumps(about, indent=1).encode())
+            runs[run.folder] = needs(found)
+        text = json.dumps(runs, indent=1)
+        path = folder / "plans" / f"{sha256_of(text)[:10]}.json"
+        write_bytes(path, text.encode())
+        return path
+
+
+def needs(found: cost.Cost | None) -> dict[str, int]:
+    """What a scheduler is asked for: MB of memory and minutes, with a margin over what past records say."""
+    if found is None:
+        return {"mem_mb": UNKNOWN_MB, "runtime": UNKNOWN_MINUTES}
+    return {"mem_mb": AROUND_MB + round(MORE_MEMORY * found.memory_mb),
+            "runtime": max(LEAST_MINUTES, round(MORE_TIME * found.seconds / 60))}  # fmt: skip
+
+
+def plan(runs: Iterable[Planned], fresh: bool = False, folder: Path = RUNS, past: list[Path] | None = None) -> Plan:
+    """Sort ``runs`` into those that are there and those to train.
+
+    There is what has its record in its folder or among the book's records (``past``, by default all of them).
+    ``fresh`` leaves the book's records out. A damaged record counts as missing, and is named.
+    """
+    known, notes = _known(sorted(records_root().rglob("*.json")) if past is None else past)
+    held = {} if fresh else {record["identity"]: record for record in known if "identity" in record}
+    there, missing, old = [], [], []
+    for run in runs:
+        own = folder / run.folder / "record.json"
+        found, said = _known([own] if own.exists() else [])
+        notes += said
+        if found or run.identity in held:
+            record = found[0] if found else held[run.identity]
+            there.append((run, Path(record["path"])))
+            old += [record] if record["stale"] else []
+            continue
+        wanted = {"dataset": run.dataset, "method": run.method, "loss": run.loss, "updates": run.updates}
+        missing.append((run, cost.estimate(wanted | ({"embed_dim": run.embed_dim} if run.embed_dim else {}), known)))
+    if old:
+        notes.append(f"{len(old)} of the finished were trained by an earlier state of the code; icr records verify "
+                     "says whether that matters, FRESH=1 trains them again beside the old ones")  # fmt: skip
+    return Plan(there, missing, notes)
+
+
+def set_aside(runs: Iterable[Planned], folder: Path = RUNS) -> None:
+    """Before a start: damaged records out of the way (kept under another name), marks of earlier failures removed."""
+    for run in runs:
+        own = folder / run.folder
+        (own / "failed.txt").unlink(missing_ok=True)
+        if (own / "record.json").exists() and not _known([own / "record.json"])[0]:
+            os.replace(own / "record.json", own / "record.json.damaged")
+
+
+def _known(paths: Iterable[Path]) -> tuple[list[dict], list[str]]:
+    """The records among ``paths`` that can be read, and a line about each that cannot."""
+    found, notes = [], []
+    for path in paths:
+        if path.name.startswith("probe"):
+            continue
+        try:
+            found.append(load(path))
+        except ValueError as err:
+            own = path.name == "record.json"  # a run's own folder, beside its checkpoint
+            back = "its run ends again from its checkpoint" if own else f"git checkout -- {_short(path)} brings it back"
+            notes.append(f"damaged, so counted as missing: {err}; {back}")
+    return found, notes
+
+
+def _told(found: cost.Cost | None) -> str:
+    if found is None:
+        return ", of unknown length: there is no record of this method yet"
+    guess = "" if found.exact else f", a guess from a record of {found.like['config']['dataset']}"
+    return f", about {found.seconds / 60:.1f} minutes and {found.memory_mb} MB{guess}"
+
+
+def _short(path: Path) -> str:
+    path = Path(path).resolve()
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)

@@ -1,0 +1,106 @@
+"""One run of a grid: what the Snakefile's rule calls, on whatever machine the run ended up.
+
+    python workflow/job.py scenes/vsepp/ntxent/seed0-ff0b1f5a54
+
+The folder holds parameters.json, which the plan wrote. The run goes through ``icr run``, so a parameter that the
+notebook does not know is refused. A run that was killed leaves its checkpoint and may be started again. A run that
+failed leaves its notebook and failed.txt, and is not tried again by the same ``make reproduce``.
+
+It waits beside the notebook for as long as that runs, so it does without icrlib, which would bring torch along.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from filelock import FileLock
+
+KILLED = os.EX_TEMPFAIL  # as `icr run` ends where its notebook was killed from outside
+NOTEBOOK = Path(__file__).resolve().parents[1] / "book" / "reproduce" / "run.ipynb"
+
+
+def main(folder: Path) -> int:
+    """Train what ``folder`` asks for; 0, or the exit status that tells Snakemake to try again or not."""
+    about = json.loads((folder / "parameters.json").read_text(encoding="utf-8"))
+    mark = folder / "failed.txt"
+    if mark.exists():  # Snakemake starts a job again whatever it died of
+        print(f"not tried again, it would fail again:\n{mark.read_text(encoding='utf-8')}", file=sys.stderr)
+        return 1
+    with alone(folder) as handle:
+        parameters = about["parameters"] | {"out": str(folder)}
+        status, said = missing(parameters)
+        if not status:
+            # The child holds the lock, too: it ends with the last of the two, however that ends.
+            status, said = execute(parameters, folder / "run.ipynb", handle)
+    if status == KILLED or status < 0:
+        print("killed; it goes on from its checkpoint when it is started again", file=sys.stderr)
+        return KILLED
+    if status:
+        mark.write_text(said, encoding="utf-8")
+        return 1
+    keep(folder / "record.json", about["record"])
+    return 0
+
+
+def keep(record: Path, place: str | None) -> None:
+    """See that the record is there and whole, and copy it to its ``place`` in one step, unless one is there already."""
+    content = record.read_bytes()
+    json.loads(content)
+    if place and not Path(place).exists():
+        Path(place).parent.mkdir(parents=True, exist_ok=True)
+        part = Path(f"{place}.{os.getpid()}.part")
+        part.write_bytes(content)
+        os.replace(part, place)
+
+
+def execute(parameters: dict, output: Path, handle: int) -> tuple[int, str]:
+    """Run the notebook; its exit status, negative for a signal, and the end of what it said."""
+    given = [word for name, value in parameters.items()
+             for word in ("-p", f"{name}={value if isinstance(value, str) else json.dumps(value)}")]  # fmt: skip
+    command = [sys.executable, "-m", "icrlib", "run", str(NOTEBOOK), str(output), *given]
+    said = []
+    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          pass_fds=(handle,)) as process:  # fmt: skip
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            said = [*said[-20:], line]
+    return process.returncode, "".join(said)
+
+
+def missing(parameters: dict) -> tuple[int, str]:
+    """Whether this machine lacks the data that the plan was made with."""
+    for name in ("features", "root"):
+        folder = parameters.get(name)
+        if folder and not Path(folder).is_dir():
+            said = (f"{platform.node()}: {folder} is not there. It is where the plan was made, but this machine does "
+                    "not see it: copy it to the same place here, or put it where all machines see it and give that "
+                    "with FEATURES= or PHOTOS=; then the same make reproduce goes on.\n")  # fmt: skip
+            print(said, end="", file=sys.stderr)
+            return 1, said
+    return 0, ""
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[int]:
+    """Wait until nobody else is at this run, for a job may outlive a Snakemake that was killed; yield the lock."""
+    with open(folder / ".job.lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("another process is at this run, perhaps left by a Snakemake that was killed; waiting", flush=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        with FileLock(folder / ".lock"):  # a kernel may outlive its job for a second; training itself takes this lock
+            pass
+        yield file.fileno()
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).resolve()))

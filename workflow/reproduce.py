@@ -1,0 +1,179 @@
+"""Train what is missing of a grid of runs: what `make reproduce` calls.
+
+A run is finished where its record lies among the book's records or in runs/grid; it is not trained again. FRESH=1 looks
+in runs/grid only. Runs that were killed go on from their checkpoints, whatever was killed. Runs that failed keep their
+notebook, and the others go on.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import yaml
+
+from grid import AXES, LOSSES, ROOT, RUNS, Grid, Plan, plan, planned, set_aside
+from icrlib.errors import choose
+from icrlib.training import checkpoints
+
+sys.path.insert(0, str(ROOT / "scripts"))
+PROFILES = ROOT / "workflow" / "profiles"
+MAKE = sorted({*AXES.values(), "TUNED", "SETTINGS", "FRESH", "PLAN", "PROFILE", "PARTITION", "JOBS", "MORE"})
+MAKE_ALONE = ("PYTHON", "PIP_EXTRA_INDEX", "WORKERS", "VENV")
+SEARCHES = {"scenes": "tuning", "flickr8k": "photo_tuning"}
+
+
+def words(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[str, ...] | None:
+    """A list as make hands it over: "a,b"."""
+    found = tuple(word.strip() for word in (text or "").split(",") if word.strip())
+    return found or None
+
+
+def numbers(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...] | None:
+    found = words(context, parameter, text)
+    if found and not all(word.isdigit() for word in found):
+        raise click.UsageError(f"{parameter.name.upper()}={text}: write whole numbers, such as 0,1,2")
+    return tuple(map(int, found)) if found else None
+
+
+@click.command(help=__doc__)
+@click.option("--dataset", default="scenes")
+@click.option("--methods", callback=words)
+@click.option("--losses", callback=words)
+@click.option("--seeds", callback=numbers)
+@click.option("--tuned", callback=numbers, help="0: default settings; 1: those that a search chose; 0,1: both.")
+@click.option("--features", help="Folder of features, for any data set but scenes.")
+@click.option("--photos", help="Or a folder of photos.")
+@click.option("--images", help="With photos: cached (features once) or published (fresh crops).")
+@click.option("--backbone", help="With photos: the network that sees them.")
+@click.option("--settings", default="", help="Settings of all runs: 'updates=600 drop_words=0.1'.")
+@click.option("--study", default="", help="Also keep each record in records/studies/STUDY when its run ends.")
+@click.option("--smoke", is_flag=True, help="Tiny data and a few updates, to see that everything works.")
+@click.option("--fresh", is_flag=True, help="Do not count the book's records as finished runs.")
+@click.option("--plan", "only_plan", is_flag=True, help="Say how many runs and how long, and stop.")
+@click.option("--profile", default="local", help="local, gpu, slurm, or a folder with a profile of your own.")
+@click.option("--partition", default="", help="With a Slurm profile: where to.")
+@click.option("--jobs", type=int, help="Runs at a time.")
+@click.option("--runs", "place", type=click.Path(path_type=Path), default=RUNS, help="Where the runs are kept.")
+@click.option("--more", default="", help="Further flags for Snakemake.")
+@click.option("--given", default="", help="The variables that make was called with, to notice a misspelled one.")
+def main(dataset, methods, losses, seeds, tuned, features, photos, images, backbone, settings, study, smoke, fresh,
+         only_plan, profile, partition, jobs, place, more, given) -> None:  # fmt: skip
+    place = place.resolve()
+    try:
+        for name in given.split():
+            if name not in (*MAKE, *MAKE_ALONE):  # make itself takes any name
+                near = difflib.get_close_matches(name.upper(), MAKE, n=1)
+                hint = f" Did you mean {near[0]}=?" if near else ""
+                raise ValueError(f"make reproduce knows no {name}=; it takes {', '.join(MAKE)}.{hint}")
+        source = {"features": features, "root": photos, "images": images, "backbone": backbone}
+        grid = Grid(dataset, methods, losses or LOSSES, (0, 1, 2) if seeds is None else seeds, _tuned(tuned),
+                    {k: v for k, v in source.items() if v}, tuple(settings.split()), smoke)  # fmt: skip
+        folder = _profile(profile)
+        about = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+        slurm = about.get("executor") == "slurm"
+        if partition or (slurm and not only_plan):
+            _partition(partition, slurm, profile)
+        runs = planned(grid, tuned_settings)
+    except (ValueError, FileNotFoundError, ImportError) as err:
+        raise click.UsageError(str(err)) from err
+    found = plan(runs, fresh, place)
+    jobs_flag = "--jobs" if slurm else "--cores"
+    count = jobs or about.get(jobs_flag[2:], 1)
+    click.echo(found.text(count if isinstance(count, int) else 1))
+    if only_plan or not found.missing:
+        return
+    set_aside([run for run, _ in found.missing], place)
+    listed = found.write(study, place)
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow" / "Snakefile"),
+               "--directory", str(place), "--workflow-profile", str(folder),
+               "--config", f"plan={listed}", *([f"partition={partition}"] if partition else []),
+               *([jobs_flag, str(jobs)] if jobs else []), *more.split()]  # fmt: skip
+    # what this Python imports, its kernels and jobs import, too, wherever they run
+    status = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": _path()}).returncode
+    sys.exit(report(found, status, place))
+
+
+def report(found: Plan, status: int, place: Path) -> int:
+    """Say what became of the missing runs; 0 where all of them ended well."""
+    left = 0
+    for run, _ in found.missing:
+        folder = place / run.folder
+        if (folder / "record.json").exists():
+            click.echo(f"  finished  {run}: {checkpoints.state_of(folder).removeprefix('finished, ')}")
+            continue
+        left += 1
+        failed = folder / "failed.txt"
+        if failed.exists():
+            last = failed.read_text(encoding="utf-8").strip().splitlines()[-2:]
+            click.echo(f"  failed    {run}: {' '.join(last)}\n            its notebook: {folder / 'run.ipynb'}")
+        else:
+            state = checkpoints.state_of(folder) if (folder / "config.json").exists() else "did not begin"
+            click.echo(f"  {state}: {run}; see {folder / 'run.log'}")
+    click.echo(f"{len(found.missing) - left} of {len(found.missing)} trained" + (
+        "; the same make reproduce goes on with the others" if left else ""))  # fmt: skip
+    return status or int(left > 0)
+
+
+def tuned_settings(dataset: str, method: str, loss: str) -> dict:
+    """What a search of scripts/studies.py chose on draws of its own; ``ValueError`` where there was none."""
+    from studies import chosen, complete
+
+    if dataset not in SEARCHES:
+        raise ValueError(f"nothing is tuned for {dataset}: no search was made there. Leave TUNED= out, or list a "
+                         "search in scripts/studies.py and train it with make records STUDY=NAME")  # fmt: skip
+    study = "photo_words" if (dataset, loss) == ("flickr8k", "ntxent") else SEARCHES[dataset]
+    try:
+        complete(study)
+    except click.ClickException as err:
+        raise ValueError(f"TUNED=1 for {dataset} rests on the search {study!r}: {err.message}") from err
+    best = chosen(study, method, loss)
+    if not best:
+        raise ValueError(f"the search {study!r} did not try {method} with {loss}; leave it out of the tuned runs, or "
+                         f"add it to scripts/studies.py and train it with make records STUDY={study}")  # fmt: skip
+    return best
+
+
+def _tuned(given: tuple[int, ...] | None) -> tuple[bool, ...]:
+    if any(value > 1 for value in given or ()):
+        raise ValueError("TUNED= takes 0 (default settings), 1 (what a search chose), or 0,1 for both")
+    return tuple(map(bool, given or (0,)))
+
+
+def _profile(name: str) -> Path:
+    folder = Path(name) if Path(name, "config.yaml").is_file() else PROFILES / name
+    if not (folder / "config.yaml").is_file():
+        choose(name, sorted(path.name for path in PROFILES.iterdir()), "profile", more=["a folder with config.yaml"])
+    return folder.resolve()
+
+
+def _partition(wanted: str, slurm: bool, profile: str) -> None:
+    """Refuse a partition that the cluster does not have, before a job asks for it."""
+    if not slurm:
+        raise ValueError(f"PARTITION= is for Slurm, and PROFILE={profile} does not send jobs there; PROFILE=slurm does")
+    if shutil.which("sinfo") is None:
+        raise FileNotFoundError("there is no Slurm on this machine (sinfo was not found): start this on the cluster's "
+                                "login node, or train here with PROFILE=local")  # fmt: skip
+    told = subprocess.run(["sinfo", "-h", "-o", "%R"], capture_output=True, text=True, timeout=60)
+    if told.returncode:
+        raise ValueError(f"Slurm does not answer: {told.stderr.strip()}. `sinfo` must work before jobs can be sent")
+    there = list(dict.fromkeys(told.stdout.split()))
+    if wanted and wanted not in there:
+        try:
+            choose(wanted, there, "Slurm partition")
+        except ValueError as err:
+            way = f"make reproduce … PARTITION={there[0]}" if there else "ask whoever runs the cluster for one"
+            raise ValueError(f"{err} `sinfo` lists them; {way}") from err
+
+
+def _path() -> str:
+    return os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+
+
+if __name__ == "__main__":
+    main()
