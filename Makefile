@@ -48,7 +48,7 @@ records: $(DONE) ## train the missing runs of a study, such as STUDY=reading [PA
 # runs of the book are trained again; SMOKE=1: tiny; PLAN=1: only say how many and how long. PROFILE=local, gpu, slurm or
 # a folder [PARTITION= JOBS=]; MORE="flags for Snakemake". make takes any name, so those it was given are checked, too.
 reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train what is missing of a grid [DATASET=scenes METHODS= LOSSES= SEEDS=0,1 PLAN=1]
-	@TQDM_DISABLE=$(if $(PLAN),,1) $(PY) workflow/reproduce.py $(if $(DATASET),--dataset '$(DATASET)') \
+	@$(PY) workflow/reproduce.py $(if $(DATASET),--dataset '$(DATASET)') \
 	  $(if $(METHODS),--methods '$(METHODS)') $(if $(LOSSES),--losses '$(LOSSES)') $(if $(SEEDS),--seeds '$(SEEDS)') \
 	  $(if $(TUNED),--tuned '$(TUNED)') $(if $(FEATURES),--features '$(FEATURES)') $(if $(PHOTOS),--photos '$(PHOTOS)') \
 	  $(if $(IMAGES),--images '$(IMAGES)') $(if $(BACKBONE),--backbone '$(BACKBONE)') \
@@ -57,8 +57,9 @@ reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train what is missing of a grid [DAT
 	  $(if $(PARTITION),--partition '$(PARTITION)') $(if $(JOBS),--jobs '$(JOBS)') $(if $(MORE),--more='$(MORE)') \
 	  --given '$(foreach v,$(.VARIABLES),$(if $(filter line,$(origin $v)),$(filter-out -%,$v)))'
 
-test-slurm: $(GRID) ## a grid on a real Slurm, set up on this machine's loopback and stopped again (root, Debian)
-	timeout -k 60 1800 $(PY) scripts/slurm_on_loopback.py $(if $(INSTALL),--install)
+test-slurm: $(DONE) ## a grid on a real Slurm, set up on this machine's loopback and stopped again (root, Debian)
+	@if $(PY) scripts/slurm_on_loopback.py --check; then $(MAKE) --no-print-directory $(GRID) \
+	  && timeout -k 60 1800 $(PY) scripts/slurm_on_loopback.py $(if $(INSTALL),--install); fi
 
 lint: $(DONE)
 	$(PY) -m ruff check .

@@ -41,9 +41,12 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--install", action="store_true", help="install missing Debian packages (done if CI=true)")
     options.add_argument("--stop", action="store_true", help="only stop and remove what a killed test left")
+    options.add_argument("--check", action="store_true", help="only say whether this machine is one to do it on")
     asked = options.parse_args()
     if why := unfit():
         print(f"test-slurm: skipped, for {why}")
+        return int(asked.check)
+    if asked.check:
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `timeout` lets the cleaning up happen
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -95,7 +96,9 @@ def main(dataset, methods, losses, seeds, tuned, features, photos, images, backb
                "--config", f"plan={listed}", *([f"partition={partition}"] if partition else []),
                *([jobs_flag, str(jobs)] if jobs else []), *more.split()]  # fmt: skip
     # what this Python imports, its kernels and jobs import, too, wherever they run
-    status = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": _path()}).returncode
+    with subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": _path()}) as snakemake:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches Snakemake, too, which ends its jobs in order
+        status = snakemake.wait()
     sys.exit(report(found, status, place))
 
 

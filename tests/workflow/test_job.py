@@ -77,21 +77,34 @@ def test_a_run_that_ends_without_a_whole_record_has_not_ended_well(folder, monke
 
 def test_a_job_waits_for_one_that_outlived_its_snakemake(folder):
     """The lock ends with its process, though that is killed."""
-    script = ("import sys, time, pathlib, job\n"
-              "with job.alone(pathlib.Path(sys.argv[1])): print('in', flush=True); time.sleep(600)")  # fmt: skip
-    path = os.pathsep.join([str(ROOT / "workflow"), str(ROOT)])
-    with subprocess.Popen([sys.executable, "-c", script, str(folder)], env=os.environ | {"PYTHONPATH": path},
-                          stdout=subprocess.PIPE, text=True) as other:  # fmt: skip
-        assert other.stdout.readline() == "in\n"
-        waiting = subprocess.Popen([sys.executable, "-c", script, str(folder)], env=os.environ | {"PYTHONPATH": path},
-                                   stdout=subprocess.PIPE, text=True)  # fmt: skip
-        assert "another process is at this run" in waiting.stdout.readline()
-        time.sleep(0.3)
-        assert waiting.poll() is None
-        other.kill()
-        assert waiting.stdout.readline() == "in\n"
-        waiting.kill()
-        waiting.communicate()
+    script = ("import pathlib, sys, time, job\nwith job.alone(pathlib.Path(sys.argv[1])):\n"
+              "    pathlib.Path(sys.argv[2]).touch(); time.sleep(600)")  # fmt: skip
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
+    first, second = folder / "first", folder / "second"
+
+    def start(mark: Path) -> subprocess.Popen:
+        return subprocess.Popen([sys.executable, "-c", script, str(folder), str(mark)], env=environment,
+                                stdout=subprocess.PIPE, text=True)  # fmt: skip
+
+    def wait(mark: Path) -> None:
+        for _ in range(600):
+            if mark.exists():
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"{mark.name} did not get in")
+
+    outlived = start(first)
+    wait(first)
+    with outlived, start(second) as waiting:
+        try:
+            assert "another process is at this run" in waiting.stdout.readline()
+            time.sleep(1)
+            assert not second.exists()
+            outlived.kill()
+            wait(second)
+        finally:
+            outlived.kill()
+            waiting.kill()
 
 
 def test_icr_says_killed_with_the_same_number():
