@@ -13,6 +13,7 @@ PY := $(VENV)/bin/python
 DONE := $(VENV)/.installed
 GRID := $(VENV)/.grid-installed
 WORKERS ?= 2
+AGAIN = $(MAKE)  # by another name: a line with $(MAKE) itself is run under `make -n`, too
 CHAPTERS = $(foreach c,$(CHAPTER),--chapter $(c))
 # One thread a process: the tests run in several, and a figure should not depend on the number of cores.
 TEST_ENV := OMP_NUM_THREADS=1 TQDM_DISABLE=1 MPLBACKEND=agg PYTHONHASHSEED=0
@@ -58,7 +59,7 @@ reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train what is missing of a grid [DAT
 	  --given '$(foreach v,$(.VARIABLES),$(if $(filter line,$(origin $v)),$(filter-out -%,$v)))'
 
 test-slurm: $(DONE) ## a grid on a real Slurm, set up on this machine's loopback and stopped again (root, Debian)
-	@if $(PY) scripts/slurm_on_loopback.py --check; then $(MAKE) --no-print-directory $(GRID) \
+	@if $(PY) scripts/slurm_on_loopback.py --check; then $(AGAIN) --no-print-directory $(GRID) \
 	  && timeout -k 60 1800 $(PY) scripts/slurm_on_loopback.py $(if $(INSTALL),--install); fi
 
 lint: $(DONE)
