@@ -269,14 +269,20 @@ def _photo_tuning() -> Iterator[Planned]:
     complete("photo_words")
     for method, loss in product(("vse++", "bow"), ("triplet_sh", "triplet", "smoothap")):
         drop_words = chosen("photo_words", method, "ntxent").get("drop_words", 0.0)
-        for lr in PHOTO_RATES.get(loss, RATES) if method == "vse++" else RATES:
-            yield photos("photo_tuning", method, loss, PHOTO_SEED, f"lr{lr:g}", {"lr": lr, "drop_words": drop_words})
+        # Without a start with all negatives Triplet-SH is still collapsed on photos when the rate falls.
+        starts = (0, PHOTO_UPDATES // 6) if (method, loss) == ("vse++", "triplet_sh") else (0,)
+        for warmup, lr in product(starts, PHOTO_RATES.get(loss, RATES) if method == "vse++" else RATES):
+            if warmup or len(starts) == 1 or lr < RATES[-1]:
+                yield photos("photo_tuning", method, loss, PHOTO_SEED,
+                             f"lr{lr:g}" + (f"-warmup{warmup}" if warmup else ""),
+                             {"lr": lr, "drop_words": drop_words} | ({"warmup": warmup} if warmup else {}))  # fmt: skip
 
 
 def _photo_run(method: str, loss: str, seed: int) -> Planned:
     words = chosen("photo_words", method, "ntxent")
-    lr = (words if loss == "ntxent" else chosen("photo_tuning", method, loss))["lr"]
-    return photos("photo_runs", method, loss, seed, "", {"lr": lr, "drop_words": words.get("drop_words", 0.0)})
+    best = words if loss == "ntxent" else chosen("photo_tuning", method, loss)
+    settings = {name: value for name, value in best.items() if name in ("lr", "warmup") and value}
+    return photos("photo_runs", method, loss, seed, "", settings | {"drop_words": words.get("drop_words", 0.0)})
 
 
 def slow(run: Planned) -> bool:

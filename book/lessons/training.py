@@ -315,7 +315,7 @@ paper.styled(pd.DataFrame(map(clipping, NAMES)),
 # %% [markdown]
 # A gradient that is cut keeps its direction and loses its size. Every step of Triplet enters Adam with the length 2, a
 # large violation no less than a small one, while NT-Xent's and SmoothAP's steps keep their relative lengths. So clipping
-# is not the same thing for different losses. Whether it decides their order is not tested here.
+# is not the same thing for different losses. Whether it decides their order is tried below.
 #
 # ## Learning curves
 #
@@ -436,116 +436,103 @@ rows = [{"claim": v.claim, "ours": f"{50 if v in reads.values() else ''} {v.diff
 paper.styled(paper.ledger(rows).drop(columns="paper"), name="order")
 
 # %% [markdown]
-# ## And with half the updates?
+# ## Would it hold elsewhere?
 #
-# A verdict that another budget overturns is a verdict about budgets. So all of it was done once more with 1,500 updates:
-# the search for rates and starts (250 updates) on the three tuning draws, and then the runs. The rate falls halfway here,
-# too. Does the order of the losses stay?
+# A verdict that another budget overturns is a verdict about budgets, and one that a constant of the loop overturns is one
+# about that constant. So runs were done again in three other ways. With *half* the updates, 1,500, everything was done
+# once more: the search for rates and starts (250 updates) on the three tuning draws, and then the runs. With *twice* the
+# updates, 6,000, the rates are those chosen for 3,000. And once nothing was *clipped*. The rate always falls halfway.
+# Does the order of the losses stay?
+
+# %% tags=["remove-cell"]
+def all_of(study):
+    return {name: records.find(study=study, method="vse++", loss=name) for name in NAMES}
+
+
+HALF = {name: paper.choices(records.find(study="half_tuning"))["vse++", name] for name in NAMES}
+COLUMNS = {"3,000 updates": (vse, TUNING), "1,500 updates": (all_of("half"), HALF),
+           "6,000 updates": (all_of("twice"), TUNING), "not clipped": (all_of("clipping"), TUNING)}
+few = set.intersection(*({r["config"]["seed"] for r in group}
+                         for runs, _ in COLUMNS.values() for group in runs.values() if group))
+COLUMNS = {title: ({name: [r for r in group if r["config"]["seed"] in few] for name, group in runs.items()}, tuning)
+           for title, (runs, tuning) in COLUMNS.items()}
+HERE, SHORT, LONG, UNCLIPPED = COLUMNS
+
+
+def apart(title, a, b):
+    """Test rsum of one loss less another's in one of the columns; None without runs."""
+    runs, tuning = COLUMNS[title]
+    return runs[a] and runs[b] and paper.verdict(f"{LABELS[a]} − {LABELS[b]}", "greater", runs[a], runs[b],
+                                                 tuning=tuning).difference
+
 
 # %% tags=["hide-input"]
-shorter, found_half = of("half"), records.find(study="half_tuning")
-HALF = {name: paper.choices(found_half)["vse++", name] for name in NAMES}
-same_draws = {r["config"]["seed"] for r in shorter["ntxent"]} & {r["config"]["seed"] for r in vse["ntxent"]}
-once, half = ({name: [r for r in group[name] if r["config"]["seed"] in same_draws] for name in NAMES}
-              for group in (vse, shorter))
-
-
-def apart(groups, a, b, tuning):
-    return paper.verdict(f"{LABELS[a]} − {LABELS[b]}", "greater", groups[a], groups[b], tuning=tuning).difference
-
-
-budgets = {pair: (apart(once, *pair, TUNING), apart(half, *pair, HALF)) for pair in CLAIMS}
-kept_sign = {pair: long.mean * short.mean > 0 for pair, (long, short) in budgets.items()}
-paper.styled(pd.DataFrame([
-    {"difference": f"{LABELS[a]} − {LABELS[b]}", "3,000 updates": str(long), "1,500 updates": str(short),
-     "same sign": "yes" if kept_sign[a, b] else "no"} for (a, b), (long, short) in budgets.items()]),
-    f"Test rsum on {len(same_draws)} draws, paired, with 95 % intervals; described, not judged. Rates at 1,500 updates: "
+budgets = {pair: {title: d for title in COLUMNS if (d := apart(title, *pair))} for pair in CLAIMS}
+paper.styled(pd.DataFrame([{"difference": f"{LABELS[a]} − {LABELS[b]}"} | {
+    title: str(found.get(title, "–")).removesuffix(" rsum") for title in COLUMNS} for (a, b), found in budgets.items()]),
+    f"Test rsum on {len(few)} draws, paired, with 95 % intervals; described, not judged. Rates at 1,500 updates: "
     + ", ".join(f"{LABELS[n]} {h['lr']:g}" + (f" after {h['warmup']} with all negatives" if h.get("warmup") else "")
-                for n, h in HALF.items()) + ".", name="half")
+                for n, h in HALF.items()) + ". A dash: not run.", name="half")
+
+# %% tags=["hide-input"]
+turned = {title: [f"{LABELS[a]} − {LABELS[b]}" for (a, b), found in budgets.items()
+                  if title in found and found[title].mean * found[HERE].mean < 0] for title in (SHORT, LONG, UNCLIPPED)}
+means = {title: {name: np.mean([r["test"]["rsum"] for r in group]) for name, group in runs.items() if group}
+         for title, (runs, _) in COLUMNS.items()}
+Markdown("Differences with the other sign: " + "; ".join(
+    f"{title}: {', '.join(found) if found else 'none'}" for title, found in turned.items()) + ". Mean test rsum: "
+    + "; ".join(f"{title}: " + ", ".join(f"{LABELS[n]} {v:.0f}" for n, v in found.items())
+                for title, found in means.items()) + ".")
 
 # %% [markdown]
 # ## And on photos?
 #
 # Scenes are drawn. Does the order of the losses hold on photos that people took and described? Here is Flickr8k
 # {cite:p}`hodosh2013flickr8k`: 6,000 training photos, pooled features of an EfficientNet-Lite2, a space of 256
-# dimensions, 2,400 updates, which is ten passes through the captions (fifty for SmoothAP); the rate falls halfway. The
-# photos are not part of this book; the records of the runs are. The rates were searched for as before, on the validation
-# photos and with a seed that is used for nothing else. NT-Xent's search also tried *word dropout*: a fifth of the words of
-# a training caption are replaced by the sign for an unknown word. What it chose for a model, all losses got.
-
-# %% tags=["remove-cell"]
-words_tried, others_tried = records.find(study="photo_words"), records.find(study="photo_tuning")
-MODELS = {"vse++": "VSE++", "bow": "bag of words"}
-PHOTOS = {m: {name: found for name in NAMES if (found := records.find(study="photo_runs", method=m, loss=name))}
-          for m in MODELS}
-
-
-def photo_choice(method, name):
-    """Rate and word dropout that a loss was given on photos."""
-    words = paper.choices(words_tried)[method, "ntxent"]
-    return words if name == "ntxent" else words | paper.choices(others_tried)[method, name]
-
-
-PHOTO_TUNING = {m: {name: photo_choice(m, name) for name in PHOTOS[m]} for m in MODELS}
-assert all(r["config"][key] == value for m, groups in PHOTOS.items() for name, group in groups.items()
-           for r in group for key, value in PHOTO_TUNING[m][name].items())
-
-# %% tags=["hide-input"]
-def best_at(method, name, lr, drop):
-    """Validation rsum of one trial, or a dash."""
-    found = [r["chosen"]["val_rsum"] for r in (*words_tried, *others_tried) if r["config"]["lr"] == lr and (
-        r["config"]["method"], r["config"]["loss"], r["config"]["drop_words"]) == (method, name, drop)]
-    return f"{found[0]:.1f}" if found else "–"
-
-
-rows = [{"model": title, "loss": LABELS[name], "word dropout": f"{drop:g}"}
-        | {f"{lr:g}": best_at(m, name, lr, drop) for lr in (1e-3, 3e-3, 1e-2)}
-        for m, title in MODELS.items() for name in PHOTOS[m]
-        for drop in ((0.0, 0.2) if name == "ntxent" else [PHOTO_TUNING[m][name]["drop_words"]])]
-paper.styled(pd.DataFrame(rows), "Best validation rsum on Flickr8k by learning rate, one seed.", name="photo-search")
-
-# %% [markdown]
-# And the runs, on the 1,000 test photos:
+# dimensions. The photos are not part of this book; the records of the runs are. A caution comes first: these runs are
+# older than the search above. All losses had one rate, 1e-3, with which no model that the search chose on scenes
+# reads, and whether these models read at all was not measured. Take the table as a first look.
 
 # %% tags=["hide-input", "full-width"]
-on_photos = paper.summarise(r for groups in PHOTOS.values() for group in groups.values() for r in group)
-on_photos["loss"] = on_photos["loss"].str.partition(" (")[0]
-paper.layout(on_photos)
+photos = {name: records.find(dataset="flickr8k", method="vse++", loss=name) for name in NAMES}
+photo_bags = records.find(dataset="flickr8k", method="bow")
+paper.layout(paper.summarise([record for group in (*photos.values(), photo_bags) for record in group]))
 
 # %% tags=["hide-input"]
-lacking = [f"{LABELS[name]} on {MODELS[m]}" for m in MODELS for name in NAMES if name not in PHOTOS[m]]
-Markdown((f"Not trained on photos: {', '.join(lacking)}, which takes five times as long. " if lacking else "")
-         + "Every row has the same number of updates and of evaluations to choose from.")
+best_photo = max(np.mean([r["test"]["rsum"] for r in group]) for group in photos.values())
+of_words = np.mean([r["test"]["rsum"] for r in photo_bags])
+uneven = ", ".join(f"{LABELS[name]} {max(r['config']['updates'] for r in group):,}" for name, group in photos.items())
+assert of_words > best_photo
+Markdown(f"The bag of words is ahead of all of them, {of_words:.1f} against {best_photo:.1f} for the best. That may be "
+         "so because of their training: at this rate scenes give the same picture. So nothing is concluded from it here. "
+         f"The updates were not equal either: {uneven}.")
 
 # %% [markdown]
-# The same claims, and whether VSE++ is ahead of the bag of words. On photos the training set is given, so the interval
-# is made of two things: the seeds, and which photos happen to be in the test set (a bootstrap over them, from the ranks
-# in the records). Another training set, or another gallery to search in, is not in it.
+# Was VSE++ only trained badly, then? NT-Xent was tried again with the rates of the scenes, and with *word dropout*, for
+# which a fifth of the words of a training caption are replaced by the sign for an unknown word: 2,400 updates, the rate
+# falling halfway, one seed, and the validation photos to judge by.
 
 # %% tags=["hide-input"]
-of_photos = paper.family({(a, b): paper.verdict(
-    f"{LABELS[a]} beats {LABELS[b]}, VSE++", "greater", PHOTOS["vse++"][a], PHOTOS["vse++"][b],
-    tuning=PHOTO_TUNING["vse++"]) for a, b in CLAIMS if {a, b} <= set(PHOTOS["vse++"])})
-photo_worth = paper.family({name: paper.verdict(
-    f"{LABELS[name]}: VSE++ beats the bag of words", "greater", PHOTOS["vse++"][name], PHOTOS["bow"][name],
-    factor="method", own=True, tuning={m: PHOTO_TUNING[m][name] for m in MODELS}) for name in PHOTOS["vse++"]})
-rows = [{"claim": v.claim, "paper": f"{on_paper[ON_PAPER[a]]:.1f} against {on_paper[ON_PAPER[b]]:.1f}",
-         "ours": str(v.difference), "verdict": v} for (a, b), v in of_photos.items()]
-rows += [{"claim": v.claim, "paper": "–", "ours": str(v.difference), "verdict": v} for v in photo_worth.values()]
-paper.styled(paper.ledger(rows), name="photo-claims")
-
-# %% [markdown]
-# Flickr8k has no twins. But a caption can be held against its own words in another order: does the true order score
-# higher with its own photo? A model might merely prefer natural sentences, with whatever picture, so the same pairs are
-# also scored with other photos; what counts is the gain over that.
+again = {}
+for r in records.find(study="photo_words"):
+    c = r["config"]
+    again.setdefault((c["method"], c["drop_words"]), {})[c["lr"]] = r
+MODELS = {"vse++": "VSE++", "bow": "bag of words"}
+paper.styled(pd.DataFrame([{"model": MODELS[m], "words dropped, %": f"{100 * drop:.0f}"} | {
+    f"{lr:g}": f"{r['chosen']['val_rsum']:.1f}" for lr, r in sorted(runs.items())} for (m, drop), runs in again.items()]),
+    "NT-Xent on Flickr8k: best validation rsum by learning rate, one seed.", name="photo-words")
 
 # %% tags=["hide-input"]
-orders = {(m, name): [r["test"]["order"] for r in found] for m in MODELS for name, found in PHOTOS[m].items()}
-paper.styled(pd.DataFrame([{"model": MODELS[m], "loss": LABELS[name]} | {
-    title: f"{np.mean([o[key] for o in found]):.1f} %" for title, key in (
-        ("own photo", "own"), ("another photo", "other"))} | {
-    "gain": f"{np.mean([o['gain'] for o in found]):+.1f}"} for (m, name), found in orders.items()]),
-    "Captions whose true order of words scores higher than a random one, mean of the seeds.", name="photo-order")
+best = {m: max((r for (n, _), runs in again.items() if n == m for r in runs.values()),
+               key=lambda r: r["chosen"]["val_rsum"]) for m in MODELS}
+top = {m: r["chosen"]["val_rsum"] for m, r in best.items()}
+order = best["vse++"]["test"]["order"]
+assert top["bow"] > top["vse++"] > again["vse++", 0.0][1e-3]["chosen"]["val_rsum"] and order["gain"] > 5
+Markdown(f"So it was trained badly, and that is not all: at its best of six settings VSE++ reaches {top['vse++']:.1f}, "
+         f"and the bag of words {top['bow']:.1f}. VSE++ does use the order of words here: with its own photo a caption scores "
+         f"higher than the same words shuffled in {order['own']:.0f} % of cases, with another photo in "
+         f"{order['other']:.0f} %. With one seed and one loss this is a first answer. The other losses are still to be "
+         "searched for and run.")
 
 # %% [markdown]
 # ## What a retrieval looks like
@@ -605,10 +592,12 @@ Markdown("\n".join([
     f"NT-Xent by {d[sh_nt]}, and that of Triplet by {d[nt_t]} ({n} draws). **SmoothAP does not keep its place:** second "
     f"in the paper, it is last here, {d[ap_nt]} to NT-Xent and {d[ap_t]} to Triplet, with its published temperature.",
     f"- **The order depends on the budget and on the model.** With half the updates, each loss at the rate best then, "
-    f"NT-Xent is ahead of Triplet-SH on the same model: {budgets[sh_nt][1]} for Triplet-SH less NT-Xent, where the "
-    f"longer runs of these draws have {budgets[sh_nt][0]}. On a bag of words it is {b[sh_nt]}. A possible "
-    "reason is that Triplet-SH spends updates on its plateau or on a start that avoids it; the start's length was not "
-    "varied. Whether the order stays with twice the updates is still to be tried.",
+    f"NT-Xent is ahead of Triplet-SH on the same model: {budgets[sh_nt][SHORT]} for Triplet-SH less NT-Xent, where the "
+    f"longer runs of these draws have {budgets[sh_nt][HERE]}, and those with twice the updates {budgets[sh_nt][LONG]}. "
+    f"On a bag of words it is {b[sh_nt]}. A possible reason is that Triplet-SH spends updates on its plateau or on a "
+    "start that avoids it; the start's length was not varied.",
+    f"- **Clipping does not make the order.** Without it, Triplet-SH less NT-Xent is {budgets[sh_nt][UNCLIPPED]}, and "
+    f"NT-Xent less Triplet {budgets[nt_t][UNCLIPPED]}.",
     "- **All four use word order, and with three of them VSE++ is ahead of the bag of words.** VSE++ less the bag of "
     "words with the same loss: "
     + "; ".join(f"{LABELS[name]} {worth[name].difference}" for name in NAMES) + ". SmoothAP's "
@@ -623,7 +612,8 @@ Markdown("\n".join([
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert all(d[pair].low > 0 for pair in CLAIMS[:4]) and all(d[pair].high < 0 for pair in (ap_nt, ap_t))
 assert {(a, b) for a, b in CLAIMS if on_paper[ON_PAPER[a]] > on_paper[ON_PAPER[b]]} == set(CLAIMS)  # as the paper has it
-assert budgets[sh_nt][1].high < 0 < budgets[sh_nt][0].mean and b[sh_nt].mean < 0
+assert budgets[sh_nt][SHORT].high < 0 < budgets[sh_nt][HERE].mean and b[sh_nt].mean < 0
+assert all(budgets[pair][UNCLIPPED].low > 0 for pair in CLAIMS[:3])  # "does not make the order" of the three
 assert all(worth[name].difference.low > 0 for name in NAMES[:3]) and worth["smoothap"].difference.mean < 3
 assert max(swap_chosen(r) for r in searched if r["config"]["lr"] == 1e-3) < 60  # at 1e-3 nothing chosen reads
 last = [r["history"][-1]["twins"]["swap"] for r in vse["smoothap"]]
