@@ -529,7 +529,7 @@ top = {m: r["chosen"]["val_rsum"] for m, r in best.items()}
 order = best["vse++"]["test"]["order"]
 assert top["bow"] > top["vse++"] > again["vse++", 0.0][1e-3]["chosen"]["val_rsum"] and order["gain"] > 5
 Markdown(f"So it was trained badly, and that is not all: at its best of six settings VSE++ reaches {top['vse++']:.1f}, "
-         f"and the bag of words {top['bow']:.1f}. VSE++ does use the order of words here: with its own photo a caption scores "
+         f"and the bag of words {top['bow']:.1f}. VSE++ does use the order of words: with its own photo a caption scores "
          f"higher than the same words shuffled in {order['own']:.0f} % of cases, with another photo in "
          f"{order['other']:.0f} %. With one seed and one loss this is a first answer. The other losses are still to be "
          "searched for and run.")
