@@ -56,7 +56,7 @@ scores = [0.60, 0.68, 0.62, 0.56, 0.49, 0.45, 0.37, 0.25, 0.08, -0.12]
 row = torch.tensor([scores], dtype=torch.float64)
 own = torch.arange(10)[None] == 0  # the first is the positive
 ECIR = ["triplet", "triplet_sh", "ntxent", "smoothap"]
-KNOWN = ["ntxent_hard", "circle", "binomial_deviance", "multi_similarity"]  # GOAL names them
+KNOWN = ["ntxent_hard", "circle", "binomial_deviance", "multi_similarity"]  # GOAL's
 losses = {name: by_name(name) for name in ECIR + KNOWN}
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Ten dots on a line of scores from minus 0.12 to 0.68. The positive is at 0.60; two of the nine negatives are to its right."}, "figure": {"name": "fig-row-dots", "caption": "One query, ten candidates. Blue: the positive. Two negatives score higher; a third is close behind."}}

@@ -773,7 +773,7 @@ assert bump[5] > bump[[4, 6]].max() + 2 and bump[11] > bump[10] + 2 and bump.max
 # what the paper's models did. And the authors write themselves that a count above a threshold "does not provide the
 # complete picture": they ask for better methods. This table is meant as one.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-cell"]
 always = cocos.count(TripletSH(), 0.1 * torch.randn(128, 128, generator=rng), torch.eye(128).bool(),
                      convention="definition")["C_q"]
 nt_most = sum(per_query[nt] > max(per_query[t], per_query[sh]) for t, sh, nt in GROUPS.values())

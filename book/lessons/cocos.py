@@ -590,7 +590,7 @@ axes[0].legend(fontsize="small");
 # differences of a model, and in the rsum more than the 3 that we say matter. The rule for which loss stands first: the one
 # that hears fewer.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-cell"]
 def differences(by_loss, method, side="i2t"):
     """For each pair, the loss with fewer first: verdicts on its count and on its rsum, corrected as one family."""
     tuning, found = {name: TUNED[method, name] for name in NAMES}, {}
