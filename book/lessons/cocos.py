@@ -229,9 +229,9 @@ if_some = triplets["i2t_C_q"] * (B - triplets["i2t_C_0"]) / triplets["i2t_C_B"] 
 if_all = triplets["i2t_C_q"] * B / triplets["i2t_C_B"] - 1
 assert abs(if_some).max() < 0.005 and abs(if_all).min() > 0.12 and sizes.max() - sizes.min() < 0.1
 Markdown(f"B comes out as {sizes.min():.2f} to {sizes.max():.2f} (128, but for a smaller last batch). In the four rows "
-         f"of Triplet the second product misses the printed $C^B$ by {100 * abs(if_some).max():.1f} % at most, the "
-         f"first by {100 * abs(if_all).min():.0f} % or more. So $C^q$ is a mean over those queries **that hear "
-         "something**; a model that is nearly done, with few of them left, still shows a $C^q$ of one or more. In row "
+         f"of Triplet the second product misses the printed C^B by {100 * abs(if_some).max():.1f} % at most, the "
+         f"first by {100 * abs(if_all).min():.0f} % or more. So C^q is a mean over those queries **that hear "
+         "something**; a model that is nearly done, with few of them left, still shows a C^q of one or more. In row "
          f"1.5 (VSRN, Triplet) it is {triplets['i2t_C_q']['1.5']:.2f}, while the mean over all queries is "
          f"{triplets['i2t_C_B']['1.5'] / B:.2f}.")
 
@@ -281,8 +281,8 @@ assert right["C_B"] == wrong["C_B"] == int(hears.sum()) and right["C_0"] == int(
 assert wrong["C_0"] == int((added == 0).sum())
 assert smoke or hears.tolist() != added.tolist()
 Markdown(f"On the six scenes the captions hear {hears.tolist()} pictures, and the counter adds up {added.tolist()}: "
-         f"for how many captions each *picture* is too near. The sum, $C^B = {int(hears.sum())}$, is the same. But "
-         f"$C^0$ should be {right['C_0']:.0f} and is {wrong['C_0']:.0f}, and $C^q$ should be {right['C_q']:.2f} and is "
+         f"for how many captions each *picture* is too near. The sum, C^B = {int(hears.sum())}, is the same. But "
+         f"C^0 should be {right['C_0']:.0f} and is {wrong['C_0']:.0f}, and C^q should be {right['C_q']:.2f} and is "
          f"{wrong['C_q']:.2f}.")
 
 # %% [markdown]
@@ -349,7 +349,7 @@ assert smoke or (loud != many and total[loud] > 5 * total[many])
 Markdown("The effective number says how many negatives share the weight, not how large it is. Under NT-Xent picture "
          f"{many + 1} hears the most negatives, {of_row[many]:.1f}, but they push it by no more than {total[many]:.1f} "
          f"in sum; picture {loud + 1} hears {of_row[loud]:.1f}, and they push it by {total[loud]:.1f}. So it needs the "
-         "sum of the weights beside it, which for NT-Xent is what ECIR calls $W^{qv^-}$ (and $W^{qv^+}$ for the "
+         "sum of the weights beside it, which for NT-Xent is what ECIR calls W^qv- (and W^qv+ for the "
          "positive).")
 
 # %% [markdown]
@@ -417,7 +417,7 @@ for name in ("triplet", "triplet_sh"):  # exact is the definition, plus the posi
 smaller = (triplets["t2i_C_0"] < triplets["i2t_C_0"]).sum()
 assert smoke or (pair[1] < 0.2 * pair[0] and smaller == 4)
 Markdown(f"So it is. {pair[0]:.1f} captions of a batch hear nothing; the released counter says {pair[1]:.1f}, because "
-         "it counts pictures. In the printed table $C^0$ of Triplet is smaller in text to image than in image to text "
+         "it counts pictures. In the printed table C^0 of Triplet is smaller in text to image than in image to text "
          f"in {smaller} rows of 4, and in the first row it is {triplets['t2i_C_0']['1.1']:.2f} against "
          f"{triplets['i2t_C_0']['1.1']:.2f}.")
 
@@ -554,7 +554,7 @@ with_sh = sum(fits for place in kept.values() for fits, pair in zip(place, PAIRS
 assert with_sh == 12 and total_kept - with_sh == 6
 Markdown(f"As printed, image to text, the rule holds for **{total_kept} of 24** pairs: "
          + ", ".join(f"{sum(fits)} of 6 for {method} on {dataset}" for (dataset, method), fits in kept.items())
-         + f". The {with_sh} pairs with Triplet-SH all keep it: its $C^q$ is 1 by construction, and it is the best "
+         + f". The {with_sh} pairs with Triplet-SH all keep it: its C^q is 1 by construction, and it is the best "
          f"in each table. Of the other 12 pairs, {total_kept - with_sh} keep it; by chance it would be 6.")
 
 # %% [markdown]

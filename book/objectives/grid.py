@@ -477,7 +477,7 @@ at_them = {f"T {t}" + note: float(GradientObjective(t, "con", convention=c).on_p
                        ("cir", "released", " as released"))}
 Markdown(f"“{split.captions[query]}” — " + ", ".join(f"{name} {value:.3f}" for name, value in at_them.items())
          + ". con asks only whether the negative is within the margin, nca how much closer it is, and cir how far the "
-         "two are, together, from where they should be: $s_+ = 1$ and $s_- = 0$.")
+         "two are, together, from where they should be: s₊ = 1 and s₋ = 0.")
 
 # %% [markdown]
 # And all five pair weights on five draws, from the records. On the left what clipping at 0.02 adds to cir as printed, on

@@ -17,6 +17,7 @@ from chapters import KERNEL, cells_hash, normalised
 LINES, COLUMNS, FOLDED, BYTES = 25, 92, 122, 1_500_000
 ABSOLUTE = re.compile(r"(?<![\w.:/~-])/(?:home|work|tmp|root|Users|private|opt|mnt)/\w|[A-Z]:\\\\?Users")
 ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
+MATHS = re.compile(r"\$[^$\n]+\$")
 PICTURE = re.compile(r"data:image/[\w+]+;base64,[A-Za-z0-9+/=]*")
 
 
@@ -80,6 +81,8 @@ def clean(chapter: Chapter) -> list[str]:
             found.append(f"a smoke run's output: {first(cell)}")
         if ADDRESS.search(text):
             found.append(f"an address in memory, different in every run: {first(cell)}")
+        if MATHS.search(out.get("data", {}).get("text/markdown", "")):
+            found.append(f"maths in Markdown that a cell printed, which a page shows as dollars: {first(cell)}")
         if ABSOLUTE.search(text):
             found.append(f"an absolute path in the output of: {first(cell)}")
     return found + [f"an absolute path in: {first(c)}" for c in chapter.notebook.cells if ABSOLUTE.search(c.source)]

@@ -85,6 +85,10 @@ def stream(text, name="stdout"):
     return nbformat.v4.new_output("stream", name=name, text=text)
 
 
+def markdown(text):
+    return nbformat.v4.new_output("display_data", data={"text/markdown": text, "text/plain": "<Markdown>"})
+
+
 def html(text):
     return nbformat.v4.new_output("display_data", data={"text/html": text})
 
@@ -98,6 +102,7 @@ FAULTS = {
     "smoke in a table": (checks.clean, lambda n: n.cells[2].outputs.append(html("<p>smoke run")), "smoke"),
     "path": (checks.clean, lambda n: n.cells[2].outputs.append(stream("in /home/me/x.py")), "absolute path"),
     "path in source": (checks.clean, lambda n: n.cells[2].update(source="open('/tmp/x')"), "absolute path"),
+    "maths": (checks.clean, lambda n: n.cells[2].outputs.append(markdown("the mean $C^q$ is 3")), "dollars"),
     "address": (checks.clean, lambda n: n.cells[2].outputs.append(stream("<A at 0x7f0012ab>")), "address"),
     "no alt": (checks.described, lambda n: n.cells[3].metadata.pop("mystnb"), "without alt"),
     "empty alt": (checks.described, lambda n: n.cells[3].metadata["mystnb"]["image"].update(alt=" "), "without alt"),
