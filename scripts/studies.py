@@ -219,6 +219,13 @@ def clipping() -> Iterator[Planned]:
         yield scenes("clipping", "vse++", loss, seed, "", {"grad_clip": 0.0})
 
 
+def clipping_rates() -> Iterator[Planned]:
+    """Would another rate do better without the clip? On the tuning draw, as the rates with it were chosen."""
+    for loss, lr in product(ECIR[:3], (3e-4, *RATES)):
+        yield scenes("clipping_rates", "vse++", loss, TUNING_DRAWS[0], f"lr{lr:g}",
+                     _sized("vse++") | {"lr": lr, "updates": UPDATES, "grad_clip": 0.0})  # fmt: skip
+
+
 def twice() -> Iterator[Planned]:
     """The schedule stretched, with as many evaluations and a start with all negatives that lasts twice as long."""
     for loss, seed in product(ECIR, FEWER_DRAWS):
@@ -292,7 +299,7 @@ def slow(run: Planned) -> bool:
 STUDIES: dict[str, Callable[[], Iterator[Planned]]] = {
     "reading": reading, "tuning": tuning, "ecir": ecir, "half_tuning": half_tuning, "half": half, "tuned": tuned,
     "goal_tuning": goal_tuning, "goal": goals, "goal_rates": goal_rates, "goal_size": goal_size,
-    "goal_longer": goal_longer, "clipping": clipping, "twice": twice,
+    "goal_longer": goal_longer, "clipping": clipping, "clipping_rates": clipping_rates, "twice": twice,
     "photo_words": photo_words, "photo_tuning": photo_tuning, "photo_runs": photo_runs,
     "photo_smoothap_tuning": photo_smoothap_tuning, "photo_smoothap": photo_smoothap,
 }  # fmt: skip
