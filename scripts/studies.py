@@ -286,10 +286,15 @@ def _photo_tuning() -> Iterator[Planned]:
 
 
 def _photo_run(method: str, loss: str, seed: int) -> Planned:
+    return photos("photo_runs", method, loss, seed, "", photo_choice(method, loss))
+
+
+def photo_choice(method: str, loss: str) -> dict:
+    """Rate and start of a loss, and the word dropout that NT-Xent's search chose for its model; {} if not tried."""
     words = chosen("photo_words", method, "ntxent")
     best = words if loss == "ntxent" else chosen("photo_tuning", method, loss)
     settings = {name: value for name, value in best.items() if name in ("lr", "warmup") and value}
-    return photos("photo_runs", method, loss, seed, "", settings | {"drop_words": words.get("drop_words", 0.0)})
+    return settings and settings | {"drop_words": words.get("drop_words", 0.0)}
 
 
 def slow(run: Planned) -> bool:
