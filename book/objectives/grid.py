@@ -425,7 +425,7 @@ Markdown("Steps of cir × lin as printed, as a share of the learning rate: " + "
 # ### Clipping shorter
 #
 # For Adam, a gradient clipped to 0.02 is as good as one a hundred times as long clipped to 2: only ratios count. So clip
-# the same cir at 0.02. Nothing else changes, and its lengths stay within a few times of each other from the first update
+# the same cir at 0.02. Nothing else changes, and its lengths stay within a factor of ten from the first update
 # on. (For con it would change next to nothing: its gradient is longer than 2 most of the time, so that it is cut to one
 # length either way.) Here is a live run, half as long as the others, with P lin:
 
@@ -651,6 +651,10 @@ if not smoke:
     assert all(d.low > 0 for d in helped.values())  # not to let the first gradients in helps, at each P
     assert min(d.mean for d in after.values()) > max(d.mean for d in before.values())
     assert long_gap.mean > short_gap.mean / 2  # and time does
+    kept, cut = ([e["gradient_norm"] for r in g["goal:cir x lin"] for e in r["history"]] for g in (small, printed))
+    assert 0.02 / min(kept) < 10 and 50 < 2 / np.median(cut) < 200  # "a factor of ten", "a hundredth"
+    long = [e["gradient_norm"] for t in ("con", "nca") for r in printed[f"goal:{t} x con"] for e in r["history"]]
+    assert np.median(long) > 2
     low = min(e["diagnose"]["spread"] for e in slow["history"])
     assert low < 0.002 and slow["test"]["rsum"] > 200  # "hardly differ, and yet it ranks"
     assert mean(bow) < min(mean(printed[n]) for n in NAMES if n not in CIR)  # all that read are above the bag of words
