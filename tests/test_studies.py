@@ -1,6 +1,7 @@
 """The lists of the studies, and the command that trains them."""
 
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import click
@@ -8,8 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 import make_records
+import reproduce
 import studies
 from icrlib import records
+
+from .paper.made import record
 
 
 @cache
@@ -79,3 +83,23 @@ def test_parts_begin_elsewhere_and_leave_nothing(monkeypatch, nothing_made):
     whole, first, second = order("0/1"), order("0/2"), order("1/2")
     assert len(whole) == 20 and sorted(first) == sorted(second) == sorted(whole)
     assert not set(first[:10]) & set(second[:10])
+
+
+def test_settings_on_photos_are_each_losss_own(monkeypatch):
+    """Rate, word dropout and start by the search, zeros left out; the book's runs and TUNED=1 take the same."""
+    searched = [record(loss, 100, drawn=False, lr=lr, drop_words=drop, warmup=warmup)
+                | {"chosen": {"update": 250, "val_rsum": 250.0 if (lr, drop, warmup) == best else 200.0}}
+                for loss, best in (("ntxent", (3e-3, 0.4, 0)), ("triplet_sh", (1e-3, 0.0, 600)))
+                for lr, drop, warmup in product((1e-3, 3e-3), (0.0, 0.4), (0, 600))]  # fmt: skip
+    monkeypatch.setattr(records, "find", lambda study, method, loss: [r for r in searched if (
+        study, method, loss) == ("photo_tuning", r["config"]["method"], r["config"]["loss"])])
+    waited = []
+    monkeypatch.setattr(studies, "complete", waited.append)
+    assert studies.photo_choice("vse++", "ntxent") == {"lr": 3e-3, "drop_words": 0.4}
+    assert reproduce.tuned_settings("flickr8k", "vse++", "triplet_sh") == {"lr": 1e-3, "warmup": 600}
+    with pytest.raises(ValueError, match="the search 'photo_smoothap_tuning' did not try vse.. with smoothap"):
+        reproduce.tuned_settings("flickr8k", "vse++", "smoothap")
+    assert waited == ["photo_tuning", "photo_smoothap_tuning"]
+    runs = {(run.method, run.loss): run.settings for run in studies.STUDIES["photo_runs"]()}
+    own = {"lr": 3e-3, "drop_words": 0.4}
+    assert runs["vse++", "ntxent"] == {"embed_dim": 256, "updates": studies.PHOTO_UPDATES} | own

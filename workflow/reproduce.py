@@ -132,9 +132,8 @@ def tuned_settings(dataset: str, method: str, loss: str) -> dict:
                          "search in scripts/studies.py and train it with make records STUDY=NAME")  # fmt: skip
     photos = dataset == "flickr8k"
     study = SEARCHES[dataset]
-    if photos:  # NT-Xent has its own list, and so has what takes five times as long
+    if photos:  # what takes five times as long has its own list
         study = {("vse++", "smoothap"): "photo_smoothap_tuning"}.get((method, loss), study)
-        study = "photo_words" if loss == "ntxent" else study
     try:
         complete(study)
     except click.ClickException as err:
