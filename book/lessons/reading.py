@@ -22,8 +22,9 @@
 # **You need:** {doc}`../foundations/task` for the measures, {doc}`training` for the model and the losses.
 #
 # You train VSE++ with NT-Xent on 1,500 pictures. After a few hundred updates the recall has risen to where it seems to
-# belong. It stays there, you see nothing happen for a long time, and so you stop. Below is this training twice, once
-# stopped there and once left alone. The upper curve is what everybody looks at, the recall. The lower curve asks
+# belong. It stays there, you see nothing happen for a long time, and so you lower the rate and stop. Below is this
+# training twice, once ended there and once left alone. The upper curve is what everybody looks at, the recall (**rsum**:
+# R@1, R@5 and R@10 of both directions, added up, here among 500 validation pictures). The lower curve asks
 # another question: of two pictures that are described by the same words in another order, does a caption score higher
 # with its own? A model that ignores the order of words gets half of these questions right.
 
@@ -63,7 +64,7 @@ def runs(images=1500, method="vse++", **wanted):
     return [r for r in study if r["config"]["data_options"]["train"] == images and r["config"]["method"] == method
             and all(r["config"][name] == value for name, value in wanted.items())]
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over the updates of one training. Above, the validation rsum rises at once, stays flat below the grey line of the bag of words, and rises above that line much later. Below, the swap accuracy stays at 50 percent while the rsum is flat and climbs when it rises. A second, black curve is the same training, stopped at 3,000 updates; in it nothing of this is seen."}, "figure": {"name": "fig-reading", "caption": "One training, two questions. NT-Xent at rate 1e-3 on 1,500 pictures, 9,000 updates (blue), and the same training with 3,000 (black), which was our first default. Grey: the bag of words of the same data and budget; dotted: accuracy of guessing. In the black run the rate falls to a tenth at update 1,500, before the blue one begins to read."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over the updates of one training. Above, the validation rsum rises at once, stays flat below the grey line of the bag of words, and rises above that line much later. Below, the swap accuracy stays at 50 percent while the rsum is flat and climbs when it rises. A second, black curve is the same training with the rate lowered at 1,500 updates and its end at 3,000; in it nothing of this is seen."}, "figure": {"name": "fig-reading", "caption": "One training, two questions. NT-Xent at rate 1e-3 on 1,500 pictures, 9,000 updates (blue), and the same training with 3,000 (black), which was our first default. Grey: the bag of words of the same data and budget; dotted: accuracy of guessing. In the black run the rate falls to a tenth at update 1,500, before the blue one begins to read."}}
 def bag(record):
     """The bag of words for a run: same draw, pictures, updates; the best rate on validation. None if there is none."""
     c = record["config"]
@@ -148,16 +149,18 @@ plots.gallery(split.images[rows], titles, frames=[True, False] * 2, columns=2, s
 # ### The moment
 #
 # To say *when* reading begins we need a line to cross. The swap accuracy of a guess scatters, and the captions of a
-# picture are not asked independently: whoever mistakes the picture mistakes all of them. In the worst case a picture
-# counts once. That is the cautious error computed here.
+# pair of twins are not asked independently: whoever mistakes one picture for the other mistakes all captions of it. In the
+# worst case all captions of a pair are right or wrong together, and the pair counts once. That is the cautious error
+# computed here.
 
 # %%
-per_picture = torch.bincount(own[swap]).double()
-pictures = float(per_picture.sum() ** 2 / (per_picture**2).sum())  # if its captions agree
-print(f"{int(swap.sum())} captions of {int((per_picture > 0).sum())} pictures.")
+pair_of = torch.minimum(own, other)[swap]  # the row of a pair's first picture
+per_pair = torch.bincount(pair_of).double()
+pairs_asked = float(per_pair.sum() ** 2 / (per_pair**2).sum())  # if its captions agree
+print(f"{int(swap.sum())} captions of {int((per_pair > 0).sum())} pairs of pictures.")
 print("Standard error of a guess:")
-print(f"{50 / len(own[swap]) ** 0.5:.1f} % if all captions are independent,")
-print(f"{50 / pictures**0.5:.1f} % if a picture's captions always agree")
+print(f"{50 / len(pair_of) ** 0.5:.1f} % if all captions are independent,")
+print(f"{50 / pairs_asked**0.5:.1f} % if a pair's captions always agree")
 
 # %% [markdown]
 # We draw the line at 60 %, and want it to be crossed for good: **reading begins at the first evaluation whose swap
@@ -177,19 +180,17 @@ def moment(record):
 # %% tags=["hide-input"]
 guesses = [e["twins"]["swap"] for r in study if r["config"]["method"] == "bow" for e in r["history"]]
 everyone = [r for r in study if r["config"]["method"] == "vse++"]
-crossed = {k: [r for r in everyone if moment(r) and r["history"][-1]["twins"]["swap"] > k] for k in (LEVEL, 70)}
-error = 50 / pictures**0.5
-Markdown(f"The line is {(LEVEL - 50) / error:.1f} cautious standard errors above a guess. In {len(guesses)} "
-         f"evaluations of "
-         f"bags of words in the study the swap accuracy was never above {max(guesses):.1f} %. And it hardly matters "
-         f"where "
-         f"we draw it: of the {len(crossed[LEVEL])} runs that cross it, {len(crossed[70])} end above 70 %.")
+shy = [e["twins"]["swap"] for r in everyone for e in r["history"] if moment(r) and e["update"] <= moment(r) / 2]
+error = 50 / pairs_asked**0.5
+Markdown(f"The line is {(LEVEL - 50) / error:.1f} cautious standard errors above a guess, so one evaluation might "
+         f"cross it by chance; to stay above it takes more. Models that do not read yet keep closer to 50 % than the "
+         f"cautious error allows: in {len(shy)} evaluations up to half the moment's update the swap accuracy is "
+         f"{span(shy)} %. In {len(guesses)} evaluations of bags of words it was {span(guesses)} %.")
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
-assert max(guesses) < LEVEL and min(guesses) > 100 - LEVEL
-assert len(crossed[70]) > 0.9 * len(crossed[LEVEL])
+assert max(guesses) < LEVEL and min(guesses) > 100 - LEVEL and max(shy) < LEVEL
 if not smoke:
-    assert (LEVEL - 50) / error > 2
+    assert (LEVEL - 50) / error > 1.5
 
 # %% [markdown]
 # ## See it begin
@@ -257,7 +258,8 @@ if not smoke:
 # ## The hardest negative, before and after
 #
 # A loss learns from the pictures that score too high, so look at those. For the state before the moment we train the
-# same model once more and stop it early, after 1,000 updates. Then we take all captions of the validation split that
+# same model once more with a third of the updates, so that its rate falls at update 500 and the moment does not come.
+# Then we take all captions of the validation split that
 # are asked about twins and look for each at its **hardest negative**: of all 500 pictures of which the caption is
 # *false*, the one that scores highest. To a bag of words a swap twin *is* the own picture; so before the moment the twin
 # should often be the hardest negative and, as often as not, beat the own picture. A model that reads should find
@@ -429,11 +431,12 @@ Markdown("From half the moment's update to one and a half times it:\n\n" + "\n".
     f"- {title}: {told(six[title], digits)}." for title, digits in zip(six, (0, 0, 0, 3, 1, 2), strict=True)))
 
 # %% [markdown]
-# Objects and attributes come first: a caption's attribute twin is recognised long before its swap twin. The recall does
-# not get past the bag of words until reading begins; an encoder that does not read is a bag of words that is harder to
-# train. The spread of the scores is largest before the moment and then shrinks. How many negatives count, and how many
-# steps are clipped, depends on the loss: Triplet is clipped throughout, NT-Xent no longer at the moment, and both read.
-# So none of these measures says by itself when it comes; the twins do.
+# Objects and attributes come first: a caption's attribute twin is recognised long before its swap twin. Until reading
+# begins the recall stays near that of the bag of words or below it. The spread of the scores has its maximum before the
+# moment and is smaller after it; with Triplet-SH that maximum comes shortly before the moment. How many negatives count,
+# and how many steps are clipped, depends on the loss: Triplet is clipped throughout, NT-Xent hardly any more when it
+# begins to read, and both read. A recall that passes the bag of words is the nearest sign; but one must have trained a bag
+# of words to see it. The twins tell it directly.
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 for record in slow:
@@ -454,7 +457,7 @@ assert min(clips["triplet"]) > 0.9 and clips["ntxent"][1] < 0.1
 # learnt ({doc}`training`). Is that the same as not reading? If it were, leaving the first plateau would start the
 # reading. Look at the spread of the scores to tell the two apart.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Three panels over updates of one training with Triplet-SH. First the loss is at its dotted constant, the spread near zero: first plateau, shaded dark. Then the loss has fallen and the spread is large, but the swap accuracy stays near 50 percent: second plateau, shaded light. After that the swap accuracy rises."}, "figure": {"name": "fig-plateaus", "caption": "Triplet-SH without warm-up, rate 1e-3. Dark: collapsed, the spread is tiny and the loss at 2Bα (dotted). Light: the scores are spread out and the loss has fallen, but word order is still ignored. Only after the second plateau does the model read."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Three panels over updates of one training with Triplet-SH. First the loss is at its dotted constant, the spread near zero: first plateau, shaded dark. Then the loss has fallen and the spread is large, but the swap accuracy stays near 50 percent: second plateau, shaded light. After that the swap accuracy rises."}, "figure": {"name": "fig-plateaus", "caption": "Triplet-SH without warm-up, rate 1e-3. Dark: collapsed, the spread is tiny and the loss at 2Bα (dotted). Light: the scores are spread out and the loss has fallen, but the swap accuracy stays below the line. Only after the second plateau does the model read."}}
 record = runs(loss="triplet_sh", lr=1e-3, updates=9000, warmup=0)[0]
 entries, start = record["history"], moment(record)
 flat = max(e["update"] for e in entries if e["diagnose"]["collapsed"])
@@ -568,7 +571,9 @@ Markdown("In these runs the rate decides, and hardly the loss. At one rate and b
          f"1,500 pictures begin, where they do, within {max(apart.values()):.0f} "
          f"evaluation{'s' if max(apart.values()) > 1 else ''} of each other, with warm-up and without it. With the "
          f"rate the "
-         "moment moves: " + "; ".join(f"{lr:g}, update {span(found)}" for lr, found in begins.items()) + ".")
+         "moment moves: " + "; ".join(f"{lr:g}, update {span(found)}" for lr, found in begins.items()) + ". Finer "
+         "differences cannot be seen: at the highest rate the moment comes with one of the first evaluations. On 12,000 "
+         f"pictures the losses are up to {steps_apart(1e-3, 9000, images=12000):.0f} evaluations apart.")
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert max(apart.values()) <= 2
@@ -587,9 +592,9 @@ assert all(r["history"][-1]["diagnose"]["collapsed"] for r in plain) and all(map
 # ### Small rates only need longer
 #
 # Three times the rate, a third of the updates: that looks like one law. Adam moves each weight by about the learning
-# rate in each step, whatever the size of the gradient {cite:p}`kingma2015adam`. So the sum of all rates so far says how
-# far a weight can have come. If reading needs a certain way from the first weights, all runs must fall on one curve when
-# they are drawn over this **path** instead of over updates.
+# rate in each step, whatever the size of the gradient {cite:p}`kingma2015adam`. So the sum of all rates so far bounds how
+# far a weight can have come; how far it has come was not measured. If reading needs a certain way from the first weights,
+# all runs must fall on one curve when they are drawn over this **path** instead of over updates.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Swap accuracy over the sum of learning rates, logarithmic axis. The curves of Triplet, Triplet-SH and NT-Xent at rates ten times apart lie close to each other: near 50 percent up to about 2, and rising steeply from there."}, "figure": {"name": "fig-path", "caption": "All runs of VSE++ on 1,500 pictures that did not end collapsed. Colour: loss; marker: rate. Over the sum of rates the curves of Triplet, Triplet-SH and NT-Xent cross the dashed line at nearly the same place. Runs that stop before it do not read."}}
 def path(record, update):
@@ -652,6 +657,61 @@ for record in [r for r in alive if r["config"]["loss"] in READERS]:
     assert all(s > LEVEL for way, s in gone if way >= max(b for _, b in fine) + 0.1)
 
 # %% [markdown]
+# ### Does the rule hold for runs that it was not made from?
+#
+# A rule that is read off some runs fits these runs. Other chapters have trained the same three losses on draws of the
+# data that the study does not have, at other budgets and rates, and some of them without clipping. By the rule, a run
+# that ends on a shorter path than the range just found does not read, and one that goes beyond it begins to read
+# within it. Between two evaluations the moment is only known to lie somewhere, so a run agrees if it *may* have begun there.
+
+# %% tags=["remove-cell"]
+SHORTEST, LONGEST, OF_THE_STUDY = min(fine)[0], max(b for _, b in fine), {r["config"]["seed"] for r in everyone}
+
+
+def agrees(record):
+    """Whether a run begins to read where the rule says, or ends before, as far as its evaluations tell."""
+    if not moment(record):
+        return path(record, record["config"]["updates"]) <= LONGEST
+    before, after = bracket(record)
+    return before <= LONGEST and after >= SHORTEST
+
+
+def told_by(title, wanted, studies):
+    """One row: all runs of some studies that did not end collapsed."""
+    found = [r for name in studies for r in records.find(study=name, method="vse++") if r["config"]["loss"] in READERS
+             and wanted(r["config"]) and not r["history"][-1]["diagnose"]["collapsed"]
+             and r["config"]["seed"] not in OF_THE_STUDY]
+    reads = [r for r in found if moment(r)]
+    ends = [path(r, r["config"]["updates"]) for r in found]
+    row = {"runs": title, "number": len(found), "end after a path of": span(ends, 1), "read": len(reads)}
+    row["begin between"] = f"{min(bracket(r)[0] for r in reads):.2f} and {max(bracket(r)[1] for r in reads):.2f}" if (
+        reads) else "–"
+    return row | {"agree": sum(map(agrees, found))}
+
+# %% tags=["hide-input"]
+clip, searches = (lambda c: c["grad_clip"] > 0), ("tuning", "half_tuning")
+rule = [told_by("other draws, rate 3e-3", clip, ["ecir"]), told_by("other draws, half the updates", clip, ["half"]),
+        told_by("twice the updates", clip, ["twice"])]
+rule += [told_by(f"searches on three further draws, rate {lr:g}", lambda c, lr=lr: clip(c) and c["lr"] == lr, searches)
+         for lr in (1e-3, 3e-3, 1e-2, 3e-2)]
+rule += [told_by("nothing clipped, rate 3e-3", lambda c: c["lr"] == 3e-3, ["clipping", "clipping_rates"])]
+paper.styled(pd.DataFrame(rule).set_index("runs"), f"The rule: reading begins between a path of {SHORTEST:.2f} and "
+             f"{LONGEST:.2f}. Runs of NT-Xent, Triplet and Triplet-SH on 1,500 pictures; collapsed ones left out.",
+             name="rule")
+
+# %% tags=["hide-input"]
+inside, (steep, free) = rule[:-2], rule[-2:]
+kept_to, all_of_them = (sum(row[key] for row in inside) for key in ("agree", "number"))
+Markdown(f"For clipped runs at rates up to 1e-2 the rule holds: {kept_to} of {all_of_them} agree with it, on draws and "
+         f"at budgets that it has not seen. It ends at a higher rate ({steep['agree']} of {steep['number']} at 3e-2, "
+         f"where the path between two evaluations is {3e-2 * 125:.2f}) and without clipping "
+         f"({free['agree']} of {free['number']}), where reading begins later or not at all within the budget. So it is a "
+         "rule of thumb for one way of training, not a law of reading.")
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+assert kept_to > 0.95 * all_of_them and free["agree"] < 0.7 * free["number"]
+
+# %% [markdown]
 # ### With more pictures
 #
 # Now the prediction from above: with 12,000 pictures a batch holds swap twins eight times more rarely. Does reading
@@ -676,8 +736,10 @@ Markdown("The runs with 12,000 pictures are still being made; none that reads ha
 # %% [markdown]
 # ### What it pays
 #
-# The same table once more, now with test rsum at the end less that of the bag of words with the same draw, pictures and
-# updates. To be fair to the bag of words, it has the best of its three rates, chosen on validation.
+# The same table once more, now with test rsum (among 1,000 pictures) less that of the bag of words with the same draw,
+# pictures and updates. To be fair to the bag of words, it has the best of its three rates, chosen on validation. What part
+# of a lead is owed to the order of words, and what part to a longer path on which single words, too, are learnt better,
+# this does not separate; a VSE++ trained on captions in random order would, and we have not trained one.
 
 # %% tags=["hide-input", "full-width"]
 def lead(record):
@@ -748,7 +810,9 @@ assert all(r["chosen"]["val_rsum"] > r["history"][-1]["val"]["rsum"] for r in un
 # ### Verdicts
 #
 # Differences between numbers of few runs are descriptions. These are the claims that we want decided, each over draws of
-# the data, by the one function that decides all claims of this book.
+# the data, by the one function that decides all claims of this book. The runs at rate 3e-3 are not the study's own but
+# the ten of {doc}`training`, which differ from them in nothing but their draws; there the bag of words has its own best
+# rate.
 
 # %% tags=["hide-input"]
 def claim(text, ours, other, **more):
@@ -756,21 +820,23 @@ def claim(text, ours, other, **more):
 
 
 swaps = {"measure": "test.twins.swap", "unit": "%"}
-middle = {name: runs(loss=name, lr=3e-3, updates=3000, warmup=0) for name in READERS}
+middle = {name: records.find(study="ecir", method="vse++", loss=name) for name in READERS}
+assert all((r["config"]["lr"], r["config"]["updates"], r["config"]["warmup"]) == (3e-3, 3000, 0)
+           for group in middle.values() for r in group)
 verdicts = [claim(f"{plots.label(name)}: swap accuracy above 50 %", group, 50, **swaps)
             for name, group in middle.items()]
 verdicts.append(claim("NT-Xent, rate 1e-3 (our first default): above 50 %", short, 50, **swaps))
-rivals = {r["config"]["seed"]: r for r in runs(method="bow", lr=3e-3, updates=3000)}
-both = [r for r in middle["ntxent"] if r["config"]["seed"] in rivals]
-verdicts.append(claim("NT-Xent beats the bag of words in rsum", both, [rivals[r["config"]["seed"]] for r in both],
-                      factor="method"))
+rival = records.find(study="ecir", method="bow", loss="ntxent")
+rates_of = {m: {"lr": group[0]["config"]["lr"]} for m, group in (("vse++", middle["ntxent"]), ("bow", rival))}
+verdicts.append(claim("NT-Xent beats the bag of words in rsum", middle["ntxent"], rival, factor="method",
+                      tuning=rates_of))
 verdicts = paper.family(verdicts)
 paper.styled(paper.ledger([{"claim": v.claim, "ours": str(v.difference), "verdict": v} for v in verdicts]).drop(
     columns="paper"), name="reading-claims")
 
 # %% [markdown]
-# All with 3,000 updates on 1,500 pictures, at rate 3e-3 unless said otherwise; *ours* is the difference, n the number of
-# draws. With fewer than three draws nothing is decided, whatever the numbers look like.
+# All with 3,000 updates on 1,500 pictures, VSE++ at rate 3e-3 unless said otherwise; *ours* is the difference, n the
+# number of draws. With fewer than three draws nothing is decided, whatever the numbers look like.
 #
 # ## Without twins
 #
@@ -802,8 +868,11 @@ pairs = np.array([(r["test"]["twins"]["swap"], r["test"]["order"]["gain"]) for r
 reading = np.array([tested(r) for r in sound])
 others_seen = [r["test"]["order"]["other"] for r in sound]
 worst = max((r for r in sound if not tested(r)), key=lambda r: r["test"]["order"]["gain"])
+within = [np.corrcoef(pairs[reading == side].T)[0, 1] for side in (True, False)]
 Markdown(f"Over {len(sound)} runs that did not collapse the correlation of swap accuracy and gain is "
-         f"{np.corrcoef(pairs.T)[0, 1]:.2f}. Runs that read gain {span(pairs[reading, 1], 1)} points, the others "
+         f"{np.corrcoef(pairs.T)[0, 1]:.2f}, made mostly of the distance between two clusters: {within[0]:.2f} among "
+         f"runs that read, {within[1]:.2f} among the others. Runs that read "
+         f"gain {span(pairs[reading, 1], 1)} points, the others "
          f"{span(pairs[~reading, 1], 1)}; *other* lies between {min(others_seen):.1f} and {max(others_seen):.1f} %. "
          f"The largest "
          f"gain without reading is {kind(worst)} at rate {worst['config']['lr']:g} with {worst['config']['updates']:,} "
@@ -811,7 +880,7 @@ Markdown(f"Over {len(sound)} runs that did not collapse the correlation of swap 
          f"{worst['test']['twins']['swap']:.1f} %.")
 
 # %% [markdown]
-# The two measures agree on who reads. *Other* stays near 50 % for nearly all runs that have not collapsed, so the gain is
+# On the whole the two measures agree on who reads, and no more than that. *Other* stays near 50 % for nearly all runs that have not collapsed, so the gain is
 # no mere preference for natural sentences. Where it does not, with the hardest negatives, it lies *below*: with a random
 # picture the broken caption scores higher, and part of the gain is made there. So look at *own* as well.
 #
@@ -874,7 +943,7 @@ assert all(r["config"]["drops"] == [1500] for r in short) and all(moment(r) > 15
 
 # %% tags=["hide-input"]
 Markdown("\n".join([
-    f"- At first a caption encoder is a bag of words that is harder to train: swap accuracy near 50 %, attribute "
+    f"- At first a caption encoder is not more than a bag of words: swap accuracy near 50 %, attribute "
     f"accuracy "
     f"{span([around(r, six['attribute accuracy, %'])[0] for r in slow])} %, and no more recall than a real bag of "
     f"words.",
@@ -888,8 +957,9 @@ Markdown("\n".join([
     f"- Once they read, the losses differ more in recall than in reading: Triplet-SH less Triplet is "
     f"{min(lead_sh):+.0f} to "
     f"{max(lead_sh):+.0f} rsum, and {min(beyond):+.1f} to {max(beyond):+.1f} points of swap accuracy.",
-    f"- All of this rests on {draws.get(1500, 0)} draw{'s' if draws.get(1500, 0) != 1 else ''} of 1,500 pictures and "
-    f"{draws.get(12000, 0)} of 12,000; the verdicts above say what that allows to conclude.",
+    f"- The study's own curves rest on few draws: {draws.get(1500, 0)} of 1,500 pictures, not all of them complete, and "
+    f"{draws.get(12000, 0)} of 12,000. That these losses read at the default settings rests on ten, and the rule for the "
+    f"moment was tried on {all_of_them} other runs, of which {kept_to} agree.",
 ]))
 
 # %% [markdown]
