@@ -183,9 +183,9 @@ everyone = [r for r in study if r["config"]["method"] == "vse++"]
 shy = [e["twins"]["swap"] for r in everyone for e in r["history"] if moment(r) and e["update"] <= moment(r) / 2]
 error = 50 / pairs_asked**0.5
 Markdown(f"The line is {(LEVEL - 50) / error:.1f} cautious standard errors above a guess, so one evaluation might "
-         f"cross it by chance; to stay above it takes more. Models that do not read yet keep closer to 50 % than the "
-         f"cautious error allows: in {len(shy)} evaluations up to half the moment's update the swap accuracy is "
-         f"{span(shy)} %. In {len(guesses)} evaluations of bags of words it was {span(guesses)} %.")
+         f"cross it by chance; to stay above it takes more. In {len(shy)} evaluations of runs that read later, up to "
+         f"half the moment's update, the swap accuracy is {np.median(shy):.0f} % in the median, {span(shy)} % at the "
+         f"extremes; in {len(guesses)} evaluations of bags of words it was {span(guesses)} %.")
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert max(guesses) < LEVEL and min(guesses) > 100 - LEVEL and max(shy) < LEVEL
@@ -825,7 +825,8 @@ assert all((r["config"]["lr"], r["config"]["updates"], r["config"]["warmup"]) ==
            for group in middle.values() for r in group)
 verdicts = [claim(f"{plots.label(name)}: swap accuracy above 50 %", group, 50, **swaps)
             for name, group in middle.items()]
-verdicts.append(claim("NT-Xent, rate 1e-3 (our first default): above 50 %", short, 50, **swaps))
+verdicts.append(claim("NT-Xent, rate 1e-3 (our first default): above 50 %",
+                      runs(loss="ntxent", lr=1e-3, updates=3000), 50, **swaps))
 rival = records.find(study="ecir", method="bow", loss="ntxent")
 rates_of = {m: {"lr": group[0]["config"]["lr"]} for m, group in (("vse++", middle["ntxent"]), ("bow", rival))}
 verdicts.append(claim("NT-Xent beats the bag of words in rsum", middle["ntxent"], rival, factor="method",
@@ -836,8 +837,14 @@ paper.styled(paper.ledger([{"claim": v.claim, "ours": str(v.difference), "verdic
 
 # %% [markdown]
 # All with 3,000 updates on 1,500 pictures, VSE++ at rate 3e-3 unless said otherwise; *ours* is the difference, n the
-# number of draws. With fewer than three draws nothing is decided, whatever the numbers look like.
-#
+# number of draws. That the first default is above 50 % is no contradiction to what was said of it: a difference can be
+# certain and small, and a point or two above a guess is far below the line.
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+assert all(v.word == "holds" for v in verdicts) and verdicts[3].difference.high < LEVEL - 50
+assert min(v.difference.low for v in verdicts[:3]) > 20
+
+# %% [markdown]
 # ## Without twins
 #
 # Nobody has drawn twins for photos. What can be done there: take a caption, put its words into another order at random,
