@@ -695,7 +695,7 @@ rule = [told_by("other draws, rate 3e-3", clip, ["ecir"]), told_by("other draws,
 rule += [told_by(f"searches on three further draws, rate {lr:g}", lambda c, lr=lr: clip(c) and c["lr"] == lr, searches)
          for lr in (1e-3, 3e-3, 1e-2, 3e-2)]
 rule += [told_by("nothing clipped, rate 3e-3", lambda c: c["lr"] == 3e-3, ["clipping", "clipping_rates"])]
-paper.styled(pd.DataFrame(rule).set_index("runs"), f"The rule: reading begins between a path of {SHORTEST:.2f} and "
+paper.styled(pd.DataFrame(rule), f"The rule: reading begins between a path of {SHORTEST:.2f} and "
              f"{LONGEST:.2f}. Runs of NT-Xent, Triplet and Triplet-SH on 1,500 pictures; collapsed ones left out.",
              name="rule")
 
