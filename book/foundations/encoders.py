@@ -815,4 +815,4 @@ check_which_axis(lambda x: x / x.norm(dim=-1, keepdim=True))
 # ````{solution-end}
 # ````
 #
-# Next: {doc}`your-data` does all of this with a folder of photos.
+# Next: {doc}`regions` builds a model that takes a picture as a list of regions.

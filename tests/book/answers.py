@@ -69,6 +69,10 @@ def toward(bodies, pull):
     return (pull + ((bodies @ pull)[:, None] / lengths**2) * bodies) / lengths
 
 
+def heard(V, theta, phi, g):
+    return (V @ theta.T) @ (V @ phi.T).T @ (V @ g.T) / len(V)
+
+
 def entry(**changes):
     texts = ["the sun over the sea", "an orange sky"]
     return {"filename": "sunset.jpg", "split": "train", "sentences": [{"raw": t} for t in texts]} | changes
@@ -148,6 +152,17 @@ CHECKS = [
     ("foundations/encoders", "check_which_axis", lambda x: x / x.norm(dim=-1, keepdim=True),
      (lambda x: -x / x.norm(dim=-1, keepdim=True), lambda x: x / x.norm(dim=1, keepdim=True),
       lambda x: x / x.norm(dim=0, keepdim=True), lambda x: x / x.norm())),
+    ("foundations/regions", "check_heard", heard,
+     (lambda *a: -heard(*a), lambda V, *a: len(V) * heard(V, *a), lambda V, t, p, g: heard(V, p, t, g),
+      lambda V, t, p, g: heard(V, t.T, p.T, g.T), lambda V, t, p, g: ((V @ t.T) @ (V @ p.T).T).softmax(1) @ (V @ g.T),
+      lambda V, t, p, g: (V @ t.T) @ (V @ p.T).T @ V / len(V))),
+    ("foundations/regions", "check_asleep", (-9, 0, -1.5),
+     ((9, 0, 1.5), (0, -9, -1.5), (-9, -3, -1.5), (-9, 0, 0), (-9, 0))),
+    ("foundations/regions", "check_as_text",
+     lambda line: (line.decode("utf-8") if isinstance(line, bytes) else line).rstrip("\n"),
+     (str, lambda line: str(line).rstrip("\n"), lambda line: line if isinstance(line, str) else line.decode("utf-8"),
+      lambda line: (line.decode("latin-1") if isinstance(line, bytes) else line).rstrip("\n"),
+      lambda line: line.rstrip(b"\n" if isinstance(line, bytes) else "\n"))),
     ("foundations/your-data", "check_entry", entry(),
      (entry(split="trains"), entry(sentences=["the sun over the sea", "an orange sky"]), entry(filename="sun.jpg"),
       entry(split="val"), entry(sentences=[{"raw": "the sun over the sea. an orange sky"}]))),
