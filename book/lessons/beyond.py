@@ -15,11 +15,11 @@
 # each whom it pulls and pushes, and how hard; and read a comparison of their trained models. **Time:** half an hour of
 # reading, about a minute and a half on one core. **You need:** {doc}`../gradients/ntxent` and {doc}`cocos`.
 #
-# In {doc}`../gradients/ntxent` we met a misprint. ECIR's Eq. 4 {cite:p}`bleeker2022lessons` leaves the positive out of
-# NT-Xent's denominator, and what is printed there never has enough: its pull on the positive does not fade, however high
-# the positive scores. ECIR trained with the other formula. But this one has been published, too, as the *decoupled
-# contrastive loss*, DCL {cite:p}`yeh2022decoupled`, and people train with it on purpose. Here are both on one row of scores,
-# once with the positive at 0.60 and once at 1.00:
+# In {doc}`../gradients/ntxent` we met a misprint. ECIR's Eq. 4 {cite:p}`bleeker2022lessons` leaves the positive out
+# of NT-Xent's denominator, and what is printed there never has enough: its pull on the positive does not fade,
+# however high the positive scores. ECIR trained with the other formula. But this one has been published, too, as the
+# *decoupled contrastive loss*, DCL {cite:p}`yeh2022decoupled`, and people train with it on purpose. Here are both on
+# one row of scores, once with the positive at 0.60 and once at 1.00:
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -189,9 +189,10 @@ assert abs(float(ifm - (with_adversary + without) / 2)) < 1e-12
 # %% [markdown]
 # A margin should remind you of Triplet-SH. How near are the two? IFM has two constants, and so two limits.
 #
-# - **Cold**, $\tau \to 0$ at a fixed ε. The soft maximum becomes the maximum, and τ times the adversary's half tends to
-#   $[2\varepsilon + \max_j s_j - s_+]_+$: Triplet-SH with a margin of $2\varepsilon$. With ε = 0.1, IFM's default, that is
-#   the margin of VSE++. The other half tends to Triplet-SH with no margin, so τ times IFM tends to the mean of the two.
+# - **Cold**, $\tau \to 0$ at a fixed ε. The soft maximum becomes the maximum, and τ times the adversary's half tends
+#   to $[2\varepsilon + \max_j s_j - s_+]_+$: Triplet-SH with a margin of $2\varepsilon$. With ε = 0.1, IFM's default,
+#   that is the margin of VSE++. The other half tends to Triplet-SH with no margin, so τ times IFM tends to the mean
+#   of the two.
 # - **A large ε** at a fixed τ. Then $\sigma(u + 2\varepsilon/\tau) \to 1$, and the adversary's half has the weights of
 #   *DCL*. So IFM tends to the mean of NT-Xent and DCL, with soft shares, and not to a loss with one negative.
 #
@@ -226,11 +227,11 @@ assert abs(float(half[0, 0]) + 0.5) < 1e-9 and abs(float(half[0, 1]) - 0.5) < 1e
 # $$ \ell = \log \sum_{j} e^{t s_j} - t s_+, \qquad
 #    \frac{\partial \ell}{\partial t} = \sum_j p_j s_j - s_+ . $$ (eq-learned-scale)
 #
-# The first term is the score that the softmax *expects*, the second the one that is true. If the positive scores higher
-# than expected, the scale rises: colder, more certain. If it scores lower, the scale falls. The slope of the slope is
-# the variance of the scores under $p$, never negative, so a batch has one best temperature, at which the positives score on
-# average what the softmax expects of them. If all positives are first, there is none, and the scale rises without end;
-# CLIP stops it at 100.
+# The first term is the score that the softmax *expects*, the second the one that is true. If the positive scores
+# higher than expected, the scale rises: colder, more certain. If it scores lower, the scale falls. The slope of the
+# slope is the variance of the scores under $p$, never negative, so a batch has one best temperature, at which the
+# positives score on average what the softmax expects of them. If all positives are first, there is none, and the
+# scale rises without end; CLIP stops it at 100.
 
 # %%
 t = torch.tensor(10.0, dtype=torch.float64, requires_grad=True)
@@ -281,10 +282,10 @@ best_tau, at_first = (float(grid[over_tau[name].argmin()]) for name in ("trained
 colder, behind = int((asks < 0).sum()), int(((asks < 0) & (leads < 0)).sum())
 assert smoke or (best_tau < 0.1 < at_first and colder > 64 and behind > 10 and (asks[leads > 0] < 0).all())
 Markdown(f"On the trained scores the best temperature is {best_tau:.3f}, on the new ones {at_first:.2f}. Of {len(asks)} "
-         f"queries {colder} ask for a colder one than 0.1. In {behind} of these the positive is behind the soft maximum "
-         "of the negatives; but it scores higher than expected, and that is all that counts. These are queries of the training set, "
-         "which the model has learned to answer; on others it would be less sure. So a learned temperature follows the "
-         "*training* scores, and falls as the model fits them.")
+         f"queries {colder} ask for a colder one than 0.1. In {behind} of these the positive is behind the soft "
+         "maximum of the negatives; but it scores higher than expected, and that is all that counts. These are "
+         "queries of the training set, which the model has learned to answer; on others it would be less sure. So "
+         "a learned temperature follows the *training* scores, and falls as the model fits them.")
 
 # %% [markdown]
 # ## SigLIP: no competition
@@ -339,10 +340,11 @@ assert smoke or unlike < 0.1  # within a query SigLIP shares out nearly as NT-Xe
 assert sums[-10.0][2] == 0 and sums[0.0][0] > 20 * sums[0.0][1] and sums[-10.0][0] < 0.1 * sums[-10.0][1]
 assert smoke or 0.5 < sums[-5.0][0] / sums[-5.0][1] < 2
 Markdown(f"With a bias of 0 the negatives push {sums[0.0][0] / sums[0.0][1]:.0f} times as hard as the positive pulls. "
-         f"With −10 all of them are silent at first (below COCOS's ε = 0.01), and the pull is {sums[-10.0][1]:.1f}: training "
-         "begins by drawing pairs together, until scores are high enough for the negatives to speak up. While all scores "
-         "are zero, push and pull are even at a bias of −ln(B − 1), where each pair is said to match with a chance of one in "
-         f"B, as is true. For {len(eye)} pairs that is −{-even:.1f}. The published −10 is even for {1 + np.exp(10):,.0f} pairs.")
+         f"With −10 all of them are silent at first (below COCOS's ε = 0.01), and the pull is {sums[-10.0][1]:.1f}: "
+         "training begins by drawing pairs together, until scores are high enough for the negatives to speak up. "
+         "While all scores are zero, push and pull are even at a bias of −ln(B − 1), where each pair is said to "
+         f"match with a chance of one in B, as is true. For {len(eye)} pairs that is −{-even:.1f}. The published "
+         f"−10 is even for {1 + np.exp(10):,.0f} pairs.")
 
 # %% [markdown]
 # The next figure shows push and pull on the axis of the score. Expect a threshold at $-b/t$, to the left of which a
@@ -450,9 +452,9 @@ titles = [f"{data.train.captions[int(batch.captions[k])]}: {trained[query, k]:.2
 plots.gallery(data.train.images[batch.images[rows].numpy()], titles, columns=6, wrap=17);
 
 # %% [markdown]
-# All six are queries now. Each loss is divided by the mean of its six pulls, since a common factor is only a learning rate.
-# NT-Xent, IFM and DCL should share out each row's push in the same way, and give the rows different strengths. SigLIP's
-# rows need not balance. The sparse loss should have white cells, and rows that are white altogether.
+# All six are queries now. Each loss is divided by the mean of its six pulls, since a common factor is only a learning
+# rate. NT-Xent, IFM and DCL should share out each row's push in the same way, and give the rows different strengths.
+# SigLIP's rows need not balance. The sparse loss should have white cells, and rows that are white altogether.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Six matrices of six pictures and six captions: the scores, and the weights of NT-Xent, IFM, DCL, SigLIP and the sparse NT-Xent, with the positives framed on the diagonal. DCL pulls all positives alike. The sparse loss has exact zeros in most cells and at least one empty row."}, "figure": {"name": "fig-beyond-matrices", "caption": "Five losses on the same scores; rows are queries. NT-Xent, IFM and DCL divide a row alike, and differ in how much each row gets: DCL gives all the same. The sparse loss leaves most cells at exactly zero."}}
 on_six = {name: loss.weights(S6, six) for name, loss in TODAY.items()}
@@ -492,17 +494,17 @@ few, first = (counts["ntxent_sparse"][k]["n_eff"] for k in (1, 0))
 equal = cocos.count(SparseNTXent(), torch.full_like(new, 0.5), eye, convention="exact")["n_eff"]
 assert abs(equal - (len(eye) - 1)) < 1e-6 and (smoke or few < first < counts["ntxent"][0]["n_eff"])
 Markdown(f"NT-Xent, IFM and DCL hear the same {after['ntxent']:.1f} negatives, since they differ in how hard and not in "
-         f"whom. What differs is which *queries* do the talking: the hardest quarter has {evenness['ntxent']:.0f} % of "
-         f"NT-Xent's pull, {evenness['ifm']:.0f} % of IFM's, and {evenness['dcl']:.0f} % of DCL's. The sparse loss hears "
-         f"{first:.1f} negatives on the new scores and {few:.1f} on the trained ones, where {silent['ntxent_sparse'][1]:.0f} % of the "
-         f"queries are done. Were all scores equal, as in a collapse, it would hear all {equal:.0f}, like NT-Xent; the more "
-         "they differ, the nearer it comes to Triplet-SH.")
+         f"whom. What differs is which *queries* do the talking: the hardest quarter has {evenness['ntxent']:.0f} % "
+         f"of NT-Xent's pull, {evenness['ifm']:.0f} % of IFM's, and {evenness['dcl']:.0f} % of DCL's. The sparse "
+         f"loss hears {first:.1f} negatives on the new scores and {few:.1f} on the trained ones, where "
+         f"{silent['ntxent_sparse'][1]:.0f} % of the queries are done. Were all scores equal, as in a collapse, it "
+         f"would hear all {equal:.0f}, like NT-Xent; the more they differ, the nearer it comes to Triplet-SH.")
 
 # %% [markdown]
 # ## A model trained with few negatives
 #
-# These were counts on a model that NT-Xent had trained. Does a model that is trained *with* the sparse loss hear few, too,
-# and does it learn from them? The same bag of words, 600 updates, counted at three evaluations.
+# These were counts on a model that NT-Xent had trained. Does a model that is trained *with* the sparse loss hear few,
+# too, and does it learn from them? The same bag of words, 600 updates, counted at three evaluations.
 
 # %%
 run = icrlib.train(data, "bow", "ntxent_sparse", updates=600, evaluate_every=200, **short)
@@ -522,9 +524,9 @@ Markdown(f"It hears {seen[0]:.1f} negatives at update {first_entry['update']} an
 # %% [markdown]
 # ## Trained on the same grid
 #
-# Now VSE++ on scenes, as in {doc}`training`: 3,000 updates, the rate falling halfway. Each of the five losses was searched
-# on one draw of data that is used for nothing else, with three learning rates and two or three values of its own
-# constant, by validation rsum. What came out best was then trained on five draws. Triplet-SH and NT-Xent with its
+# Now VSE++ on scenes, as in {doc}`training`: 3,000 updates, the rate falling halfway. Each of the five losses is
+# searched on one draw of data that is used for nothing else, with three learning rates and two or three values of its
+# own constant, by validation rsum. What comes out best is then trained on five draws. Triplet-SH and NT-Xent with its
 # τ fixed at 0.1 are the runs of {doc}`training` on the same draws, with their own rates. One difference should be
 # kept in mind: the τ of NT-Xent and the margin of Triplet-SH are the published ones, and were not searched.
 
@@ -620,8 +622,8 @@ shown = {"NT-Xent, τ fixed": reference, "Triplet-SH": on_draws.get("triplet_sh,
     ROWS[name]: on_draws[name] for name in ROWS if name in on_draws}
 table = compared(shown, reference) if reference else []
 Markdown(missing_said(searched, made)) if not table else paper.styled(
-    pd.DataFrame(table), "Test rsum and swap-twin accuracy, means over draws of data; differences are paired by draw, with "
-    "95 % intervals. Five draws describe, they decide nothing. Seconds of a run as recorded, others running beside it.",
+    pd.DataFrame(table), "Test rsum and swap-twin accuracy, means over draws of data; differences are paired by draw, "
+    "with 95 % intervals. Five draws describe, they decide nothing. Seconds of a run as recorded, others beside it.",
     name="beyond")
 
 # %% tags=["hide-input"]
@@ -656,19 +658,20 @@ Markdown(" ".join(part for part in (result, result_missing) if part) if table el
 
 # %% tags=["hide-input"]
 Markdown("\n".join([
-    "- **Three of the losses differ from NT-Xent in one factor.** NT-Xent, IFM and DCL push the same negatives in the same "
-    f"proportions, {after['ntxent']:.1f} of them in effect on our trained batch. They differ in how much each query gets: "
-    f"the hardest quarter of the queries has {evenness['ntxent']:.0f} % of the pull under NT-Xent, {evenness['ifm']:.0f} % "
-    f"under IFM and {evenness['dcl']:.0f} % under DCL.",
+    "- **IFM and DCL differ from NT-Xent in one factor.** The three push the same negatives in "
+    f"the same proportions, {after['ntxent']:.1f} of them in effect on our trained batch. They differ in how much "
+    f"each query gets: the hardest quarter of the queries has {evenness['ntxent']:.0f} % of the pull under NT-Xent, "
+    f"{evenness['ifm']:.0f} % under IFM and {evenness['dcl']:.0f} % under DCL.",
     "- **The misprint is a loss.** Eq. 4 as printed is DCL: NT-Xent that never lets go of a query. It has no lower bound "
     "in the scores; cosines, which end at 1 and −1, give it one.",
-    "- **IFM is a bridge.** Cold, it becomes the mean of two Triplet-SH, without a margin and with one of 2ε; with a large "
-    "ε it becomes the mean of NT-Xent and DCL.",
+    "- **IFM is a bridge.** Cold, it becomes the mean of two Triplet-SH, without a margin and with one of 2ε; with "
+    "a large ε it becomes the mean of NT-Xent and DCL.",
     f"- **SigLIP has no competition, and so needs a bias.** Without one, {len(eye) - 1} negatives push a new model "
-    f"{sums[0.0][0] / sums[0.0][1]:.0f} times as hard as the positive pulls; at the published bias they begin in silence.",
+    f"{sums[0.0][0] / sums[0.0][1]:.0f} times as hard as the positive pulls; at the published bias they begin in "
+    "silence.",
     f"- **A learned temperature follows the training scores**: those of our batch ask for {best_tau:.3f}.",
-    f"- **Few and weighed by score is possible without a jump.** The sparse loss hears {few:.1f} negatives of the trained "
-    f"batch, exactly, and {silent['ntxent_sparse'][1]:.0f} % of the queries are done.",
+    f"- **Few and weighed by score is possible without a jump.** The sparse loss hears {few:.1f} negatives of the "
+    f"trained batch, exactly, and {silent['ntxent_sparse'][1]:.0f} % of the queries are done.",
     f"- **Which one trains the better model?** {result or result_missing}",
 ]))
 
@@ -679,8 +682,8 @@ Markdown("\n".join([
 # :label: ex-ifm-pull
 # ````
 #
-# Write the pull of IFM on the positive, as a positive number, given the lead $u$ of the negatives (Eq. {eq}`eq-lead`), the
-# temperature and ε: `mine = lambda u, tau, eps: ...`. Use `torch.sigmoid`; `u` is a tensor.
+# Write the pull of IFM on the positive, as a positive number, given the lead $u$ of the negatives (Eq.
+# {eq}`eq-lead`), the temperature and ε: `mine = lambda u, tau, eps: ...`. Use `torch.sigmoid`; `u` is a tensor.
 
 # %%
 mine = ...
@@ -773,8 +776,9 @@ check_even_bias(lambda batch, t, c: -np.log(batch - 1) - t * c)
 # :label: ex-sparse-row
 # ````
 #
-# A query's positive scores 0.50, its negatives 0.46, 0.40 and 0.20. Write the four weights of the sparse loss with τ = 0.2
-# as a list, the positive's first: `mine = [...]`. (Guess who gets nothing, compute θ from the others, and check the guess.)
+# A query's positive scores 0.50, its negatives 0.46, 0.40 and 0.20. Write the four weights of the sparse loss with τ
+# = 0.2 as a list, the positive's first: `mine = [...]`. (Guess who gets nothing, compute θ from the others, and check
+# the guess.)
 
 # %%
 mine = ...
@@ -803,8 +807,9 @@ check_sparse_row(mine)
 # :class: dropdown
 # ````
 #
-# In temperatures the scores are 2.5, 2.3, 2.0 and 1.0. Without the last one θ = (2.5 + 2.3 + 2.0 − 1)/3 = 1.933, below
-# 2.0 and above 1.0, so the guess was right. The shares are 0.567, 0.367, 0.067 and 0; take one off the first and divide by 0.2.
+# In temperatures the scores are 2.5, 2.3, 2.0 and 1.0. Without the last one θ = (2.5 + 2.3 + 2.0 − 1)/3 = 1.933,
+# below 2.0 and above 1.0, so the guess was right. The shares are 0.567, 0.367, 0.067 and 0; take one off the first
+# and divide by 0.2.
 
 # %%
 check_sparse_row([-2.1667, 1.8333, 0.3333, 0.0])
@@ -817,10 +822,11 @@ check_sparse_row([-2.1667, 1.8333, 0.3333, 0.0])
 # :label: ex-own-factor
 # ````
 #
-# DCL never lets go of a query, NT-Xent lets go once its positive leads. By Eq. {eq}`eq-hard-who` you may choose any factor
-# $f'(u)$. Which one would you like to see: one that gives up queries whose positive is hopelessly far behind, because
-# their caption may be wrong? Integrate it, so that it is the slope of a loss; write the loss as in {doc}`../extend/own-loss`;
-# and train it beside NT-Xent. Before you start, write down on which queries of a batch the two will differ.
+# DCL never lets go of a query, NT-Xent lets go once its positive leads. By Eq. {eq}`eq-hard-who` you may choose any
+# factor $f'(u)$. Which one would you like to see: one that gives up queries whose positive is hopelessly far behind,
+# because their caption may be wrong? Integrate it, so that it is the slope of a loss; write the loss as in
+# {doc}`../extend/own-loss`; and train it beside NT-Xent. Before you start, write down on which queries of a batch the
+# two will differ.
 #
 # ````{exercise-end}
 # ````
