@@ -233,8 +233,8 @@ def twice() -> Iterator[Planned]:
 
 
 # What people train with today: each loss at three rates and values of its own constant, on one draw, then on five.
-# Temperatures begin where NT-Xent has its own. SigLIP's published bias of -10 is about the log odds of a matching pair in
-# a batch of 32,000; in one of 128 they are about -5.
+# IFM's temperature is NT-Xent's. SigLIP's published bias of -10 suits 22,000 pairs in a batch (lessons/beyond), one of
+# -5 suits 149; a batch has 128.
 BEYOND = {"ntxent": [{"tau": tau, "learn_tau": True} for tau in (0.1, 0.05)],
           "ifm": [{"tau": 0.1, "eps": eps} for eps in (0.1, 0.05, 0.2)],
           "siglip": [{"bias": bias, "learn_tau": learn, "learn_bias": learn}

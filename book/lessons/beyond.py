@@ -545,7 +545,8 @@ def of_study(study, **more):
 def constants(record):
     """"rate 0.003, τ 0.1 learned": what a search can have chosen."""
     config = record["config"]
-    given = [f"{SIGNS[name]} {value:g}" for name, value in config["loss_options"].items() if name in SIGNS]
+    options = config["loss_options"]
+    given = [f"{SIGNS[name]} {options[name]:g}".replace("-", "−") for name in options if name in SIGNS]
     learned = " (learned from there)" if config["learn_tau"] else ""
     return ", ".join([f"rate {config['lr']:g}", *given]) + learned
 
