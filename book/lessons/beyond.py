@@ -402,7 +402,7 @@ assert checked["autograd"] < 1e-10 and checked["differences"] < 1e-4
 
 # %% [markdown]
 # The zeros are exact. In {doc}`cocos` every count needed a threshold, because NT-Xent's small weights never vanish. Here
-# the count of what is heard is the count of what is not zero, and any reasonable ε gives the same:
+# the count of what is heard is the count of what is not zero, and it hardly matters which small ε one takes:
 
 # %% tags=["hide-input"]
 def heard(loss, s, eps):
@@ -525,7 +525,7 @@ Markdown(f"It hears {seen[0]:.1f} negatives at update {first_entry['update']} an
 # ## Trained on the same grid
 #
 # Now VSE++ on scenes, as in {doc}`training`: 3,000 updates, the rate falling halfway. Each of the five losses is
-# searched on one draw of data that is used for nothing else, with three learning rates and two or three values of its
+# searched on one draw of data on which nothing is claimed, with three learning rates and two or three values of its
 # own constant, by validation rsum. What comes out best is then trained on five draws. Triplet-SH and NT-Xent with its
 # τ fixed at 0.1 are the runs of {doc}`training` on the same draws, with their own rates. One difference should be
 # kept in mind: the τ of NT-Xent and the margin of Triplet-SH are the published ones, and were not searched.
