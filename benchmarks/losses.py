@@ -10,7 +10,7 @@ import torch
 from pytorch_metric_learning import distances, miners, reducers
 from pytorch_metric_learning import losses as pml
 from torch import Tensor
-from torch.nn.functional import normalize
+from torch.nn.functional import cross_entropy, logsigmoid, normalize
 
 from benchmarks.timing import Row, compare, race, show
 from icrlib import losses
@@ -99,6 +99,41 @@ def plain_goal(x: Tensor, y: Tensor, objective: losses.GradientObjective) -> Cal
     return value
 
 
+def plain_beyond() -> dict[str, tuple[losses.Loss, Callable[[Tensor], Tensor]]]:
+    """The later losses as their papers' code writes them: square scores, own pairs on the diagonal, no checks."""
+
+    def entropy(s: Tensor) -> Tensor:
+        own = torch.arange(len(s), device=s.device)
+        return (cross_entropy(s, own) + cross_entropy(s.T, own)) / 2
+
+    def ifm(s: Tensor, tau: float = 0.07, eps: float = 0.1) -> Tensor:
+        shifted = s + eps - 2 * eps * torch.eye(len(s), device=s.device)
+        return (entropy(s / tau) + entropy(shifted / tau)) / 2
+
+    def siglip(s: Tensor) -> Tensor:
+        signs = 2 * torch.eye(len(s), device=s.device) - 1
+        return -logsigmoid(signs * (10 * s - 10)).sum() / len(s)
+
+    def dcl(s: Tensor, tau: float = 0.1) -> Tensor:
+        others = (s / tau).masked_fill(torch.eye(len(s), dtype=torch.bool, device=s.device), -torch.inf)
+        return (others.logsumexp(1) + others.logsumexp(0)).mean() / 2 - s.diagonal().mean() / tau
+
+    def sparse(s: Tensor, tau: float = 0.2) -> Tensor:
+        return sum(sorted_sparsemax_loss(z / tau).mean() for z in (s, s.T)) / 2
+
+    return {"ifm": (losses.IFM(), ifm), "siglip": (losses.SigLIP(), siglip), "dcl": (losses.DCL(), dcl),
+            "ntxent_sparse": (losses.SparseNTXent(), sparse)}  # fmt: skip
+
+
+def sorted_sparsemax_loss(z: Tensor) -> Tensor:
+    """Martins and Astudillo's loss with the threshold found by sorting, as they do; the diagonal is right."""
+    ordered = z.sort(1, descending=True).values
+    excess = (ordered.cumsum(1) - 1) / torch.arange(1, z.shape[1] + 1, device=z.device)
+    theta = excess.gather(1, (ordered > excess).sum(1, keepdim=True) - 1)
+    p = torch.relu(z - theta)
+    return (p * z - p**2 / 2).sum(1) + 0.5 - z.diagonal()
+
+
 def textbook_smoothap(scores: Tensor, own: Tensor, tau: float = 0.01) -> Tensor:
     """One direction with the whole (Q, M, M) matrix of comparisons, as the definition reads."""
     above = torch.sigmoid(((scores[:, None, :] - scores[:, :, None]) / tau).clamp(-50, 50))
@@ -108,7 +143,7 @@ def textbook_smoothap(scores: Tensor, own: Tensor, tau: float = 0.01) -> Tensor:
 
 
 def against_twins(device: str) -> list[Row]:
-    """GOAL against a loop, SmoothAP against the textbook; end to end, and after the score matrix."""
+    """GOAL against a loop, later losses against a few lines, SmoothAP against the textbook (also after the scores)."""
     rows = []
     objective = losses.by_name("goal:cir x sig")
     for size in (128, 1024):
@@ -117,6 +152,13 @@ def against_twins(device: str) -> list[Row]:
         twin = step(x, y, plain_goal(x, y, objective))
         assert abs(mine() - twin()) < 1e-3 * abs(twin())
         rows.append(compare(f"goal:cir x sig, B = {size}", mine, twin, "a loop over anchors", goal="at least 1"))
+    for size in (128, 1024):
+        x, y, own = batch(size, size, device)
+        for name, (loss, plain) in plain_beyond().items():
+            mine = step(x, y, lambda loss=loss, x=x, y=y, own=own: loss(x @ y.T, own))
+            twin = step(x, y, lambda plain=plain, x=x, y=y: plain(x @ y.T))
+            assert abs(mine() - twin()) < 1e-3 * abs(twin()), name
+            rows.append(compare(f"{name}, B = {size}", mine, twin, "its paper's few lines", goal="about 1"))
     x, y, own = batch(128, 640, device)
     loss = losses.SmoothAP()
 
@@ -163,7 +205,7 @@ def weights_against_backward(device: str) -> list[Row]:
     x, y, own = batch(1024, 1024, device)
     scores = (x @ y.T).detach().requires_grad_()
     rows = []
-    for name in ("triplet", "triplet_sh", "ntxent", "goal:cir x sig-ms"):
+    for name in ("triplet", "triplet_sh", "ntxent", "ifm", "siglip", "dcl", "ntxent_sparse", "goal:cir x sig-ms"):
         loss = losses.by_name(name)
 
         def autograd(loss=loss) -> None:

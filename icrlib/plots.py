@@ -23,9 +23,14 @@ COLOURS = {
     "triplet_sh": _BLIND[3],
     "ntxent": _BLIND[0],
     "smoothap": _BLIND[2],
+    "ifm": _BLIND[4],
+    "siglip": _BLIND[5],
+    "dcl": _BLIND[9],
+    "ntxent_sparse": "#3b1f6b",  # the palette's other colours are too light or grey; this one is by far the darkest
     "bow": "#6b6b6b",
 }
-MARKERS = {"triplet": "o", "triplet_sh": "s", "ntxent": "^", "smoothap": "D", "bow": "x"}
+MARKERS = {"triplet": "o", "triplet_sh": "s", "ntxent": "^", "smoothap": "D", "ifm": "v", "siglip": "P", "dcl": "<",
+           "ntxent_sparse": "*", "bow": "x"}  # fmt: skip
 # A designed gradient: colour by its triplet weight, marker by its pair weight.
 _BY_TRIPLET = {"con": _BLIND[3], "nca": _BLIND[0], "cir": _BLIND[4]}
 _BY_PAIR = {"con": "s", "lin": "o", "sig": "^", "lin-ms": "P", "sig-ms": "X"}

@@ -79,9 +79,10 @@ def test_weight_key_has_the_ends_and_the_quarters():
 
 
 def test_every_loss_has_its_own_colour_and_an_unknown_one_is_grey():
-    shown = [plots.colour(name) for name in ("triplet", "triplet_sh", "ntxent", "smoothap", "bow")]
-    assert len(set(shown)) == 5 and shown == list(plots.COLOURS.values())
-    assert len({plots.marker(name) for name in plots.COLOURS}) == 5
+    beyond = ("ifm", "siglip", "dcl", "ntxent_sparse")
+    shown = [plots.colour(name) for name in ("triplet", "triplet_sh", "ntxent", "smoothap", *beyond, "bow")]
+    assert len(set(shown)) == 9 and shown == list(plots.COLOURS.values())
+    assert len({plots.marker(name) for name in plots.COLOURS}) == 9 and plots.MARKERS.keys() == plots.COLOURS.keys()
     assert plots.colour("mine") == plots.colour("goal:mine x lin") == "#6b6b6b"
     assert plots.marker("mine") == plots.marker("goal:con x mine") == "d"
     assert all(colors.is_color_like(plots.colour(name)) for name in LOSSES)

@@ -72,6 +72,31 @@ def test_a_study_waits_for_its_search(nothing_made):
         list(studies.STUDIES["goal"]())
 
 
+def test_beyond_trains_the_best_of_its_search(tmp_path, monkeypatch):
+    """Each loss with all settings of its best run, on five draws; made-up results, and none of them is kept."""
+    searched = list(studies.STUDIES["beyond_tuning"]())
+    assert len(searched) <= 45 and {run.seed for run in searched} == {100}
+    best = {}
+    here = property(lambda run: tmp_path / run.loss / f"{run.tag or run.seed}.json")
+    monkeypatch.setattr(studies.Planned, "path", here)
+    scores = {run.path: (11 * place) % 43 for place, run in enumerate(searched)}  # not in the list's order
+    assert len(set(scores.values())) == len(searched)
+    for run in searched:
+        run.path.parent.mkdir(exist_ok=True)
+        run.path.touch()
+        best[run.loss] = max(best.get(run.loss, (-1, None)), (scores[run.path], run.tag))
+    monkeypatch.setattr(records, "load", lambda path: {"chosen": {"val_rsum": scores[path]}})
+    made = list(studies.STUDIES["beyond"]())
+    wanted = {run.loss: run.settings for run in searched if run.tag == best[run.loss][1]}
+    assert sorted((r.loss, r.seed) for r in made) == [(loss, seed) for loss in sorted(wanted) for seed in range(5)]
+    assert all(run.settings == wanted[run.loss] for run in made)
+    learned = {run.loss for run in made if run.settings.get("learn_tau")}
+    assert "ntxent" in learned and not learned & {"ifm", "dcl", "ntxent_sparse"}
+    searched[0].path.unlink()
+    with pytest.raises(click.ClickException, match="1 runs of the search are missing; make records STUDY=beyond_tu"):
+        list(studies.STUDIES["beyond"]())
+
+
 def test_parts_begin_elsewhere_and_leave_nothing(monkeypatch, nothing_made):
     """Two processes begin with disjoint halves; each then takes what is left, so that none is forgotten."""
     def order(part):

@@ -1003,4 +1003,4 @@ check_counter(without_gradient)
 # ````{exercise-end}
 # ````
 #
-# Next: {doc}`../objectives/grid` trains fifteen designed gradients, now that we know what a count of them can tell.
+# Next: {doc}`beyond` takes up ECIR's wish for losses that hear few and hard negatives, with what people train with today.

@@ -41,6 +41,10 @@ def _one_positive():
     return torch.stack([-row.sum(), row[0], row[1]])
 
 
+def ifm_pull(u, tau, eps):
+    return (torch.sigmoid(u) + torch.sigmoid(u + 2 * eps / tau)) / (2 * tau)
+
+
 ONE_POSITIVE = _one_positive()
 REACH = float(0.01 * np.log((1 + 0.96**0.5) / (1 - 0.96**0.5)))
 
@@ -143,6 +147,16 @@ CHECKS = [
       lambda s, own, t, e: without_gradient(s, own, t, e, power=0),
       lambda s, own, t, e: without_gradient(s, torch.arange(len(s)) % 12, t, e),  # a row that is not the positive's
       lambda s, own, t, e: without_gradient(s, own, t, e, minus=1))),
+    ("lessons/beyond", "check_ifm_pull", ifm_pull,
+     (lambda *a: -ifm_pull(*a), lambda u, t, e: t * ifm_pull(u, t, e), lambda u, t, e: 2 * ifm_pull(u, t, e),
+      lambda u, t, e: ifm_pull(u, t, e / 2),  # a margin of eps
+      lambda u, t, e: ifm_pull(u, t, e * t), lambda u, t, e: torch.sigmoid(u + 2 * e / t) / t)),
+    ("lessons/beyond", "check_even_bias", lambda B, t, c: -np.log(B - 1) - t * c,
+     (lambda B, t, c: np.log(B - 1) + t * c, lambda B, t, c: -np.log(B - 1), lambda B, t, c: -np.log(B) - t * c,
+      lambda B, t, c: -10.0)),
+    ("lessons/beyond", "check_sparse_row", [-2.1667, 1.8333, 0.3333, 0],
+     ([2.1667, -1.8333, -0.3333, 0], [-0.4333, 0.3667, 0.0667, 0], [-2.1667, 1.8333, 0.3333], [-2, 2, 0, 0],
+      [2.8333, 1.8333, 0.3333, 0], [-3.07, 1.59, 1.17, 0.31])),
     ("foundations/encoders", "check_last_state", lambda s, n: s[torch.arange(len(s)), n - 1],
      (lambda s, n: -s[torch.arange(len(s)), n - 1], lambda s, n: s[:, -1], lambda s, n: s[torch.arange(len(s)), n],
       lambda s, n: s[:, n - 1], lambda s, n: s[torch.arange(len(s)), -n])),

@@ -54,6 +54,43 @@ def smoothap(row, mask, tau):
     return 1 - sum(precisions) / len(own)
 
 
+def ifm(row, mask, tau, eps):
+    """As the release writes it: the positive's score down by eps, the negatives' up, then over the temperature."""
+    own, rest = split_row(row, mask)
+    total = 0.0
+    for i in own:
+        for shift in (0.0, eps):
+            up, down = (row[i] - shift) / tau, [(row[j] + shift) / tau for j in rest]
+            total -= math.log(math.exp(up) / (math.exp(up) + sum(math.exp(z) for z in down))) / 2
+    return total / len(own)
+
+
+def siglip(row, mask, scale, bias):
+    own, rest = split_row(row, mask)
+    pulled = sum(-math.log(1 / (1 + math.exp(-(scale * row[i] + bias)))) for i in own) / len(own)
+    return pulled + sum(-math.log(1 - 1 / (1 + math.exp(-(scale * row[j] + bias)))) for j in rest)
+
+
+def projected(z):
+    """The point of the simplex nearest to z, by halving the interval that its threshold lies in."""
+    low, high = min(z) - 1, max(z)
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(max(0.0, x - middle) for x in z) > 1 else (low, middle)
+    return [max(0.0, x - low) for x in z]
+
+
+def sparse(row, mask, tau):
+    """Martins and Astudillo's loss in the form of Blondel et al.: what the maximum exceeds the right answer's by."""
+    own, rest = split_row(row, mask)
+    total = 0.0
+    for i in own:
+        z = [row[j] / tau for j in (i, *rest)]
+        p = projected(z)
+        total += sum(a * b for a, b in zip(p, z, strict=True)) - sum(a * a for a in p) / 2 + 0.5 - z[0]
+    return total / len(own)
+
+
 def per_query(formula, scores, positives, **options):
     rows = zip(scores.tolist(), positives.tolist(), strict=True)
     return torch.tensor([formula(row, mask, **options) for row, mask in rows], dtype=torch.float64)

@@ -9,7 +9,20 @@ import torch
 from hypothesis import given, settings
 
 from icrlib import losses
-from icrlib.losses import LOSSES, Loss, NonFiniteScores, NTXent, SmoothAP, Triplet, TripletSH, by_name
+from icrlib.losses import (
+    DCL,
+    IFM,
+    LOSSES,
+    Loss,
+    NonFiniteScores,
+    NTXent,
+    SigLIP,
+    SmoothAP,
+    SparseNTXent,
+    Triplet,
+    TripletSH,
+    by_name,
+)  # fmt: skip
 
 from . import slow
 from .slow import GM, OWN3, OWN_GM, S3
@@ -22,20 +35,38 @@ ALL = [
     NTXent(denominator="negatives"),
     SmoothAP(),
     SmoothAP(tau=0.1),
+    IFM(),
+    IFM(tau=0.2, eps=0.0),
+    IFM(tau=0.5, eps=0.3),
+    SigLIP(),
+    SigLIP(scale=3.0, bias=-0.5),
+    SigLIP(scale=0.4, bias=2.0),
+    DCL(),
+    DCL(tau=0.3),
+    SparseNTXent(),
+    SparseNTXent(tau=0.02),
+    SparseNTXent(tau=1.5),
 ]
-SLOW = {Triplet: slow.triplet, TripletSH: slow.triplet_sh, NTXent: slow.ntxent, SmoothAP: slow.smoothap}
+SLOW = {Triplet: slow.triplet, TripletSH: slow.triplet_sh, NTXent: slow.ntxent, SmoothAP: slow.smoothap,
+        IFM: slow.ifm, SigLIP: slow.siglip, DCL: slow.ntxent, SparseNTXent: slow.sparse}  # fmt: skip
+ONE_POSITIVE_AT_A_TIME = [loss for loss in ALL if not isinstance(loss, SmoothAP)]
+OF_DIFFERENCES = [loss for loss in ALL if not isinstance(loss, SigLIP)]
 
 
 def options(loss):
-    return {name: getattr(loss, name) for name in ("margin", "tau", "denominator") if hasattr(loss, name)}
+    """What was chosen for a loss; how it is reduced, and the memory it may take, are left out."""
+    return {name: value for name, value in loss.__dict__.items() if name in {
+        "margin", "tau", "denominator", "eps", "scale", "bias"}}
 
 
 @pytest.mark.parametrize("loss", ALL, ids=repr)
-@given(problem=slow.problems())
-@settings(max_examples=40, deadline=None)
-def test_per_query_equals_the_slow_twin(loss, problem):
+@pytest.mark.parametrize("ties", [False, True])
+@given(data=slow.st.data())
+@settings(max_examples=20, deadline=None)
+def test_per_query_equals_the_slow_twin(loss, ties, data):
+    problem = data.draw(slow.problems(ties=ties))
     expected = slow.per_query(SLOW[type(loss)], *problem, **options(loss))
-    torch.testing.assert_close(loss.per_query(*problem), expected, atol=1e-10, rtol=1e-10)
+    torch.testing.assert_close(loss.per_query(*problem), expected, atol=1e-9, rtol=1e-10)
 
 
 @pytest.mark.parametrize("loss", ALL, ids=repr)
@@ -77,6 +108,14 @@ def test_reductions(loss, queries, directions):
     )
 
 
+@pytest.mark.parametrize("loss", ALL, ids=repr)
+def test_the_loss_s_own_backward_is_its_closed_form(loss):
+    scores = GM.clone().requires_grad_()
+    loss(scores, OWN_GM).backward()
+    torch.testing.assert_close(scores.grad, loss.score_gradient(GM, OWN_GM), rtol=0, atol=0)
+    torch.testing.assert_close(scores.grad, slow.gradient(loss, GM, OWN_GM), rtol=1e-10, atol=1e-12)
+
+
 def test_published_reductions_are_the_defaults():
     for kind in (Triplet, TripletSH):
         assert (kind().queries, kind().directions, kind().margin) == ("sum", "sum", 0.2)
@@ -85,7 +124,7 @@ def test_published_reductions_are_the_defaults():
     assert losses.InfoNCE is NTXent and NTXent().denominator == "all"
 
 
-@pytest.mark.parametrize("loss", ALL, ids=repr)
+@pytest.mark.parametrize("loss", OF_DIFFERENCES, ids=repr)
 def test_weights_of_a_query_sum_to_zero(loss):
     """A loss of differences of scores only: adding a constant to a row changes nothing."""
     sums = loss.weights(GM, OWN_GM).sum(1)
@@ -93,17 +132,21 @@ def test_weights_of_a_query_sum_to_zero(loss):
     torch.testing.assert_close(loss.per_query(GM + 0.3, OWN_GM), loss.per_query(GM, OWN_GM))
 
 
-@pytest.mark.parametrize("loss", [Triplet(), TripletSH(), NTXent(), NTXent(denominator="negatives")], ids=repr)
+@pytest.mark.parametrize("loss", ONE_POSITIVE_AT_A_TIME, ids=repr)
 def test_several_positives_are_the_mean_of_one_positive_losses(loss):
-    """Each positive in turn, with the others taken out of the matrix altogether."""
+    """Each positive in turn, with the others taken out of the matrix altogether; values and weights."""
+    values, weights = loss.per_query(GM, OWN_GM), loss.weights(GM, OWN_GM)
     for q in range(2):
         own = OWN_GM[q].nonzero()[:, 0]
-        alone = []
+        alone, pushes = [], torch.zeros(40, dtype=torch.float64)
         for i in own:
             keep = torch.ones(40, dtype=torch.bool)
             keep[own[own != i]] = False
-            alone.append(loss.per_query(GM[q : q + 1, keep], OWN_GM[q : q + 1, keep])[0])
-        torch.testing.assert_close(loss.per_query(GM, OWN_GM)[q], torch.stack(alone).mean())
+            part = GM[q : q + 1, keep], OWN_GM[q : q + 1, keep]
+            alone.append(loss.per_query(*part)[0])
+            pushes[keep] += loss.weights(*part)[0] / len(own)
+        torch.testing.assert_close(values[q], torch.stack(alone).mean())
+        torch.testing.assert_close(weights[q], pushes)
 
 
 @pytest.mark.parametrize("loss", ALL, ids=repr)
@@ -139,18 +182,22 @@ def test_no_tensor_grows_with_the_square_of_the_candidates(loss):
 
 
 @pytest.mark.parametrize("loss", ALL, ids=repr)
-def test_float32_agrees_with_float64(loss):
+def test_single_and_half_precision(loss):
     assert loss(GM.float(), OWN_GM).dtype == torch.float32
     torch.testing.assert_close(loss(GM.float(), OWN_GM).double(), loss(GM, OWN_GM), rtol=1e-4, atol=1e-6)
     single, double = loss.weights(GM.float(), OWN_GM), loss.weights(GM, OWN_GM)
     assert single.dtype == torch.float32
     torch.testing.assert_close(single.double(), double, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(loss(GM.bfloat16(), OWN_GM), loss(GM.bfloat16().float(), OWN_GM), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("loss", ALL, ids=repr)
 def test_extreme_but_finite_scores_stay_finite(loss):
-    for scores in (S3 * 1000, -S3 * 1000, torch.zeros_like(S3)):
-        assert torch.isfinite(loss(scores, OWN3)) and torch.isfinite(slow.gradient(loss, scores, OWN3)).all()
+    for kind in (torch.float64, torch.float32):
+        for scores in (S3 * 1e4, -S3 * 1e4, torch.zeros_like(S3), S3 * 1e-30):
+            scores = scores.to(kind)
+            assert torch.isfinite(loss(scores, OWN3)) and torch.isfinite(slow.gradient(loss, scores, OWN3)).all()
+            assert torch.isfinite(loss.weights(scores, OWN3)).all()
 
 
 @pytest.mark.parametrize("size", [2, 8])
@@ -163,7 +210,8 @@ def test_the_loss_of_a_collapsed_model(size):
 
 
 @pytest.mark.parametrize("call", ["per_query", "weights", "score_gradient", "__call__"])
-@pytest.mark.parametrize("loss", [Triplet(), TripletSH(), NTXent(), SmoothAP()], ids=repr)
+@pytest.mark.parametrize("loss", [Triplet(), TripletSH(), NTXent(), SmoothAP(), IFM(), SigLIP(), DCL(), SparseNTXent()],
+                         ids=repr)  # fmt: skip
 class TestRefused:
     def refuse(self, loss, call, scores, positives, match, error=ValueError):
         with pytest.raises(error, match=match):

@@ -12,14 +12,13 @@ from icrlib.losses.sparse import sparsemax
 
 from . import slow
 from .slow import GM, OWN8, OWN_GM, S8
-from .test_beyond import projected
 
 
 @given(scores=slow.st.lists(slow.st.floats(-5, 5), min_size=1, max_size=12))
 @settings(max_examples=200, deadline=None)
 def test_the_projection_equals_the_slow_twin(scores):
     found = sparsemax(torch.tensor([scores], dtype=torch.float64))
-    torch.testing.assert_close(found, torch.tensor([projected(scores)], dtype=torch.float64), atol=1e-12, rtol=0)
+    torch.testing.assert_close(found, torch.tensor([slow.projected(scores)], dtype=torch.float64), atol=1e-12, rtol=0)
 
 
 def test_no_point_of_the_simplex_is_nearer():

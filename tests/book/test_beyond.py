@@ -1,0 +1,140 @@
+"""The results of lessons/beyond, which are read from records: with none, with some, with all; on made-up records."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import jupytext
+import numpy as np
+import pytest
+
+import icrlib
+from icrlib import records
+from icrlib.records import files
+
+SCRIPT = Path(__file__).parents[2] / "book" / "lessons" / "beyond.py"
+LOSSES = ("ntxent", "ifm", "siglip", "dcl", "ntxent_sparse")
+OWN = {"ntxent": {"tau": 0.1}, "ifm": {"tau": 0.1, "eps": 0.1}, "siglip": {"scale": 10.0, "bias": -10.0},
+       "dcl": {"tau": 0.1, "denominator": "negatives"}, "ntxent_sparse": {"tau": 0.2}}  # fmt: skip
+REAL = {name: sorted(records.find(study="ecir", method="vse++", loss=name), key=lambda r: r["config"]["seed"])[:5]
+        for name in ("ntxent", "triplet_sh")}  # fmt: skip
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """A folder of records that has five draws of NT-Xent and Triplet-SH, and nothing of the two studies."""
+    monkeypatch.setattr(files, "root", lambda: tmp_path)
+    for group in REAL.values():
+        for record in group:
+            put(tmp_path, "ecir", record)
+    return tmp_path
+
+
+def put(root, study, record, tag=""):
+    config = record["config"]
+    place = root / "studies" / study / "scenes" / "vsepp" / config["loss"] / f"{tag}seed{config['seed']}.json"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")}))
+
+
+def made_up(loss, seed, rsum, *, val=0.0, **settings):
+    """A real record of that draw with another loss and another result written into it."""
+    record = copy.deepcopy(next(r for r in REAL["ntxent"] if r["config"]["seed"] == seed))
+    record["config"] |= {"loss": loss, "loss_options": {"queries": "mean", "directions": "mean"} | OWN[loss]} | settings
+    if settings.get("learn_tau"):
+        for entry in record["history"]:
+            entry["tau"] = 0.04 + 0.001 * seed
+    record["test"]["rsum"], record["test"]["twins"]["swap"], record["wall_seconds"] = rsum, 70.0 + seed, 50.0 + seed
+    record["chosen"]["val_rsum"] = val
+    return record
+
+
+def section():
+    """The cells from the rows of the tables to the sentence about the result, and what they show, by name."""
+    source = [c.source for c in jupytext.read(SCRIPT).cells if c.cell_type == "code"]
+    names = {"icrlib": icrlib, "smoke": False}
+    imports = next(cell for cell in source if cell.startswith("import matplotlib"))
+    exec(imports.split("smoke = chapter")[0], names)
+    first = next(k for k, cell in enumerate(source) if cell.startswith("ROWS = "))
+    last = next(k for k, cell in enumerate(source) if "result_missing = " in cell)
+    for cell in source[first : last + 1]:
+        exec(cell, names)
+    return names
+
+
+def test_without_runs_the_page_says_which_commands_make_them(book):
+    found = section()
+    assert found["table"] == [] and found["result"] == ""
+    assert found["result_missing"] == (
+        "None of the five losses has runs on the five draws yet. This makes them: `make records STUDY=beyond_tuning`, "
+        "the search, and then `make records STUDY=beyond`.")  # fmt: skip
+
+
+def test_with_the_search_alone_it_shows_the_search_and_asks_for_the_rest(book):
+    for loss in LOSSES:
+        for k, lr in enumerate((0.001, 0.003, 0.01)):
+            record = made_up(loss, 0, 1.0, val=400.0 + 10 * k + LOSSES.index(loss), lr=lr)
+            put(book, "beyond_tuning", record, f"lr{lr}-")
+    put(book, "beyond_tuning", made_up("ifm", 0, 1.0, val=470.0, lr=0.003, learn_tau=True), "more-")
+    found = section()
+    assert found["result_missing"].endswith("This makes them: `make records STUDY=beyond`.") and found["table"] == []
+    shown = found["search_table"](found["searched"]).set_index("loss")
+    assert shown.loc["IFM", ["0.001", "0.003", "0.01"]].tolist() == ["401.0", "470.0", "421.0"]
+    assert shown.loc["IFM", "best"] == "rate 0.003, τ 0.1, ε 0.1 (learned from there)"
+    assert shown.loc["IFM", "runs"] == "4" and shown.loc["SigLIP", "best"] == "rate 0.01, t 10, b −10"
+
+
+def everything(book, losses=LOSSES, seeds=range(5)):
+    """Each loss a known amount above NT-Xent, and a little more on later draws: the twin of the table's interval."""
+    ahead = {}
+    for number, loss in enumerate(losses):
+        ahead[loss] = np.array([10.0 * (number - 1) + 0.7 * seed - 0.2 * seed**2 for seed in seeds])
+        for seed, more in zip(seeds, ahead[loss], strict=True):
+            base = next(r["test"]["rsum"] for r in REAL["ntxent"] if r["config"]["seed"] == seed)
+            learned = {"learn_tau": True} if loss in ("ntxent", "siglip") else {}
+            put(book, "beyond", made_up(loss, seed, base + more, lr=0.01, **learned))
+    return ahead
+
+
+def test_the_table_shows_means_and_paired_intervals(book):
+    ahead = everything(book)
+    found = section()
+    table = {line["loss"]: line for line in found["table"]}
+    assert list(table)[:2] == ["NT-Xent, τ fixed", "Triplet-SH"] and len(table) == 7 and found["result_missing"] == ""
+    base = np.array([r["test"]["rsum"] for r in REAL["ntxent"]])
+    for loss, more in ahead.items():
+        line = table[found["ROWS"][loss]]
+        half = 2.7764451 * more.std(ddof=1) / 5**0.5  # Student's t for four degrees of freedom
+        assert line["less NT-Xent"] == f"{more.mean():+.1f} [{more.mean() - half:+.1f}, {more.mean() + half:+.1f}]"
+        assert line["rsum"] == f"{(base + more).mean():.1f}" and line["draws"] == "5"
+        assert line["swap twins"] == "72.0 %" and line["seconds"] == "52"
+    assert table["NT-Xent, τ fixed"]["less NT-Xent"] == "–"
+    assert table["NT-Xent, learned τ"]["settings"] == "rate 0.01, τ 0.1 (learned from there)"
+    assert table["DCL"]["settings"] == "rate 0.01, τ 0.1"
+    result = found["result"]
+    above = result.split("above zero for ")[1].split(", and below")[0]
+    below = result.split("below zero for ")[1].split(". With")[0]
+    low = base - np.array([r["test"]["rsum"] for r in REAL["triplet_sh"]])  # real runs, so their side is computed
+    reach = 2.7764451 * low.std(ddof=1) / 5**0.5
+    real = {"above": low.mean() + reach < 0, "below": low.mean() - reach > 0}
+    assert above == ("Triplet-SH, " if real["above"] else "") + "SigLIP, DCL, NT-Xent, sparse"  # not IFM
+    assert below == ("Triplet-SH, " if real["below"] else "") + "NT-Xent, learned τ"
+    assert "Learned scalars ended at: NT-Xent, learned τ: τ 0.042; SigLIP: τ 0.042." in result
+
+
+def test_losses_without_runs_are_named_and_draws_are_shared(book):
+    everything(book, LOSSES[:2], range(5))
+    (book / "studies/beyond/scenes/vsepp/ifm/seed4.json").unlink()
+    found = section()
+    assert {line["draws"] for line in found["table"]} == {"4"} and len(found["table"]) == 4
+    assert found["result_missing"].startswith("SigLIP, DCL, NT-Xent, sparse: no runs on the five draws yet.")
+
+
+@pytest.mark.parametrize("setting", [{"updates": 1500}, {"data_hash": "other"}, {"grad_clip": 0.0}])
+def test_runs_that_differ_in_more_are_refused(book, setting):
+    everything(book)
+    put(book, "beyond", made_up("dcl", 3, 400.0, **setting))
+    with pytest.raises(AssertionError):
+        section()
