@@ -635,12 +635,14 @@ print(first.most_common(3), f"unknown: {100 * lost / len(spoiled.captions):.0f} 
 
 # %% tags=["hide-input"]
 assert lost == len(spoiled.captions)
-assert smoke or as_bytes["rsum"] < 0.9 * as_text["rsum"]
-Markdown(f"Every caption begins with a word that the model has never seen. Its rsum falls from **{as_text['rsum']:.1f}** "
+Markdown(f"Every caption begins with a word that the model has never seen. Its rsum goes from **{as_text['rsum']:.1f}** "
          f"to **{as_bytes['rsum']:.1f}**, R@1 from {as_text['i2t']['r1']:.1f} to {as_bytes['i2t']['r1']:.1f} (picture to "
          f"caption) and from {as_text['t2i']['r1']:.1f} to {as_bytes['t2i']['r1']:.1f} (caption to picture).")
 
 # %% [markdown]
+# Our captions begin with words such as "a", "we" and "there", which say little about a picture, and the model was
+# trained on text. So this is not what the fault costs on photos, or a model that is trained with it.
+#
 # ECIR's code opens the files as text, and so does this library, which also refuses captions that are bytes; tests hold
 # it to both. In your own data, look at the first words, too: `Counter(tokenize(text)[0] for text in
 # captions).most_common(5)`.
@@ -726,7 +728,8 @@ Markdown("\n".join([
     f"{max(abs(r - with_graph) for r in in_orders):.1f}.",
     "- **The released norm runs over the regions.** It cannot hear that a feature is loud in the whole picture. The norm "
     "over features cannot hear that a region is.",
-    f"- **Bytes instead of text** cost our model {as_text['rsum'] - as_bytes['rsum']:.0f} rsum without an error message.",
+    f"- **Bytes instead of text** change the rsum of our model by {as_bytes['rsum'] - as_text['rsum']:+.0f}, without any "
+    "error message.",
     f"- In this short run the blocks change a region by {100 * min(path):.1f} to {100 * max(path):.1f} % of its length, "
     f"and {twins['swap']:.0f} % of the questions about swap twins are answered rightly. One run decides nothing.",
 ]))
