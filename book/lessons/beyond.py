@@ -65,7 +65,7 @@ for name, loss in (("NT-Xent", NTXent()), ("Eq. 4", eq_4), ("DCL", DCL())):
 # So was the misprint the better formula? And what of the wish with which ECIR ends, for losses "that only take one, or a
 # limited number of, hard negative(s) into account"? This page puts five losses beside NT-Xent:
 #
-# | loss | what it changes about NT-Xent | its own constants |
+# | loss | what it changes about NT-Xent | its constants besides τ |
 # | --- | --- | --- |
 # | NT-Xent, learned τ {cite:p}`radford2021clip` | the temperature is learned with the model, as CLIP does | where τ starts |
 # | DCL {cite:p}`yeh2022decoupled` | the positive is left out of the denominator | none |
@@ -152,9 +152,9 @@ ax.set(xlabel="by how much the positive leads", ylabel="how hard, $f'$")
 ax.legend(fontsize="small");
 
 # %% [markdown]
-# **DCL** is the horizontal line. In NT-Xent, a query whose positive is found stops teaching, about its negatives, too:
+# **DCL** is the horizontal line. In NT-Xent, a query whose positive is well ahead stops teaching, about its negatives, too:
 # the factor $\sigma(u)$ is common to pull and push. Yeh et al. call this the coupling of positive and negatives, and take
-# it out. What stays is a query that goes on for ever, with a pull of $1/\tau$. As a function in code it is nothing new,
+# it out. What stays is a query whose weights do not fade, with a pull of $1/\tau$. As a function in code it is nothing new,
 # `NTXent(denominator="negatives")`, so it has the value of Eq. 4 and no lower bound in the scores. One thing differs from
 # the publication: there a query meets each other picture twice, as two views, and both are negatives; here the two views
 # are a picture and its caption, and a query's negatives are those of the other kind.
@@ -229,9 +229,9 @@ assert abs(float(half[0, 0]) + 0.5) < 1e-9 and abs(float(half[0, 1]) - 0.5) < 1e
 #
 # The first term is the score that the softmax *expects*, the second the one that is true. If the positive scores
 # higher than expected, the scale rises: colder, more certain. If it scores lower, the scale falls. The slope of the
-# slope is the variance of the scores under $p$, never negative, so a batch has one best temperature, at which the
+# slope is the variance of the scores under $p$, never negative, so a batch has at most one best temperature, at which the
 # positives score on average what the softmax expects of them. If all positives are first, there is none, and the
-# scale rises without end; CLIP stops it at 100.
+# scale rises without end; CLIP stops it at 100. Nor is there one if the positives score no higher than the mean candidate.
 
 # %%
 t = torch.tensor(10.0, dtype=torch.float64, requires_grad=True)
@@ -284,8 +284,8 @@ assert smoke or (best_tau < 0.1 < at_first and colder > 64 and behind > 10 and (
 Markdown(f"On the trained scores the best temperature is {best_tau:.3f}, on the new ones {at_first:.2f}. Of {len(asks)} "
          f"queries {colder} ask for a colder one than 0.1. In {behind} of these the positive is behind the soft "
          "maximum of the negatives; but it scores higher than expected, and that is all that counts. These are "
-         "queries of the training set, which the model has learned to answer; on others it would be less sure. So "
-         "a learned temperature follows the *training* scores, and falls as the model fits them.")
+         "queries of the training set, which the model has learned to answer. A temperature that is learned with the "
+         "model is pulled towards what the *training* scores ask for; the trained ones ask for less than the new ones.")
 
 # %% [markdown]
 # ## SigLIP: no competition
@@ -340,8 +340,9 @@ assert smoke or unlike < 0.1  # within a query SigLIP shares out nearly as NT-Xe
 assert sums[-10.0][2] == 0 and sums[0.0][0] > 20 * sums[0.0][1] and sums[-10.0][0] < 0.1 * sums[-10.0][1]
 assert smoke or 0.5 < sums[-5.0][0] / sums[-5.0][1] < 2
 Markdown(f"With a bias of 0 the negatives push {sums[0.0][0] / sums[0.0][1]:.0f} times as hard as the positive pulls. "
-         f"With −10 all of them are silent at first (below COCOS's ε = 0.01), and the pull is {sums[-10.0][1]:.1f}: "
-         "training begins by drawing pairs together, until scores are high enough for the negatives to speak up. "
+         f"With −10 each of them is below COCOS's ε = 0.01 at first, though none is zero, and the pull is "
+         f"{sums[-10.0][1]:.1f}: such a gradient draws pairs together, and hardly anything apart, until scores are high "
+         "enough for the negatives to be heard. "
          "While all scores are zero, push and pull are even at a bias of −ln(B − 1), where each pair is said to "
          f"match with a chance of one in B, as is true. For {len(eye)} pairs that is −{-even:.1f}. The published "
          f"−10 is even for {1 + np.exp(10):,.0f} pairs.")
@@ -665,14 +666,15 @@ Markdown("\n".join([
     f"{evenness['ifm']:.0f} % under IFM and {evenness['dcl']:.0f} % under DCL.",
     "- **The misprint is a loss.** Eq. 4 as printed is DCL: NT-Xent that never lets go of a query. It has no lower bound "
     "in the scores; cosines, which end at 1 and −1, give it one.",
-    "- **IFM is a bridge.** Cold, it becomes the mean of two Triplet-SH, without a margin and with one of 2ε; with "
-    "a large ε it becomes the mean of NT-Xent and DCL.",
-    f"- **SigLIP has no competition, and so needs a bias.** Without one, {len(eye) - 1} negatives push a new model "
-    f"{sums[0.0][0] / sums[0.0][1]:.0f} times as hard as the positive pulls; at the published bias they begin in "
-    "silence.",
-    f"- **A learned temperature follows the training scores**: those of our batch ask for {best_tau:.3f}.",
-    f"- **Few and weighed by score is possible without a jump.** The sparse loss hears {few:.1f} negatives of the "
-    f"trained batch, exactly, and {silent['ntxent_sparse'][1]:.0f} % of the queries are done.",
+    "- **IFM is a bridge.** Cold, τ times it becomes the mean of two Triplet-SH, without a margin and with one of 2ε; "
+    "with a large ε its weights become the mean of those of NT-Xent and DCL.",
+    f"- **SigLIP has no competition, and its bias sets the balance.** Without one, {len(eye) - 1} negatives push a new "
+    f"model {sums[0.0][0] / sums[0.0][1]:.0f} times as hard as the positive pulls; at the published bias they are hardly "
+    "heard at first.",
+    f"- **A temperature that is learned is pulled towards what training scores ask for**: those of our batch, "
+    f"{best_tau:.3f}.",
+    f"- **Few and weighed by score is possible without a jump.** On the trained batch a query of the sparse loss that "
+    f"hears any hears {few:.1f} negatives in effect, and {silent['ntxent_sparse'][1]:.0f} % of the queries are done.",
     f"- **Which one trains the better model?** {result or result_missing}",
 ]))
 

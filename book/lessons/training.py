@@ -500,14 +500,19 @@ Markdown("Differences with the other sign: " + "; ".join(
 free = {}
 for r in records.find(study="clipping_rates"):
     free.setdefault((r["config"]["loss"], r["config"]["warmup"]), {})[r["config"]["lr"]] = r["chosen"]["val_rsum"]
-tied = {name: max(r["chosen"]["val_rsum"] for r in searched if r["config"]["method"] == "vse++" and
-                  (r["config"]["loss"], r["config"]["seed"]) == (name, 100)) for name, _ in free}
-freest = {name: max(v for (other, _), row in free.items() if other == name for v in row.values()) for name in tied}
-paper.styled(pd.DataFrame([{"loss": LABELS[name] + (f" after {start} with all negatives" if start else "")}
-                           | {f"{lr:g}": f"{v:.0f}" for lr, v in sorted(row.items())}
-                           | {"best with the clip": f"{tied[name]:.0f}"}
+clipped = {}
+for r in searched:
+    if (r["config"]["method"], r["config"]["seed"]) == ("vse++", 100):
+        row = clipped.setdefault((r["config"]["loss"], r["config"]["warmup"]), {})
+        row[r["config"]["lr"]] = r["chosen"]["val_rsum"]
+tied, freest = ({name: max(v for (other, _), row in rows.items() if other == name for v in row.values())
+                 for name, _ in free} for rows in (clipped, free))
+paper.styled(pd.DataFrame([{"loss": LABELS[name] + (f", start of {start}" if start else "")}
+                           | {f"{lr:g}": f"{v:.0f} / " + (f"{clipped[name, start][lr]:.0f}" if lr in clipped[name, start]
+                                                          else "–") for lr, v in sorted(row.items())}
                            for (name, start), row in sorted(free.items(), key=lambda one: NAMES.index(one[0][0]))]),
-             "Best validation rsum of draw 100 by learning rate, without clipping.", name="unclipped-rates")
+             "Best validation rsum of draw 100 by learning rate, without / with clipping. A dash: not tried.",
+             name="unclipped-rates")
 
 # %% [markdown]
 # ## And on photos?
@@ -537,12 +542,12 @@ for r in searched_photos:
     row[c["lr"]] = r["chosen"]["val_rsum"]
 photo_rates = sorted({lr for row in searches.values() for lr in row})
 paper.styled(pd.DataFrame([
-    {"model": MODELS[m], "loss": LABELS[name], "words dropped, %": f"{100 * drop:.0f}",
-     "start with all negatives": f"{start} updates" if start else "–"}
+    {"model": MODELS[m], "loss": LABELS[name], "dropped, %": f"{100 * drop:.0f}", "start": f"{start}" if start else "–"}
     | {f"{lr:g}": f"{row[lr]:.1f}" if lr in row else "–" for lr in photo_rates}
     for (m, name, drop, start), row in sorted(searches.items(), key=lambda one: (
         list(MODELS).index(one[0][0]), NAMES.index(one[0][1]), one[0][2:]))]),
-    "The search on Flickr8k: best validation rsum by learning rate, one seed. A dash: not tried.", name="photo-search")
+    "The search on Flickr8k: best validation rsum by learning rate, one seed. Dropped: share of words made unknown. "
+    "Start: updates with all negatives. A dash: not tried.", name="photo-search")
 
 # %% [markdown]
 # And the runs, on the 1,000 test photos:
@@ -575,9 +580,9 @@ rows += [{"claim": v.claim, "paper": "–", "ours": str(v.difference), "verdict"
 paper.styled(paper.ledger(rows), name="photo-claims")
 
 # %% [markdown]
-# Would other budgets say something else? NT-Xent was searched with ten passes, too, and what was chosen was run once more
-# with thirty, one seed each, on the validation photos; NT-Xent on VSE++ there also with three fifths of the words dropped,
-# since it had chosen the most that was tried.
+# Would other budgets say something else? NT-Xent was searched with ten passes, too, and what was chosen is run once more
+# with thirty, one seed each, judged on the validation photos; NT-Xent on VSE++ there also with three fifths of the words
+# dropped, since it had chosen the most that was tried.
 
 # %% tags=["hide-input"]
 def best_of(study, m, name):
@@ -601,11 +606,13 @@ paper.styled(pd.DataFrame([{"model": MODELS[m], "loss": LABELS[name]} | row for 
 
 # %% tags=["hide-input"]
 orders = {(m, name): [r["test"]["order"] for r in found] for m in MODELS for name, found in PHOTOS[m].items()}
-paper.styled(pd.DataFrame([{"model": MODELS[m], "loss": LABELS[name]} | {
+assert all(o["gain"] == 0 for (m, _), found in orders.items() if m == "bow" for o in found)
+paper.styled(pd.DataFrame([{"loss": LABELS[name]} | {
     title: f"{np.mean([o[key] for o in found]):.1f} %" for title, key in (
         ("own photo", "own"), ("another photo", "other"))} | {
-    "gain": f"{np.mean([o['gain'] for o in found]):+.1f}"} for (m, name), found in orders.items()]),
-    "Captions whose true order of words scores higher than a random one, mean of the seeds.", name="photo-order")
+    "gain": f"{np.mean([o['gain'] for o in found]):+.1f}"} for (m, name), found in orders.items() if m == "vse++"]),
+    "VSE++: captions whose true order of words scores higher than a random one, mean of the seeds. A bag of words has "
+    "50 % and no gain, by construction.", name="photo-order")
 
 # %% [markdown]
 # ## What a retrieval looks like
@@ -664,18 +671,19 @@ def unclipped(name):
 
 
 d = {pair: v.difference for pair, v in verdicts.items()}
+at_best = means[HERE]["triplet_sh"] - means[SHORT]["ntxent"]  # NT-Xent's best budget is the shorter one
+assert means[SHORT]["ntxent"] > means[HERE]["ntxent"] > means[LONG]["ntxent"] and NUMBER[SHORT] == NUMBER[HERE]
 b = {pair: v.difference for pair, v in of_bags.items()}
 sh_nt, _, nt_t, _, ap_nt, ap_t = CLAIMS
 n = verdicts[sh_nt].n
 turned_by_clip = (
-    f"- **Without clipping the order turns.** NT-Xent, whose gradient is hardly ever cut, changes by "
-    f"{unclipped('ntxent')}; Triplet-SH, whose gradient is a sum and is cut most of the time, by "
-    f"{unclipped('triplet_sh')}, and Triplet by {unclipped('triplet')}. So Triplet-SH less NT-Xent is "
-    f"{budgets[sh_nt][UNCLIPPED]} then ({len(NUMBER[UNCLIPPED])} draws, at the rates chosen with clipping). For Triplet "
-    f"it is mostly a matter of the rate: the best of four without the clip reaches {freest['triplet']:.0f} "
-    f"on the validation data of one draw, {tied['triplet']:.0f} with it. For Triplet-SH none of the four makes up, "
-    f"with or without a start: {freest['triplet_sh']:.0f} against {tied['triplet_sh']:.0f}, and that after a start at "
-    "1e-2, the highest rate tried.")
+    f"- **At the rates chosen with clipping, taking the clip away turns the order.** NT-Xent, whose gradient is hardly "
+    f"ever cut, changes by {unclipped('ntxent')}, Triplet-SH by {unclipped('triplet_sh')}, and Triplet by "
+    f"{unclipped('triplet')}; Triplet-SH less NT-Xent is {budgets[sh_nt][UNCLIPPED]} then "
+    f"({len(NUMBER[UNCLIPPED])} draws). Searched again without the clip, on the validation data of one draw, each gets "
+    f"part of it back: Triplet {freest['triplet']:.0f} ({tied['triplet']:.0f} with the clip), Triplet-SH "
+    f"{freest['triplet_sh']:.0f} ({tied['triplet_sh']:.0f}), NT-Xent {freest['ntxent']:.0f} ({tied['ntxent']:.0f}). "
+    "Both Triplets have their best at 1e-2, the highest rate tried, so more may be to be had.")
 
 # %% tags=["remove-cell"]
 def trial(loss, lr, drop, start=0):
@@ -687,24 +695,30 @@ plain_nt, best_nt = trial("ntxent", 1e-3, 0.0), trial("ntxent", 3e-3, 0.4)
 sh_without, sh_with = trial("triplet_sh", 1e-3, 0.0), trial("triplet_sh", 3e-3, 0.4, 600)
 sh_later = trial("triplet_sh", 1e-3, 0.4, 600)
 photo_text = (
-    "- **On photos the settings weigh as much as the loss.** With NT-Xent the rate and word dropout take VSE++ from "
-    f"{plain_nt:.0f} (1e-3, none) to {best_nt:.0f} (3e-3, two fifths) on the validation photos. Triplet is best "
-    f"without any, and for Triplet-SH two fifths are as good as none at one rate ({sh_with:.0f}, after a start, against "
-    f"{sh_without:.0f}) and very bad at another ({sh_later:.0f}). Each with its own, VSE++ less the bag of words is "
+    f"- **On photos the order is one of settings.** In the search Triplet-SH leads without word dropout, "
+    f"{sh_without:.0f} against {trial('ntxent', 3e-3, 0.0):.0f} for NT-Xent on the validation photos, and NT-Xent leads "
+    f"with it, {best_nt:.0f}; at our old rate, 1e-3 without dropout, NT-Xent had {plain_nt:.0f}. For Triplet-SH two "
+    f"fifths are as good as none at one rate ({sh_with:.0f}, after a start) and very bad at another ({sh_later:.0f}). "
+    f"Each with its best, over three seeds, the test has Triplet-SH less NT-Xent at {of_photos[sh_nt].difference} "
+    f"({of_photos[sh_nt].word}), and VSE++ less the bag of words at "
     + "; ".join(f"{LABELS[name]} {v.difference} ({v.word})" for name, v in photo_worth.items())
-    + ". The first of ECIR's claims, Triplet-SH over NT-Xent, comes out at "
-    f"{of_photos[sh_nt].difference} ({of_photos[sh_nt].word}). One training set and three seeds.")
+    + ". Twice the updates did not help NT-Xent on either model, nor did dropping three fifths of the words. "
+    "*Undecided* is not *equal*: these intervals are wide, and hold the choice of test photos, but neither another "
+    "training set nor what a search finds by luck. VSE++ had seven to nine trials a loss, the bag of words four.")
 
 # %% tags=["hide-input"]
 Markdown("\n".join([
     f"- **With 3,000 updates the three losses on pairs come out in ECIR's order on VSE++.** Triplet-SH is ahead of "
     f"NT-Xent by {d[sh_nt]}, and that of Triplet by {d[nt_t]} ({n} draws). **SmoothAP does not keep its place:** second "
-    f"in the paper, it is last here, {d[ap_nt]} to NT-Xent and {d[ap_t]} to Triplet, with its published temperature.",
+    f"in the paper, it is last here, {d[ap_nt]} to NT-Xent and {d[ap_t]} to Triplet, as we trained it: with its "
+    "published temperature, 256 passes through the captions, and a rate at the edge of its grid.",
     f"- **The order depends on the budget and on the model.** With half the updates, each loss at the rate best then, "
     f"NT-Xent is ahead of Triplet-SH on the same model: {budgets[sh_nt][SHORT]} for Triplet-SH less NT-Xent, where the "
     f"longer runs of these draws have {budgets[sh_nt][HERE]}, and those with twice the updates {budgets[sh_nt][LONG]}. "
-    f"On a bag of words it is {b[sh_nt]}. A possible reason is that Triplet-SH spends updates on its plateau or on a "
-    "start that avoids it; the start's length was not varied.",
+    f"NT-Xent itself is best with 1,500; measured against that, Triplet-SH with 3,000 is ahead by {at_best:+.1f} on the "
+    f"mean of these draws. On a bag of words the difference is {b[sh_nt]}, about the 3 rsum below which we call one "
+    "small. A possible reason is that Triplet-SH spends updates on its plateau or on a start that avoids it; the "
+    "start's length was not varied.",
     turned_by_clip,
     "- **All four use word order, and with three of them VSE++ is ahead of the bag of words.** VSE++ less the bag of "
     "words with the same loss: "
@@ -713,7 +727,7 @@ Markdown("\n".join([
     "swap accuracy does not; recall then chooses weights that read less than later ones.",
     photo_text,
     f"- **A flat loss need not be a dead loss.** At the rate 3e-3 Triplet-SH left 2Bα = {plateau:.1f} by itself on all "
-    "three draws, at 1e-2 on none.",
+    "three draws; at 1e-2, tried with 1,500 updates, on none.",
     "- **Recall does not tell whether a caption was read or only its words were counted.** Keep the swap column and the "
     "bag of words beside it.",
 ]))
@@ -725,9 +739,16 @@ assert budgets[sh_nt][SHORT].high < 0 < budgets[sh_nt][HERE].mean and b[sh_nt].m
 assert PHOTO_TUNING["vse++"]["ntxent"].items() >= {"lr": 3e-3, "drop_words": 0.4}.items() and best_nt > plain_nt + 10
 assert not any(PHOTO_TUNING["vse++"][name].get("drop_words") for name in ("triplet", "triplet_sh"))
 assert abs(sh_with - sh_without) < 2 and sh_later < sh_without - 30
-assert max(free["triplet_sh", 500], key=free["triplet_sh", 500].get) == 1e-2
+assert best_nt > sh_without > trial("ntxent", 3e-3, 0.0)
+thirty = {(r["config"]["method"], r["config"]["drop_words"]): r["chosen"]["val_rsum"]
+          for r in records.find(study="photo_longer", loss="ntxent")}
+assert thirty["vse++", 0.6] < thirty["vse++", 0.4] < best_nt
+assert thirty["bow", 0.0] < searches["bow", "ntxent", 0.0, 0][1e-3]
+assert {sum(len(row) for (m, name, *_), row in searches.items() if (m, name) == (model, loss))
+        for model in MODELS for loss in NAMES[:3]} == {4, 7, 9}
 assert budgets[sh_nt][UNCLIPPED].high < 0 and budgets[sh_nt][LONG].mean > 0
-assert {n: freest[n] > tied[n] - 15 for n in freest} == {"triplet": True, "triplet_sh": False, "ntxent": True}
+assert freest["ntxent"] > freest["triplet_sh"] > freest["triplet"] and all(freest[n] < tied[n] for n in freest)
+assert all(max(free[key], key=free[key].get) == 1e-2 for key in (("triplet", 0), ("triplet_sh", 500)))
 assert all(worth[name].difference.low > 0 for name in NAMES[:3]) and worth["smoothap"].difference.mean < 3
 assert max(swap_chosen(r) for r in searched if r["config"]["lr"] == 1e-3) < 60  # at 1e-3 nothing chosen reads
 last = [r["history"][-1]["twins"]["swap"] for r in vse["smoothap"]]
