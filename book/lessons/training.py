@@ -446,7 +446,9 @@ paper.styled(paper.ledger(rows).drop(columns="paper"), name="order")
 
 # %% tags=["remove-cell"]
 def all_of(study):
-    return {name: records.find(study=study, method="vse++", loss=name) for name in NAMES}
+    """The runs of a study by loss; none of a loss that has not got its five draws yet."""
+    found = {name: records.find(study=study, method="vse++", loss=name) for name in NAMES}
+    return {name: group if len(group) >= 5 else [] for name, group in found.items()}
 
 
 HALF = {name: paper.choices(records.find(study="half_tuning"))["vse++", name] for name in NAMES}
