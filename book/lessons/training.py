@@ -466,7 +466,7 @@ NUMBER = {title: few.intersection(*({r["config"]["seed"] for r in group} for gro
 COLUMNS = {title: (on(runs, NUMBER[title]), tuning) for title, (runs, tuning) in COLUMNS.items()}
 HERE, SHORT, LONG, UNCLIPPED = COLUMNS
 
-
+# %% tags=["remove-cell"]
 def apart(title, a, b):
     """Test rsum of one loss less another's in one of the columns; None without runs."""
     runs, tuning = COLUMNS[title]
