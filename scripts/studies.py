@@ -130,6 +130,15 @@ def chosen(study: str, method: str, loss: str, **fixed: object) -> dict:
     return paper.choices(found)[method, loss] if found else {}
 
 
+def search_of(dataset: str, method: str, loss: str) -> tuple[str, str] | None:
+    """The list of candidates for a method and a loss on a data set, and the study that their records are in."""
+    for name in ("tuning", "photo_tuning", "photo_smoothap_tuning"):
+        for run in STUDIES[name]():
+            if (run.dataset, run.method, run.loss) == (dataset, method, loss):
+                return name, run.study
+    return None
+
+
 def complete(study: str) -> None:
     """Refuse to go on from a search that is not finished: the best of what is there may not be the best."""
     missing = [run for run in STUDIES[study]() if not run.path.exists()]
@@ -147,8 +156,7 @@ def ecir() -> Iterator[Planned]:
 def half() -> Iterator[Planned]:
     """Half the updates, with what was chosen for half the updates: would the verdicts have been others?"""
     for seed, method, loss in product(CLAIM_DRAWS, ("vse++", "bow"), ECIR):
-        best = {name: value for name, value in chosen("half_tuning", method, loss).items() if value}
-        yield scenes("half", method, loss, seed, "", {"updates": UPDATES // 2} | best)
+        yield scenes("half", method, loss, seed, "", {"updates": UPDATES // 2} | chosen("half_tuning", method, loss))
 
 
 def tuned() -> Iterator[Planned]:
@@ -327,13 +335,7 @@ def photo_smoothap() -> Iterator[Planned]:
 
 
 def _photo_run(method: str, loss: str, seed: int) -> Planned:
-    return photos("photo_runs", method, loss, seed, "", photo_choice(method, loss))
-
-
-def photo_choice(method: str, loss: str) -> dict:
-    """What the search on photos chose for a loss; {} if it was not tried."""
-    names = "lr", "warmup", "drop_words"
-    return {name: value for name, value in chosen("photo_tuning", method, loss).items() if name in names and value}
+    return photos("photo_runs", method, loss, seed, "", chosen("photo_tuning", method, loss))
 
 
 def photo_longer() -> Iterator[Planned]:
@@ -343,7 +345,7 @@ def photo_longer() -> Iterator[Planned]:
     """
     complete("photo_tuning")
     for loss, method in product(("ntxent", "triplet_sh"), ("vse++", "bow")):
-        settings = photo_choice(method, loss) | {"updates": 2 * PHOTO_UPDATES}
+        settings = chosen("photo_tuning", method, loss) | {"updates": 2 * PHOTO_UPDATES}
         yield photos("photo_longer", method, loss, PHOTO_SEED, "", settings)
         if (method, loss) == ("vse++", "ntxent"):
             yield photos("photo_longer", method, loss, PHOTO_SEED, "drop0.6", settings | {"drop_words": 0.6})

@@ -111,7 +111,7 @@ def test_parts_begin_elsewhere_and_leave_nothing(monkeypatch, nothing_made):
 
 
 def test_settings_on_photos_are_each_losss_own(monkeypatch):
-    """Rate, word dropout and start by the search, zeros left out; the book's runs and TUNED=1 take the same."""
+    """Rate, word dropout and start by the search; the book's runs and TUNED=1 take the same."""
     searched = [record(loss, 100, drawn=False, lr=lr, drop_words=drop, warmup=warmup)
                 | {"chosen": {"update": 250, "val_rsum": 250.0 if (lr, drop, warmup) == best else 200.0}}
                 for loss, best in (("ntxent", (3e-3, 0.4, 0)), ("triplet_sh", (1e-3, 0.0, 600)))
@@ -120,11 +120,13 @@ def test_settings_on_photos_are_each_losss_own(monkeypatch):
         study, method, loss) == ("photo_tuning", r["config"]["method"], r["config"]["loss"])])
     waited = []
     monkeypatch.setattr(studies, "complete", waited.append)
-    assert studies.photo_choice("vse++", "ntxent") == {"lr": 3e-3, "drop_words": 0.4}
-    assert reproduce.tuned_settings("flickr8k", "vse++", "triplet_sh") == {"lr": 1e-3, "warmup": 600}
-    with pytest.raises(ValueError, match="the search 'photo_smoothap_tuning' did not try vse.. with smoothap"):
-        reproduce.tuned_settings("flickr8k", "vse++", "smoothap")
-    assert waited == ["photo_tuning", "photo_smoothap_tuning"]
+    assert reproduce.tuned_settings("flickr8k", "vse++", "ntxent") == {"lr": 3e-3, "drop_words": 0.4, "warmup": 0}
+    assert reproduce.tuned_settings("flickr8k", "vse++", "triplet_sh") == {"lr": 1e-3, "drop_words": 0.0, "warmup": 600}
+    assert reproduce.tuned_settings("flickr8k", "vse++", "smoothap") == {}  # none made up here
+    assert waited == ["photo_tuning", "photo_tuning", "photo_smoothap_tuning"]
+    assert {studies.search_of("scenes", "bow", loss) for loss in studies.ECIR} == {("tuning", "tuning")}
+    assert studies.search_of("flickr8k", "bow", "smoothap") == ("photo_tuning", "photo_tuning")
+    assert studies.search_of("flickr8k", "vse++", "smoothap") == ("photo_smoothap_tuning", "photo_tuning")
     runs = {(run.method, run.loss): run.settings for run in studies.STUDIES["photo_runs"]()}
-    own = {"lr": 3e-3, "drop_words": 0.4}
+    own = {"lr": 3e-3, "drop_words": 0.4, "warmup": 0}
     assert runs["vse++", "ntxent"] == {"embed_dim": 256, "updates": studies.PHOTO_UPDATES} | own

@@ -26,7 +26,6 @@ sys.path.insert(0, str(ROOT / "scripts"))
 PROFILES = ROOT / "workflow" / "profiles"
 MAKE = sorted({*AXES.values(), "TUNED", "SETTINGS", "FRESH", "PLAN", "PROFILE", "PARTITION", "JOBS", "MORE"})
 MAKE_ALONE = ("PYTHON", "PIP_EXTRA_INDEX", "WORKERS", "VENV")
-SEARCHES = {"scenes": "tuning", "flickr8k": "photo_tuning"}
 
 
 def words(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[str, ...] | None:
@@ -125,24 +124,18 @@ def report(found: Plan, status: int, place: Path) -> int:
 
 def tuned_settings(dataset: str, method: str, loss: str) -> dict:
     """What a search of scripts/studies.py chose on draws of its own; ``ValueError`` where there was none."""
-    from studies import chosen, complete, photo_choice
+    from studies import chosen, complete, search_of
 
-    if dataset not in SEARCHES:
-        raise ValueError(f"nothing is tuned for {dataset}: no search was made there. Leave TUNED= out, or list a "
-                         "search in scripts/studies.py and train it with make records STUDY=NAME")  # fmt: skip
-    photos = dataset == "flickr8k"
-    study = SEARCHES[dataset]
-    if photos:  # what takes five times as long has its own list
-        study = {("vse++", "smoothap"): "photo_smoothap_tuning"}.get((method, loss), study)
+    found = search_of(dataset, method, loss)
+    if found is None:
+        raise ValueError(f"nothing is tuned for {method} with {loss} on {dataset}: no search was made there. Leave "
+                         "TUNED= out, or list a search in scripts/studies.py and train it with make records STUDY=NAME")
+    search, study = found
     try:
-        complete(study)
+        complete(search)
     except click.ClickException as err:
-        raise ValueError(f"TUNED=1 for {dataset} rests on the search {study!r}: {err.message}") from err
-    best = photo_choice(method, loss) if photos else chosen(study, method, loss)
-    if not best:
-        raise ValueError(f"the search {study!r} did not try {method} with {loss}; leave it out of the tuned runs, or "
-                         f"add it to scripts/studies.py and train it with make records STUDY={study}")  # fmt: skip
-    return best
+        raise ValueError(f"TUNED=1 for {dataset} rests on the search {search!r}: {err.message}") from err
+    return chosen(study, method, loss)
 
 
 def _tuned(given: tuple[int, ...] | None) -> tuple[bool, ...]:

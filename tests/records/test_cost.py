@@ -55,3 +55,10 @@ def test_the_readmes_numbers_are_those_of_the_records():
 
     for name, loss in (("NT-Xent", "ntxent"), ("Triplet-SH", "triplet_sh"), ("Triplet", "triplet")):
         assert f"{name} {reached('vse++', loss)} against {reached('bow', loss)}" in " ".join(text.split())
+    minutes = [r["wall_seconds"] / 60 for r in records.find(study="photo_runs", method="vse++")]
+    assert f"15 epochs | {min(minutes):.1f} to {max(minutes):.1f} minutes" in text
+    tried = {(r["config"]["lr"], r["config"]["drop_words"]): r["chosen"]["val_rsum"]
+             for r in records.find(study="photo_tuning", method="vse++", loss="ntxent")}  # fmt: skip
+    assert max(tried, key=tried.get) == (0.003, 0.4)
+    worth = f"was worth {tried[0.003, 0.4] - tried[0.001, 0.0]:.0f} rsum on the validation photos"
+    assert f"over `lr=0.001` and none {worth}" in " ".join(text.split())
