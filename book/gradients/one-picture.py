@@ -80,6 +80,21 @@ def normalised(loss, scores=row, positives=own):
     return w / w[positives].abs()[:, None]
 
 
+# %% tags=["remove-cell"]
+def bars(panels, height):
+    """Two columns of bar charts, one a loss: the weights of the row's candidates."""
+    fig, axes = plt.subplots(len(panels) // 2, 2, figsize=(6.8, height), sharex=True, sharey=True)
+    for ax, (name, loss) in zip(axes.flat, panels.items(), strict=True):
+        w = normalised(loss)[0]
+        ax.bar(range(10), w, color=[PULLED if value < 0 else PUSHED for value in w])
+        ax.axhline(0, color="black", lw=0.8)
+        ax.set_title(plots.label(name), fontsize=11)
+        ax.set_xticks(range(10), [f"{s:.2f}" for s in scores], rotation=90, fontsize=9)
+    fig.supylabel("weight / pull on the positive", fontsize=11)
+    fig.supxlabel("score of the candidate", fontsize=11)
+    return axes
+
+
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Eight bar charts of the weights on the same ten candidates, the positive at minus one in each. Triplet pushes five negatives alike. Triplet-SH and hard NT-Xent push only the highest. NT-Xent pushes by falling amounts. SmoothAP pushes the negative nearest to the positive and leaves the highest alone. Circle and Multi-Similarity push the highest by more than the pull; binomial deviance pushes many."}, "figure": {"name": "fig-one-row", "caption": "Weights per candidate, scaled so that the positive's pull is −1. SmoothAP all but leaves the highest negative alone. Three losses push more than they pull."}}
 pushes = {name: normalised(loss)[0, 1:] for name, loss in losses.items()}  # on 0.68, 0.62, 0.56, …
 assert len(set(pushes["triplet"][:5].tolist())) == 1 and not pushes["triplet"][5:].any()
@@ -87,15 +102,7 @@ assert all(int((pushes[name] > 0).sum()) == 1 and pushes[name][0] > 0 for name i
 assert bool((pushes["ntxent"].diff() < 0).all()) and int(pushes["smoothap"].argmax()) == 1
 assert pushes["smoothap"][0] < 0.02 and min(pushes["circle"][0], pushes["multi_similarity"][0]) > 1
 assert int((pushes["binomial_deviance"] > 0.1).sum()) >= 5
-fig, axes = plt.subplots(4, 2, figsize=(6.8, 6.6), sharex=True, sharey=True)
-for ax, (name, loss) in zip(axes.flat, losses.items(), strict=True):
-    w = normalised(loss)[0]
-    ax.bar(range(10), w, color=[PULLED if value < 0 else PUSHED for value in w])
-    ax.axhline(0, color="black", lw=0.8)
-    ax.set_title(plots.label(name), fontsize=11)
-    ax.set_xticks(range(10), [f"{s:.2f}" for s in scores], rotation=90, fontsize=9)
-fig.supylabel("weight / pull on the positive", fontsize=11)
-fig.supxlabel("score of the candidate", fontsize=11);
+bars(losses, height=6.6);
 
 # %% [markdown]
 # Three questions tell them apart. **Who** is pushed? How is the push **divided**? And do push and pull **balance**?
@@ -142,16 +149,7 @@ today = {"ifm": by_name("ifm", tau=0.1), "dcl": by_name("dcl"), "siglip": by_nam
 pushes |= {name: normalised(loss)[0, 1:] for name, loss in today.items()}
 assert all((pushes[name] - pushes["ntxent"]).abs().max() < 1e-12 for name in ("ifm", "dcl"))
 assert int((pushes["ntxent_sparse"] > 0).sum()) == 2 and 0 < float(pushes["siglip"].sum()) < 0.5
-fig, axes = plt.subplots(2, 2, figsize=(6.8, 3.8), sharex=True, sharey=True)
-for ax, (name, loss) in zip(axes.flat, today.items(), strict=True):
-    w = normalised(loss)[0]
-    ax.bar(range(10), w, color=[PULLED if value < 0 else PUSHED for value in w])
-    ax.axhline(0, color="black", lw=0.8)
-    ax.set_title(plots.label(name), fontsize=11)
-    ax.set_xticks(range(10), [f"{s:.2f}" for s in scores], rotation=90, fontsize=9)
-axes[0, 0].set_ylim(-1.1, 1.5)  # what the eight panels above show, at least
-fig.supylabel("weight / pull on the positive", fontsize=11)
-fig.supxlabel("score of the candidate", fontsize=11);
+bars(today, height=3.8)[0, 0].set_ylim(-1.1, 1.5);  # what the eight panels above show, at least
 
 # %% [markdown]
 # ## The book's matrix
