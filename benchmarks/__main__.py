@@ -15,8 +15,12 @@ TABLES = ("losses", "cocos", "evaluation", "training", "vsrn")
 @click.argument("tables", nargs=-1, metavar="[TABLE]...", type=click.Choice(TABLES))
 @click.option("--threads", default=1, show_default=True, help="CPU threads.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
-def main(tables: tuple[str, ...], threads: int, device: str) -> None:
+@click.option("--once", is_flag=True, help="Call everything once: does it run? The ratios mean nothing then.")
+def main(tables: tuple[str, ...], threads: int, device: str, once: bool) -> None:
+    from benchmarks import timing
     from icrlib import devices
+
+    timing.once = once
 
     devices.keep_freed()  # as the command line and the notebooks do
     device = devices.device(device)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import click
 import torch
 
+once = False  # call everything once, cold: no figures, but a bench that runs
+
 
 @dataclass
 class Row:
@@ -36,9 +38,9 @@ def seconds(call: Callable[[], object], repeats: int = 7) -> float:
 def race(calls: list[Callable[[], object]], repeats: int = 7) -> list[float]:
     """Median wall time of each; the calls take turns, so that a busy machine slows all of them alike."""
     times: list[list[float]] = [[] for _ in calls]
-    for call in calls:
+    for call in () if once else calls:
         call()
-    for _ in range(repeats):
+    for _ in range(1 if once else repeats):
         for call, own in zip(calls, times, strict=True):
             _wait()
             start = time.perf_counter()

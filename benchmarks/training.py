@@ -138,11 +138,11 @@ def extraction(device: str, folder: Path) -> tuple:
     size = features.BATCH[device.partition(":")[0]]
     batches = torch.rand(size, 3, 224, 224, device=device)
     with features.ThreadPoolExecutor(2) as pool:
-        features._compute(0, files[:4], network, 0, device, pool)
+        features._compute(0, files[:4], network, 0, device, pool, lambda number: None)
 
     def ours() -> None:
         with features.ThreadPoolExecutor(2) as pool:
-            features._compute(0, files, network, 0, device, pool)
+            features._compute(0, files, network, 0, device, pool, lambda number: None)
 
     def bare() -> None:
         for _ in range(len(files) // size):

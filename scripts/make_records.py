@@ -37,7 +37,9 @@ def main(study: str, features: Path | None, plan: bool, losses: tuple[str, ...],
         costs = [cost.estimate({"dataset": r.dataset, "method": r.method, "loss": r.loss, **r.settings}, known)
                  for r in runs]  # fmt: skip
         hours = sum(found.seconds for found in costs if found) / 3600
-        click.echo(f"{study}: {len(runs)} runs are missing, about {hours:.1f} core-hours as past records suggest")
+        unknown = f"; {n} are like no past record and not counted" if (n := costs.count(None)) else ""
+        click.echo(f"{study}: {len(runs)} runs are missing, about {hours:.1f} core-hours as past records suggest"
+                   + unknown)  # fmt: skip
         return
     devices.keep_freed()
     torch.set_num_threads(1)

@@ -56,6 +56,13 @@ def nothing_made(monkeypatch):
     monkeypatch.setattr(studies.Planned, "path", property(lambda run: Path("nowhere") / run.tag))
 
 
+def test_a_plan_says_what_it_cannot_count(monkeypatch, nothing_made):
+    monkeypatch.setattr(make_records.cost, "estimate", lambda wanted, known: None)
+    said = CliRunner().invoke(make_records.main, ["clipping", "--plan"]).output
+    assert said == ("clipping: 20 runs are missing, about 0.0 core-hours as past records suggest; "
+                    "20 are like no past record and not counted\n")  # fmt: skip
+
+
 def test_only_some_losses(nothing_made):
     def missing(*more):
         said = CliRunner().invoke(make_records.main, ["reading", "--plan", *more])
@@ -76,20 +83,26 @@ def test_beyond_trains_the_best_of_its_search(tmp_path, monkeypatch):
     """Each loss with all settings of its best run, on five draws; made-up results, and none of them is kept."""
     searched = list(studies.STUDIES["beyond_tuning"]())
     assert len(searched) <= 45 and {run.seed for run in searched} == {100}
-    best = {}
-    here = property(lambda run: tmp_path / run.loss / f"{run.tag or run.seed}.json")
-    monkeypatch.setattr(studies.Planned, "path", here)
-    scores = {run.path: (11 * place) % 43 for place, run in enumerate(searched)}  # not in the list's order
-    assert len(set(scores.values())) == len(searched)
-    for run in searched:
-        run.path.parent.mkdir(exist_ok=True)
+    best, kept = {}, []
+    monkeypatch.setattr(studies.Planned, "path", property(lambda run: tmp_path / f"{run.loss}-{run.tag}.json"))
+    for place, run in enumerate(searched):
         run.path.touch()
-        best[run.loss] = max(best.get(run.loss, (-1, None)), (scores[run.path], run.tag))
-    monkeypatch.setattr(records, "load", lambda path: {"chosen": {"val_rsum": scores[path]}})
+        rsum = float((11 * place) % 43)  # not in the list's order
+        best[run.loss] = max(best.get(run.loss, (-1.0, None)), (rsum, run.tag))
+        switches = {name: run.settings.get(name, False) for name in ("learn_tau", "learn_bias")}
+        constants = {name: run.settings[name] for name in ("tau", "eps", "bias") if name in run.settings}
+        made_up = record(run.loss, run.seed, lr=run.settings["lr"], loss_options=constants, **switches)
+        kept.append(made_up | {"chosen": {"update": 500, "val_rsum": rsum}})
+    assert len({one["chosen"]["val_rsum"] for one in kept}) == len(searched)
+    monkeypatch.setattr(records, "find", lambda study, method, loss: [one for one in kept if (
+        study, method, loss) == ("beyond_tuning", "vse++", one["config"]["loss"])])
     made = list(studies.STUDIES["beyond"]())
     wanted = {run.loss: run.settings for run in searched if run.tag == best[run.loss][1]}
     assert sorted((r.loss, r.seed) for r in made) == [(loss, seed) for loss in sorted(wanted) for seed in range(5)]
-    assert all(run.settings == wanted[run.loss] for run in made)
+    switched = ("learn_tau", "learn_bias")  # off, said or not, is the same run
+    assert all({k: v for k, v in run.settings.items() if v or k not in switched} == {
+        k: v for k, v in wanted[run.loss].items() if (v or k not in switched) and k not in ("embed_dim", "word_dim")}
+        for run in made)
     learned = {run.loss for run in made if run.settings.get("learn_tau")}
     assert "ntxent" in learned and not learned & {"ifm", "dcl", "ntxent_sparse"}
     searched[0].path.unlink()

@@ -123,13 +123,13 @@ def report(found: Plan, status: int, place: Path) -> int:
 
 
 def tuned_settings(dataset: str, method: str, loss: str) -> dict:
-    """What a search of scripts/studies.py chose on draws of its own; ``ValueError`` where there was none."""
+    """What a search of scripts/studies/ chose on draws of its own; ``ValueError`` where there was none."""
     from studies import chosen, complete, search_of
 
     found = search_of(dataset, method, loss)
     if found is None:
         raise ValueError(f"nothing is tuned for {method} with {loss} on {dataset}: no search was made there. Leave "
-                         "TUNED= out, or list a search in scripts/studies.py and train it with make records STUDY=NAME")
+                         "TUNED= out, or list a search in scripts/studies/ and train it with make records STUDY=NAME")
     search, study = found
     try:
         complete(search)

@@ -668,15 +668,11 @@ pooled_runs = records.find(study="ecir", method="vse++", loss="ntxent")
 count = sum(p.numel() for p in run.model.parameters())
 
 
-def between(values):
-    return f"{min(values):.1f} to {max(values):.1f}" if len(values) > 1 else f"{values[0]:.1f}"
-
-
 def shown(label, entries, parameters):
     return {"model": label, "runs": len(entries), "parameters": f"{parameters:,}", "updates": entries[0]["update"],
-            "val. rsum": between([e["val"]["rsum"] for e in entries]),
-            "swap twins, %": between([e["twins"]["swap"] for e in entries]),
-            "attribute twins, %": between([e["twins"]["attribute"] for e in entries])}
+            "val. rsum": paper.span([e["val"]["rsum"] for e in entries], 1),
+            "swap twins, %": paper.span([e["twins"]["swap"] for e in entries], 1),
+            "attribute twins, %": paper.span([e["twins"]["attribute"] for e in entries], 1)}
 
 
 def at(update):
@@ -692,8 +688,8 @@ paper.styled(pd.DataFrame(table), "Validation data; lowest to highest where ther
 now, pooled_now = run.record["history"][-1], at(500)
 twins = now["twins"]
 Markdown(f"Our run took {seconds:.0f} seconds of one core. It stands at {now['val']['rsum']:.1f} rsum, the ten of "
-         f"VSE++ at {between([e['val']['rsum'] for e in pooled_now])}. On swap twins it answers {twins['swap']:.1f} % of "
-         f"{twins['swap_n']} questions, where guessing gives 50 %; on attribute twins {twins['attribute']:.1f} % of "
+         f"VSE++ at {paper.span([e['val']['rsum'] for e in pooled_now], 1)}. On swap twins it answers "
+         f"{twins['swap']:.1f} % of {twins['swap_n']} questions, where guessing gives 50 %; on attribute twins {twins['attribute']:.1f} % of "
          f"{twins['attribute_n']}.")
 
 # %% [markdown]

@@ -43,8 +43,6 @@ from IPython.display import Markdown
 import icrlib
 from icrlib import chapter, cocos, paper, plots, records
 from icrlib.losses import DCL, IFM, NTXent, SigLIP, SparseNTXent, Triplet, TripletSH
-from icrlib.paper.intervals import over_pairs
-from icrlib.paper.verdicts import Difference
 from icrlib.sampling import Sampler
 from icrlib.verify import agreement
 
@@ -552,23 +550,15 @@ def constants(record):
     return ", ".join([f"rate {config['lr']:g}", *given]) + learned
 
 
-def shared(groups):
-    """Each group on the draws that all of them have."""
-    draws = set.intersection(*({r["config"]["seed"] for r in group} for group in groups.values()))
-    return {name: [r for r in group if r["config"]["seed"] in draws] for name, group in groups.items()}
-
-
 # %% tags=["remove-cell"]
 def less(group, reference):
     """Test rsum of runs less that of other runs on the same draws, with its 95 % interval; refuses unlike runs."""
-    other = {r["config"]["seed"]: r for r in reference}
-    pairs = [(r, other[r["config"]["seed"]]) for r in group]
-    for a, b in pairs:
-        for part in ("data_hash", "data_options", "updates", "batch_size", "grad_clip"):
-            assert a["config"][part] == b["config"][part], (part, a["config"][part], b["config"][part])
-        assert len(a["history"]) == len(b["history"])
-    found = over_pairs(*(np.array([r["test"]["rsum"] for r in side]) for side in zip(*pairs, strict=True)), "draws")
-    return Difference(found.mean, *(found.interval(0.95) if found.n > 1 else (None, None)))
+    ours, other = (side[0]["config"] for side in (group, reference))
+    learned = ours["loss"] == other["loss"]  # then it is the same loss with its τ learned, from where the search chose
+    factor, own = ("learn_tau", ("tau",)) if learned else ("loss", ())
+    tuning = {c[factor]: {"lr": c["lr"]} | {name: c["loss_options"][name] for name in own} for c in (ours, other)}
+    return paper.verdict("a loss beside NT-Xent", "greater", group, reference, factor=factor, tuning=tuning,
+                         unit="").difference
 
 
 def compared(groups, reference):
@@ -618,7 +608,7 @@ Markdown("The search has not been run yet, so there is nothing to show of it.") 
 # %% tags=["hide-input"]
 made = {name: group for name, group in of_study("beyond").items() if name in ROWS}
 base = {name: group for name, group in of_study("ecir").items() if name in ("ntxent", "triplet_sh")}
-on_draws = shared(made | {f"{name}, ecir": group for name, group in base.items()}) if made else {}
+on_draws = paper.common_draws(made | {f"{name}, ecir": group for name, group in base.items()}) if made else {}
 reference = on_draws.get("ntxent, ecir", [])
 shown = {"NT-Xent, τ fixed": reference, "Triplet-SH": on_draws.get("triplet_sh, ecir", [])} | {
     ROWS[name]: on_draws[name] for name in ROWS if name in on_draws}

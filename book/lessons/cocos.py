@@ -484,10 +484,7 @@ Markdown(f"The definition finds {a['t2i']['C_0']:.0f} captions without a gradien
 # %% tags=["remove-cell"]
 def of(method):
     """The runs by loss, in the order of their draws, which all four losses have."""
-    found = {name: records.find(study="ecir", method=method, loss=name) for name in NAMES}
-    shared = set.intersection(*({r["config"]["seed"] for r in group} for group in found.values()))
-    by_seed = {name: {r["config"]["seed"]: r for r in group} for name, group in found.items()}
-    return {name: [group[seed] for seed in sorted(shared)] for name, group in by_seed.items()}
+    return paper.common_draws({name: records.find(study="ecir", method=method, loss=name) for name in NAMES})
 
 
 def at_choice(record):

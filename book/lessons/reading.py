@@ -54,6 +54,7 @@ from IPython.display import Markdown
 import icrlib
 from icrlib import chapter, paper, plots, records
 from icrlib.losses import TripletSH
+from icrlib.paper import span
 
 smoke = chapter.start(smoke)
 study = records.find(study="reading")
@@ -94,12 +95,6 @@ axes[1].set_xlabel("updates");
 # run. So the two ends are two views of one training.
 
 # %% tags=["hide-input"]
-def span(values, digits=0):
-    """The range of some numbers as text, such as 2,500 to 3,000."""
-    low, high = (f"{v:,.{digits}f}" for v in (min(values), max(values)))
-    return low if low == high else f"{low} to {high}"
-
-
 def at(record, update):
     """The evaluation of a run at an update."""
     return next(entry for entry in record["history"] if entry["update"] == update)
@@ -701,10 +696,11 @@ paper.styled(pd.DataFrame(rule), f"The rule: reading begins between a path of {S
 
 # %% tags=["hide-input"]
 inside, (steep, free) = rule[:-2], rule[-2:]
+(between,) = {3e-2 * r["config"]["evaluate_every"] for r in records.find(study="half_tuning", lr=3e-2)}
 kept_to, all_of_them = (sum(row[key] for row in inside) for key in ("agree", "number"))
 Markdown(f"For clipped runs at rates up to 1e-2 the rule holds: {kept_to} of {all_of_them} agree with it, on draws and "
          f"at budgets that it has not seen. It ends at a higher rate ({steep['agree']} of {steep['number']} at 3e-2, "
-         f"where the path between two evaluations is {3e-2 * 125:.2f}) and without clipping "
+         f"where the path between two evaluations is {between:.2f}) and without clipping "
          f"({free['agree']} of {free['number']}), where reading begins later or not at all within the budget. So it is a "
          "rule of thumb for one way of training, not a law of reading.")
 

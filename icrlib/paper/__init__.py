@@ -1,18 +1,19 @@
 """What the papers printed, as data; our results in their layout; and the one function that decides a claim."""
 
 from icrlib.paper import goal
-from icrlib.paper.cells import styled
+from icrlib.paper.cells import span, styled
 from icrlib.paper.experiments.rows import experiment, experiments
 from icrlib.paper.grids import grid
 from icrlib.paper.layout import layout
 from icrlib.paper.own_tables import against_own_tables, claims
+from icrlib.paper.runs import common_draws
 from icrlib.paper.summary import summarise
 from icrlib.paper.tables import inconsistencies, table, tables
-from icrlib.paper.tuning import candidates, choices
+from icrlib.paper.tuning import by_rate, candidates, choices
 from icrlib.paper.verdicts import Difference, Verdict, family, ledger, verdict
 
 __all__ = [
-    "Difference", "Verdict", "against_own_tables", "candidates", "choices", "claims", "experiment", "experiments",
-    "family", "goal", "grid", "inconsistencies", "layout", "ledger", "styled", "summarise", "table", "tables",
-    "verdict",
+    "Difference", "Verdict", "against_own_tables", "by_rate", "candidates", "choices", "claims", "common_draws",
+    "experiment", "experiments", "family", "goal", "grid", "inconsistencies", "layout", "ledger", "span", "styled",
+    "summarise", "table", "tables", "verdict",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -70,6 +71,13 @@ def styled(frame: pd.DataFrame, caption: str = "", name: str = "table") -> HTML:
     shown = shown.set_table_attributes('class="dataframe"')
     shown = shown.set_caption(caption) if caption else shown
     return HTML(shown.to_html())  # a Styler's own text would print its address in memory
+
+
+def span(values: Iterable[float], digits: int = 0) -> str:
+    """The range of some numbers as text: "2,500 to 3,000", or the one number that all of them round to."""
+    values = list(values)
+    low, high = (f"{value:,.{digits}f}" for value in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
 
 
 def _length(value: object) -> int:

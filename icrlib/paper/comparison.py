@@ -8,11 +8,12 @@ from icrlib.errors import choose
 from icrlib.paper import runs
 
 Record = Mapping
-# What a factor consists of. A loss is its name, its own constants and how its batches are made; twice the updates have
-# their drops and evaluations at other updates. Any other setting is a factor by its own name.
+# What a factor consists of. A loss is its name, its own constants, which of them are learned, and how its batches are
+# made; a method may take the same pictures as regions; twice the updates have their drops and evaluations at other
+# updates. Any other setting is a factor by its name.
 FACTORS = {
-    "loss": ("loss", "loss_options", "batches"),
-    "method": ("method", "model_options"),
+    "loss": ("loss", "loss_options", "learn_tau", "learn_bias", "batches"),
+    "method": ("method", "model_options", "data_options.regions"),
     "auxiliary": ("auxiliary", "auxiliary_options"),
     "updates": ("updates", "epochs", "drops", "evaluate_every"),
 }
@@ -44,7 +45,7 @@ def paired(
     free = _factor_names(claim, factor, first)
     tuned = _tuned(claim, (first, second), factor, free, tuning) if tuning is not None else set()
     _only_in(claim, factor, first, second, free | tuned)
-    about_data = any(name.startswith("data") for name in free)
+    about_data = any(name.startswith("data") and first[name] != second[name] for name in free)
     _same_data(claim, ours, other, about_data)
     _same_evaluations(claim, [*ours, *other])
     return ours, other
@@ -148,7 +149,7 @@ def _same_data(claim: str, ours: Sequence[Record], other: Sequence[Record], abou
     _draws(claim, ours)
     _draws(claim, other)
     for a, b in zip(ours, other, strict=True):
-        if not about_data and (runs.draw(a), runs.data_hash(a)) != (runs.draw(b), runs.data_hash(b)):
+        if runs.draw(a) != runs.draw(b) or not (about_data or runs.data_hash(a) == runs.data_hash(b)):
             raise ValueError(f"{claim!r}: seed {runs.seed(a)} saw other data on the other side: {runs.where(a)} and "
                              f"{runs.where(b)}; pairs share their draw of data")  # fmt: skip
 

@@ -32,6 +32,13 @@ def seed(record: Mapping) -> int:
     return record["config"]["seed"]
 
 
+def common_draws(groups: Mapping[str, Iterable[Mapping]]) -> dict[str, list[Mapping]]:
+    """Of each group the runs whose seeds all groups have, by rising seed, so that they can be paired."""
+    by_seed = {name: {seed(record): record for record in group} for name, group in groups.items()}
+    shared = sorted(set.intersection(*map(set, by_seed.values()))) if by_seed else []
+    return {name: [group[number] for number in shared] for name, group in by_seed.items()}
+
+
 def draw(record: Mapping) -> int | None:
     """The seed with which the data were drawn; None for data that are not drawn (photos)."""
     config = record["config"]

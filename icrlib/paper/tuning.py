@@ -25,9 +25,23 @@ def candidates(records: Iterable[Mapping]) -> pd.DataFrame:
     had the easier ones.
     """
     rows = [row for rows in _searched(records).values() for row in rows]
-    frame = pd.DataFrame(rows).astype(object).where(lambda values: values.notna(), None)
+    frame = pd.DataFrame(rows, dtype=object)  # an int stays one, beside losses without the setting
+    frame = frame.where(frame.notna(), None)
     first, last = ["method", "loss"], list(SCORES)
     return frame[first + [c for c in frame if c not in first + last] + [c for c in last if c in frame]]
+
+
+def by_rate(records: Iterable[Mapping]) -> pd.DataFrame:
+    """A search as a table: validation rsum, a column for each learning rate, NaN where that was not tried.
+
+    Rows are what else the search moved, indexed by method, loss and the settings' names; a setting that was not moved
+    for a loss is 0 there, which is how it stands in its runs if that is off (word dropout, a start).
+    """
+    rows = candidates(records)
+    index = [name for name in rows if name not in ("lr", *SCORES)]
+    table = rows.fillna({name: 0 for name in index}).infer_objects().pivot(
+        index=index, columns="lr", values="val_rsum").astype(float)  # fmt: skip
+    return table[sorted(table)]
 
 
 def choices(records: Iterable[Mapping]) -> dict[tuple[str, str], dict[str, object]]:

@@ -60,3 +60,9 @@ def test_a_table_is_the_same_each_time_and_an_empty_one_is_a_table():
     assert paper.styled(frame, "A caption").data == paper.styled(frame.copy(), "A caption").data
     assert "A caption" in paper.styled(frame, "A caption").data and "<table" in paper.styled(frame[:0]).data
     assert "<th class=\"blank" not in paper.styled(frame).data  # no index
+
+
+def test_a_range_is_one_number_where_both_ends_are_shown_alike():
+    assert paper.span([3000, 2500, 2750]) == "2,500 to 3,000" and paper.span([7]) == "7"
+    assert paper.span([0.31, 0.294], 2) == "0.29 to 0.31" and paper.span(x for x in (0.304, 0.296)) == "0"
+    assert paper.span([-1.26, 1.24], 1) == "-1.3 to 1.2"

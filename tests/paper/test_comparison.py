@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from icrlib.paper import summarise, verdict
+from icrlib.paper import common_draws, summarise, verdict
 
 from .made import but, group, record
 
@@ -51,6 +51,10 @@ def test_a_loss_is_its_name_constants_and_batches():
     assert decide(group("ntxent", OURS), colder).word == "reproduced"
     released = group("goal:cir x lin", OTHER, loss_options={"convention": "released"})
     assert decide(group("goal:cir x lin", OURS, loss_options={"convention": "paper"}), released).word == "reproduced"
+    learned = group("siglip", OTHER, learn_tau=True, learn_bias=True)
+    assert decide(group("ntxent", OURS, learn_tau=False), learned).word == "reproduced"
+    with pytest.raises(ValueError, match="our side differ in learn_tau"):
+        decide([*learned[:2], *(but(r, learn_tau=False) for r in learned[2:])], group("ntxent", OTHER))
 
 
 @pytest.mark.parametrize(
@@ -158,6 +162,14 @@ def test_other_factors():
     assert decide(vse, bow, factor="method").word == "reproduced"
     with pytest.raises(ValueError, match="more than 'method': loss ntxent against triplet"):
         decide(vse, group("triplet", OTHER, method="bow"), factor="method")
+    boxes = [but(r, method="vsrn", data_hash="regions", data_options=r["config"]["data_options"] | {"regions": True})
+             for r in vse]  # fmt: skip
+    assert decide(boxes, bow, factor="method").n == 4
+    for strange in ({"seed": 9, "train": 1500}, {"seed": 3, "train": 12000}):
+        with pytest.raises(ValueError, match="saw other data|our side differ in data_options.train"):
+            decide([*boxes[:3], but(boxes[3], data_options=strange | {"regions": True})], bow, factor="method")
+    with pytest.raises(ValueError, match="seed 3 saw other data"):
+        decide(vse, [*bow[:3], but(bow[3], data_hash="another generator")], factor="method")
     off = group("ntxent", OTHER, grad_clip=None)
     assert decide(vse, off, factor="grad_clip").word == "reproduced"
     twice = group("ntxent", OTHER, updates=6000, drops=[3000], evaluate_every=500)
@@ -194,3 +206,10 @@ def test_an_epoch_of_images_has_fewer_batches_and_that_is_no_other_factor():
     images = group("smoothap", [1.0, 2.0, 3.0], per_epoch=12, batches="images")
     assert verdict("NT-Xent is better", "greater", pairs, images).n == 3
     assert len(summarise([*pairs, *images])) == 2
+
+
+def test_draws_that_all_groups_have_in_one_order():
+    three, two = group("ntxent", [1.0, 2.0, 3.0]), [record("triplet", 2, 5.0), record("triplet", 0, 4.0)]
+    found = common_draws({"a": reversed(three), "b": two})
+    assert found == {"a": [three[0], three[2]], "b": [two[1], two[0]]}
+    assert common_draws({"a": three, "none": []}) == {"a": [], "none": []} and common_draws({}) == {}

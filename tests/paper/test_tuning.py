@@ -55,3 +55,18 @@ def test_other_draws_and_nothing_at_all_are_refused():
 def test_twice_the_updates_are_named_by_the_updates_alone():
     longer = tried("ntxent", {100: 440.0}, updates=6000, drops=[3000], evaluate_every=500)
     assert paper.choices(tried("ntxent", {100: 410.0}) + longer) == {("vse++", "ntxent"): {"updates": 6000}}
+
+
+def test_a_search_by_rate_has_a_row_for_whatever_else_moved():
+    soft = tried("ntxent", {100: 410.0, 101: 412.0}, lr=0.001) + tried("ntxent", {100: 420.0, 101: 421.0}, lr=0.01)
+    hard = [run for lr, start, rsum in ((0.003, 250, 430.0), (0.001, 0, 400.0), (0.003, 0, 390.0))
+            for run in tried("triplet_sh", {100: rsum}, lr=lr, warmup=start)]  # fmt: skip
+    table = paper.by_rate([*hard, *soft])
+    assert list(table) == [0.001, 0.003, 0.01] and table.columns.name == "lr"
+    assert table.index.names == ["method", "loss", "warmup"]
+    assert table.index.get_level_values("warmup").dtype.kind == "i"
+    shown = {(loss, start): row.dropna().to_dict() for (_, loss, start), row in table.iterrows()}
+    assert shown == {("ntxent", 0): {0.001: 411.0, 0.01: 420.5}, ("triplet_sh", 0): {0.001: 400.0, 0.003: 390.0},
+                     ("triplet_sh", 250): {0.003: 430.0}}  # fmt: skip
+    with pytest.raises(ValueError, match="different draws"):
+        paper.by_rate([*soft, *tried("ntxent", {102: 410.0}, lr=0.003)])

@@ -1,0 +1,50 @@
+"""What people train with today: each loss at three rates and values of its own constant, on one draw, then on five."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from studies.planned import (
+    FEWER_DRAWS,
+    RATES,
+    TUNING_DRAWS,
+    UPDATES,
+    Planned,
+    chosen,
+    complete,
+    registered,
+    scenes,
+    sized,
+)
+
+# IFM's temperature is NT-Xent's. SigLIP's published bias of -10 suits 22,000 pairs in a batch (lessons/beyond), one of
+# -5 suits 149; a batch has 128.
+BEYOND = {"ntxent": [{"tau": tau, "learn_tau": True} for tau in (0.1, 0.05)],
+          "ifm": [{"tau": 0.1, "eps": eps} for eps in (0.1, 0.05, 0.2)],
+          "siglip": [{"bias": bias, "learn_tau": learn, "learn_bias": learn}
+                     for bias, learn in ((-10.0, True), (-5.0, True), (-5.0, False))],
+          "dcl": [{"tau": tau} for tau in (0.1, 0.05, 0.2)],
+          "ntxent_sparse": [{"tau": tau} for tau in (0.2, 0.1, 0.4)]}  # fmt: skip
+
+
+@registered
+def beyond_tuning() -> Iterator[Planned]:
+    """Rates and constants on one tuning draw; the middle rate, NT-Xent's, first."""
+    for place, lr, loss in product(range(3), (RATES[1], RATES[2], RATES[0]), BEYOND):
+        for constants in BEYOND[loss][place:place + 1]:
+            tag = "-".join([f"lr{lr:g}", *(f"{name}{value:g}" for name, value in constants.items()
+                                           if not isinstance(value, bool))])  # fmt: skip
+            tag += "-learned" if constants.get("learn_tau") else ""
+            yield scenes("beyond_tuning", "vse++", loss, TUNING_DRAWS[0], tag,
+                         sized("vse++") | {"lr": lr, "updates": UPDATES} | constants)  # fmt: skip
+
+
+@registered
+def beyond() -> Iterator[Planned]:
+    """Each loss with the settings of its best run of the search; NT-Xent and Triplet-SH beside it are in ``ecir``."""
+    complete("beyond_tuning")
+    for seed, loss in product(FEWER_DRAWS, BEYOND):
+        always = dict.items(BEYOND[loss][0]) & BEYOND[loss][1].items()  # what no candidate moved, a learned τ say
+        yield scenes("beyond", "vse++", loss, seed, "", {"updates": UPDATES} | dict(always)
+                     | chosen("beyond_tuning", "vse++", loss))  # fmt: skip

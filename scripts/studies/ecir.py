@@ -1,0 +1,104 @@
+"""ECIR's question: four losses, on a GRU and on a bag of words; their settings, and doubts about the order found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from studies.planned import (
+    CLAIM_DRAWS,
+    ECIR,
+    FEWER_DRAWS,
+    RATES,
+    TUNING_DRAWS,
+    UPDATES,
+    WARMUP,
+    Planned,
+    chosen,
+    complete,
+    registered,
+    scenes,
+    sized,
+)
+
+EDGE = 3e-2  # of the shorter search
+CONSTANTS = {"triplet": {"margin": (0.2, 0.1, 0.4)}, "triplet_sh": {"margin": (0.2, 0.1, 0.4)},
+             "ntxent": {"tau": (0.1, 0.05, 0.2)}, "smoothap": {"tau": (0.01, 0.03, 0.1)}}  # fmt: skip
+
+
+@registered
+def tuning() -> Iterator[Planned]:
+    """Published constants first, which the defaults of the data set wait for; then each loss with two other ones.
+
+    Triplet-SH at 1e-2 needs the start, as the shorter search shows, and no loss needs it on a bag of words.
+    """
+    for place, seed, method, loss, lr in product((0, 1, 2), TUNING_DRAWS, ("vse++", "bow"), ECIR, RATES):
+        for warmup in (0, WARMUP) if loss == "triplet_sh" and method == "vse++" else (0,):
+            if warmup or loss != "triplet_sh" or method == "bow" or lr < 1e-2:
+                yield _candidate("tuning", method, loss, seed, lr, warmup, place, UPDATES)
+
+
+@registered
+def half_tuning() -> Iterator[Planned]:
+    """Half the updates, published constants; a GRU's losses on pairs get a fourth rate, lest one ends at an edge."""
+    for seed, method, loss, lr in product(TUNING_DRAWS, ("vse++", "bow"), ECIR, (*RATES, EDGE)):
+        if lr < EDGE or (method == "vse++" and loss != "smoothap"):
+            for warmup in (0, WARMUP // 2) if loss == "triplet_sh" else (0,):
+                yield _candidate("half_tuning", method, loss, seed, lr, warmup, 0, UPDATES // 2)
+
+
+def _candidate(study: str, method: str, loss: str, seed: int, lr: float, warmup: int, place: int, updates: int
+               ) -> Planned:  # fmt: skip
+    ((name, values),) = CONSTANTS[loss].items()
+    tag = f"lr{lr:g}" + (f"-{name}{values[place]:g}" if place else "") + (f"-warmup{warmup}" if warmup else "")
+    settings = sized(method) | {"lr": lr, "updates": updates}
+    settings |= {name: values[place]} if place else {}
+    return scenes(study, method, loss, seed, tag, settings | ({"warmup": warmup} if loss == "triplet_sh" else {}))
+
+
+@registered
+def ecir() -> Iterator[Planned]:
+    """Everything as the data set's defaults have it: published constants, rate and start chosen for each loss."""
+    for seed, method, loss in product(CLAIM_DRAWS, ("vse++", "bow"), ECIR):
+        yield scenes("ecir", method, loss, seed, "", {})
+
+
+@registered
+def half() -> Iterator[Planned]:
+    """Half the updates, with what was chosen for half the updates: would the verdicts have been others?"""
+    for seed, method, loss in product(CLAIM_DRAWS, ("vse++", "bow"), ECIR):
+        yield scenes("half", method, loss, seed, "", {"updates": UPDATES // 2} | chosen("half_tuning", method, loss))
+
+
+@registered
+def tuned() -> Iterator[Planned]:
+    """The best candidate of the whole search; where that has the published constant, ``ecir`` has these runs."""
+    complete("tuning")
+    for seed, method, loss in product(CLAIM_DRAWS, ("vse++", "bow"), ECIR):
+        ((name, values),) = CONSTANTS[loss].items()
+        best = chosen("tuning", method, loss)
+        if best.get(name, values[0]) != values[0]:
+            yield scenes("tuned", method, loss, seed, "", best)
+
+
+# Two doubts about ECIR's order: is it the clipping, and would it stay with twice the updates?
+@registered
+def clipping() -> Iterator[Planned]:
+    for seed, loss in product(FEWER_DRAWS, ECIR):
+        yield scenes("clipping", "vse++", loss, seed, "", {"grad_clip": 0.0})
+
+
+@registered
+def clipping_rates() -> Iterator[Planned]:
+    """Would another rate do better without the clip, or a start? On the tuning draw, as those with it were chosen."""
+    for (loss, start), lr in product((*((loss, 0) for loss in ECIR[:3]), ("triplet_sh", WARMUP)), (3e-4, *RATES)):
+        settings = {"lr": lr, "updates": UPDATES, "grad_clip": 0.0} | ({"warmup": start} if start else {})
+        yield scenes("clipping_rates", "vse++", loss, TUNING_DRAWS[0],
+                     f"lr{lr:g}" + (f"-warmup{start}" if start else ""), sized("vse++") | settings)  # fmt: skip
+
+
+@registered
+def twice() -> Iterator[Planned]:
+    """The schedule stretched, with as many evaluations and a start with all negatives that lasts twice as long."""
+    for loss, seed in product(ECIR, FEWER_DRAWS):
+        yield scenes("twice", "vse++", loss, seed, "", {"updates": 2 * UPDATES})

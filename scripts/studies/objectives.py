@@ -1,0 +1,65 @@
+"""GOAL's objectives, each at its own rate, and what holds cir as printed in its collapse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from icrlib.losses import goal as named
+from studies.planned import FEWER_DRAWS, RATES, TUNING_DRAWS, UPDATES, Planned, chosen, complete, registered, scenes
+
+# GOAL's objectives, each at its own rate. No start with all negatives: whether they leave the collapse is a question.
+GOALS = [*((f"goal:{t} x {p}", "paper") for t in named.TRIPLET_WEIGHTS for p in named.PAIR_WEIGHTS),
+         *((f"goal:cir x {p}", "released") for p in named.PAIR_WEIGHTS)]  # fmt: skip
+
+
+@registered
+def goal_tuning() -> Iterator[Planned]:
+    """Three rates on one tuning draw; con x con is Triplet-SH, which needs the more updates the longer it collapses."""
+    for (loss, convention), lr in product(GOALS, RATES):
+        yield scenes("goal_tuning", "vse++", loss, TUNING_DRAWS[0], f"{convention}-lr{lr:g}",
+                     {"lr": lr, "updates": UPDATES, "convention": convention})  # fmt: skip
+
+
+@registered
+def goal() -> Iterator[Planned]:
+    """Fifteen objectives as printed, and cir as released, each at the rate that its search chose."""
+    complete("goal_tuning")
+    for seed, (loss, convention) in product(FEWER_DRAWS, GOALS):
+        best = chosen("goal_tuning", "vse++", loss, convention=convention)
+        yield scenes("goal", "vse++", loss, seed, convention,
+                     {"updates": UPDATES, "convention": convention} | best)  # fmt: skip
+
+
+@registered
+def goal_rates() -> Iterator[Planned]:
+    """Is the order one of rates? Two more of them, around the chosen one, on the tuning draw."""
+    for (loss, convention), lr in product((("goal:con x con", "paper"), ("goal:con x sig-ms", "paper"),
+                                           ("goal:nca x con", "paper"), ("goal:cir x sig-ms", "released")),
+                                          (2e-3, 5e-3)):  # fmt: skip
+        yield scenes("goal_rates", "vse++", loss, TUNING_DRAWS[0], f"{convention}-lr{lr:g}",
+                     {"lr": lr, "updates": UPDATES, "convention": convention})  # fmt: skip
+
+
+# cir as printed leaves its collapse late. Is that the size of its gradient, which Adam remembers, or is it only time?
+SMALL_CLIP, LONGER = 0.02, 9000
+
+
+@registered
+def goal_size() -> Iterator[Planned]:
+    """Clipped a hundred times shorter: for Adam the same as a hundred times the gradient, clipped as before."""
+    complete("goal_tuning")
+    for seed, p in product(FEWER_DRAWS, named.PAIR_WEIGHTS):
+        best = chosen("goal_tuning", "vse++", f"goal:cir x {p}", convention="paper")
+        yield scenes("goal_size", "vse++", f"goal:cir x {p}", seed, "",
+                     {"updates": UPDATES, "convention": "paper", "grad_clip": SMALL_CLIP} | best)  # fmt: skip
+
+
+@registered
+def goal_longer() -> Iterator[Planned]:
+    """Three times the updates for cir and for con, with one pair weight, on three draws."""
+    complete("goal_tuning")
+    for seed, t in product(FEWER_DRAWS[:3], ("cir", "con")):
+        best = chosen("goal_tuning", "vse++", f"goal:{t} x lin", convention="paper")
+        yield scenes("goal_longer", "vse++", f"goal:{t} x lin", seed, "",
+                     {"updates": LONGER, "convention": "paper"} | best)  # fmt: skip

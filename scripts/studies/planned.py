@@ -1,0 +1,76 @@
+"""What all lists of runs are made of: one planned run, the register of the studies, and what a search chose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from icrlib import paper, records
+
+VAL, TEST = 500, 1000
+RATES, UPDATES, WARMUP = (1e-3, 3e-3, 1e-2), 3000, 500
+ECIR = ("triplet", "triplet_sh", "ntxent", "smoothap")
+# Draws of data on which settings are chosen; no claim is judged on them.
+TUNING_DRAWS, CLAIM_DRAWS, FEWER_DRAWS = (100, 101, 102), tuple(range(10)), tuple(range(5))
+STUDIES: dict[str, Callable[[], Iterator[Planned]]] = {}
+
+
+def registered(plan: Callable[[], Iterator[Planned]]) -> Callable[[], Iterator[Planned]]:
+    """Register the runs that ``plan`` lists as the study of its name."""
+    STUDIES[plan.__name__] = plan
+    return plan
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run: ``data`` options of its data set, its parts, and the ``settings`` that are given; ``tag``: its name."""
+
+    study: str
+    dataset: str
+    method: str
+    loss: str
+    seed: int
+    tag: str
+    settings: dict = field(default_factory=dict)
+    data: dict = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path:
+        return records.path_for(self.dataset, self.method, self.loss, self.seed, self.tag, self.study)
+
+
+def scenes(study: str, method: str, loss: str, seed: int, tag: str, settings: dict, train: int = 1500) -> Planned:
+    """A run on its own draw of scenes: data, weights and batches follow from one seed; VSRN sees boxes."""
+    data = {"seed": seed, "train": train, "val": VAL, "test": TEST} | ({"regions": True} if method == "vsrn" else {})
+    return Planned(study, "scenes", method, loss, seed, tag, settings, data)
+
+
+def sized(method: str) -> dict:
+    """The sizes of a model on scenes, given explicitly where a search is to outlast other defaults."""
+    return {"embed_dim": 128} | ({"word_dim": 64} if method != "bow" else {})
+
+
+def chosen(study: str, method: str, loss: str, **fixed: object) -> dict:
+    """What a search chose for a method and a loss; ``fixed``: among candidates with these options of the loss only."""
+    found = [record for record in records.find(study=study, method=method, loss=loss)
+             if all(record["config"]["loss_options"][name] == value for name, value in fixed.items())]
+    return paper.choices(found)[method, loss] if found else {}
+
+
+def search_of(dataset: str, method: str, loss: str) -> tuple[str, str] | None:
+    """The list of candidates for a method and a loss on a data set, and the study that their records are in."""
+    for name in ("tuning", "photo_tuning", "photo_smoothap_tuning"):
+        for run in STUDIES[name]():
+            if (run.dataset, run.method, run.loss) == (dataset, method, loss):
+                return name, run.study
+    return None
+
+
+def complete(study: str) -> None:
+    """Refuse to go on from a search that is not finished: the best of what is there may not be the best."""
+    missing = [run for run in STUDIES[study]() if not run.path.exists()]
+    if missing:
+        raise click.ClickException(f"{len(missing)} runs of the search are missing; make records STUDY={study} first")

@@ -1,0 +1,69 @@
+"""VSRN on the boxes of scenes: its settings, ECIR's four losses beside VSE++'s, and which of its parts matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from icrlib import records
+from studies.planned import (
+    CLAIM_DRAWS,
+    ECIR,
+    FEWER_DRAWS,
+    RATES,
+    TUNING_DRAWS,
+    UPDATES,
+    WARMUP,
+    Planned,
+    chosen,
+    complete,
+    registered,
+    scenes,
+    sized,
+)
+
+# Without the graph, and with the norm that the release's function promises, or none, instead of the one it computes.
+PARTS = {"blocks0": {"blocks": 0}, "norm-features": {"graph_norm": "features"}, "norm-none": {"graph_norm": "none"}}
+
+
+@registered
+def vsrn_tuning() -> Iterator[Planned]:
+    """Published constants and norms, the rates of VSE++'s search, its draws and its budget."""
+    for seed, loss, lr in product(TUNING_DRAWS, ECIR, RATES):
+        for warmup in (0, WARMUP) if loss == "triplet_sh" else (0,):
+            yield _candidate("vsrn_tuning", loss, seed, f"lr{lr:g}" + (f"-warmup{warmup}" if warmup else ""),
+                             {"lr": lr} | ({"warmup": warmup} if loss == "triplet_sh" else {}))  # fmt: skip
+
+
+@registered
+def vsrn() -> Iterator[Planned]:
+    """ECIR's rows 1.5 to 1.8: the draws of VSE++'s runs in ``ecir``, each loss as its search chose."""
+    complete("vsrn_tuning")
+    for seed, loss in product(CLAIM_DRAWS, ECIR):
+        yield _candidate("vsrn", loss, seed, "", chosen("vsrn_tuning", "vsrn", loss))
+
+
+@registered
+def vsrn_parts_tuning() -> Iterator[Planned]:
+    """Each change at three rates on one tuning draw, with NT-Xent."""
+    for (tag, change), lr in product(PARTS.items(), RATES):
+        yield _candidate("vsrn_parts_tuning", "ntxent", TUNING_DRAWS[0], f"{tag}-lr{lr:g}", change | {"lr": lr})
+
+
+@registered
+def vsrn_parts() -> Iterator[Planned]:
+    """Each change at its own rate on five draws; VSRN as released beside it is in ``vsrn``."""
+    complete("vsrn_parts_tuning")
+    for seed, (tag, change) in product(FEWER_DRAWS, PARTS.items()):
+        yield _candidate("vsrn_parts", "ntxent", seed, tag, change | _best(tag))
+
+
+def _best(tag: str) -> dict:
+    """The rate at which a change did best on the validation data of the tuning draw."""
+    tried = [run for run in vsrn_parts_tuning() if run.tag.startswith(f"{tag}-lr")]
+    best = max(tried, key=lambda run: records.load(run.path)["chosen"]["val_rsum"])
+    return {"lr": best.settings["lr"]}
+
+
+def _candidate(study: str, loss: str, seed: int, tag: str, settings: dict) -> Planned:
+    return scenes(study, "vsrn", loss, seed, tag, sized("vsrn") | {"updates": UPDATES} | settings)
