@@ -689,8 +689,8 @@ now, pooled_now = run.record["history"][-1], at(500)
 twins = now["twins"]
 Markdown(f"Our run took {seconds:.0f} seconds of one core. It stands at {now['val']['rsum']:.1f} rsum, the ten of "
          f"VSE++ at {paper.span([e['val']['rsum'] for e in pooled_now], 1)}. On swap twins it answers "
-         f"{twins['swap']:.1f} % of {twins['swap_n']} questions, where guessing gives 50 %; on attribute twins {twins['attribute']:.1f} % of "
-         f"{twins['attribute_n']}.")
+         f"{twins['swap']:.1f} % of {twins['swap_n']} questions, where guessing gives 50 %; on attribute twins "
+         f"{twins['attribute']:.1f} % of {twins['attribute_n']}.")
 
 # %% [markdown]
 # This is **no comparison**. One run on one draw cannot tell a model from its luck; the rates of one were searched on

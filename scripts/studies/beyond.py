@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from studies.planned import (
+    CLAIM_DRAWS,
     FEWER_DRAWS,
     RATES,
     TUNING_DRAWS,
@@ -48,3 +49,19 @@ def beyond() -> Iterator[Planned]:
         always = dict.items(BEYOND[loss][0]) & BEYOND[loss][1].items()  # what no candidate moved, a learned τ say
         yield scenes("beyond", "vse++", loss, seed, "", {"updates": UPDATES} | dict(always)
                      | chosen("beyond_tuning", "vse++", loss))  # fmt: skip
+
+
+@registered
+def misprint() -> Iterator[Planned]:
+    """DCL with the very settings that were chosen for NT-Xent: nothing but the denominator differs from ``ecir``."""
+    for method, seed in product(("vse++", "bow"), CLAIM_DRAWS):
+        best = chosen("tuning", method, "ntxent", tau=0.1)
+        yield scenes("misprint", method, "dcl", seed, "", {"updates": UPDATES, "tau": 0.1} | best)
+
+
+@registered
+def beyond_cold() -> Iterator[Planned]:
+    """Does the learning cost a learned τ its recall, or where τ ends? NT-Xent with τ fixed there, and between."""
+    for tau, lr in product((0.016, 0.03), (RATES[1], RATES[0])):
+        yield scenes("beyond_cold", "vse++", "ntxent", TUNING_DRAWS[0], f"lr{lr:g}-tau{tau:g}",
+                     sized("vse++") | {"lr": lr, "updates": UPDATES, "tau": tau})  # fmt: skip

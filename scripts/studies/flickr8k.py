@@ -91,5 +91,13 @@ def photo_longer() -> Iterator[Planned]:
             yield photos("photo_longer", method, loss, PHOTO_SEED, "drop0.6", settings | {"drop_words": 0.6})
 
 
+@registered
+def photo_misprint() -> Iterator[Planned]:
+    """DCL with the very settings that were chosen for NT-Xent, as in ``misprint``."""
+    for seed, method in product(range(3), ("vse++", "bow")):
+        best = chosen("photo_tuning", method, "ntxent")
+        yield photos("photo_misprint", method, "dcl", seed, "", {"tau": 0.1} | best)
+
+
 def slow(run: Planned) -> bool:
     return (run.method, run.loss) == ("vse++", "smoothap")

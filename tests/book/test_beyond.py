@@ -120,8 +120,8 @@ def test_the_table_shows_means_and_paired_intervals(book):
     low = base - np.array([r["test"]["rsum"] for r in REAL["triplet_sh"]])  # real runs, so their side is computed
     reach = 2.7764451 * low.std(ddof=1) / 5**0.5
     real = {"above": low.mean() + reach < 0, "below": low.mean() - reach > 0}
-    assert above == ("Triplet-SH, " if real["above"] else "") + "SigLIP, DCL, NT-Xent, sparse"  # not IFM
-    assert below == ("Triplet-SH, " if real["below"] else "") + "NT-Xent, learned τ"
+    assert above == ("Triplet-SH; " if real["above"] else "") + "SigLIP; DCL; NT-Xent, sparse"  # not IFM
+    assert below == ("Triplet-SH; " if real["below"] else "") + "NT-Xent, learned τ"
     assert "Learned scalars ended at: NT-Xent, learned τ: τ 0.042; SigLIP: τ 0.042." in result
 
 
@@ -130,7 +130,7 @@ def test_losses_without_runs_are_named_and_draws_are_shared(book):
     (book / "studies/beyond/scenes/vsepp/ifm/seed4.json").unlink()
     found = section()
     assert {line["draws"] for line in found["table"]} == {"4"} and len(found["table"]) == 4
-    assert found["result_missing"].startswith("SigLIP, DCL, NT-Xent, sparse: no runs on the five draws yet.")
+    assert found["result_missing"].startswith("SigLIP; DCL; NT-Xent, sparse: no runs on the five draws yet.")
 
 
 @pytest.mark.parametrize("setting", [{"updates": 1500}, {"data_hash": "other"}, {"grad_clip": 0.0}])
