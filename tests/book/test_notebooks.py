@@ -35,6 +35,13 @@ def test_next_follows_the_contents():
             assert [posixpath.normpath(posixpath.join(posixpath.dirname(name), one)) for one in linked] == [follower]
 
 
+def test_the_map_names_every_chapter_in_the_order_of_the_contents():
+    intro = BOOK.path("intro", ".py").read_text(encoding="utf-8")
+    mapped = re.findall(r"^# \| \{doc\}`([^`]+)` \|", intro, re.MULTILINE)
+    chapters = [name for name in BOOK.pages() if BOOK.path(name, ".py").is_file() and name != "intro"]
+    assert [name for name in mapped if name in chapters] == chapters
+
+
 @pytest.mark.parametrize("check", checks.CHECKS, ids=lambda c: c.__name__)
 @pytest.mark.parametrize("name", BOOK.chapters())
 def test_chapter(name, check):
