@@ -759,6 +759,16 @@ paper.styled(paper.ledger([{"claim": v.claim, "paper": "–", "ours": str(v.diff
              "Test rsum of DCL, with the settings of NT-Xent, less that of another loss; one family, Holm's p.",
              name="misprint")
 
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+for ours, others in (("misprint", "ecir"), ("photo_misprint", "photo_runs")):
+    for m in MODELS:
+        one, other = (records.find(study=study, method=m, loss=loss)[0]["config"]
+                      for study, loss in ((ours, "dcl"), (others, "ntxent")))
+        differ = {name for name in one if one[name] != other.get(name)} - {"asked", "seed", "data_seed", "data_options",
+                                                                           "data_hash", "device", "threads"}
+        assert differ == {"loss", "loss_options"}
+        assert one["loss_options"] == other["loss_options"] | {"denominator": "negatives"}
+
 # %% [markdown]
 # ## What we found
 
@@ -781,6 +791,12 @@ Markdown("\n".join([
     f"- **Few and weighed by score is possible without a jump.** On the trained batch a query of the sparse loss that "
     f"hears any hears {few:.1f} negatives in effect, and {silent['ntxent_sparse'][1]:.0f} % of the queries are done.",
     f"- **Which one trains the better model?** {result or result_missing}",
+    "- **Nothing but the denominator.** DCL with NT-Xent's settings less NT-Xent: "
+    + "; ".join(f"{MODELS[m]} on {'photos' if photos else 'scenes'} {v.difference} ({v.word})"
+                for (loss, m, photos), v in misprint.items() if loss == "ntxent")
+    + ". Less Triplet-SH, VSE++: "
+    + "; ".join(f"{'photos' if photos else 'scenes'} {v.difference} ({v.word})"
+                for (loss, m, photos), v in misprint.items() if loss == "triplet_sh") + ".",
 ]))
 
 # %% [markdown]
