@@ -65,7 +65,7 @@ from icrlib.sampling import Sampler
 # %% tags=["remove-cell"]
 smoke = chapter.start(smoke)
 assert 0 < low <= high <= 1 and peak > 0
-torch.manual_seed(0)
+torch.manual_seed(0);
 
 # %% tags=["hide-input"]
 every = records.find(study="*")
@@ -97,13 +97,13 @@ Markdown(f"Together that is **{core_hours:.1f} core-hours** for {len(every):,} t
 # page takes 20 to 50 %, so its hours are a range, and it says where even the range is doubtful. Change the cell of
 # parameters above, or give them on the command line:
 # `papermill book/reproduce/paper-scale.ipynb mine.ipynb -p gpu "mine" -p peak 60`. What settles the matter is one short
-# run on your GPU; the last section says how to make it.
+# run on your GPU; the section on commands says how to make it.
 # ```
 #
 # Four of the numbers above are such choices. The default peak is the one with which GOAL's rows are counted in
 # {doc}`goal-tables`: single precision on a V100, the GPU that paper names. The longest caption of a batch matters because
 # on a GPU the shorter ones are filled up with padding. 27 words is our guess for captions of about 14; with your data at
-# hand, count: the mean over batches of the longest `len(data.vocabulary.encode(caption))`.
+# hand, count: `data.vocabulary.encode(captions)[1].max()`, as a mean over batches.
 #
 # ## Which data, and from where
 #
@@ -271,18 +271,18 @@ GROUPS = {"network for photos": ("#c4c4c4", "", ["network for photos"]),
           "recurrences": ("#f0d9a8", "///", ["recurrence, regions", "recurrence, words"])}
 bars = {f"{kind}{mode}": parts(captions=n) for kind, parts in KINDS.items()
         for mode, n in (("", 128), ("; images", 640))}
-fig, ax = plt.subplots(figsize=(8, 3.4))
+fig, ax = plt.subplots(figsize=(6.4, 4.2))
 left = np.zeros(len(bars))
 for name, (colour, hatch, members) in GROUPS.items():
     width = np.array([sum(p.get(m, 0) for m in members) / total(p) for p in bars.values()])
     ax.barh(range(len(bars)), 100 * width, left=100 * left, color=colour, hatch=hatch, label=name, ec="black", lw=0.4)
     left += width
 for place, parts in enumerate(bars.values()):
-    ax.text(101, place, f"{total(parts) / 1e12:.2f} · 10¹²", va="center", fontsize=9)
-ax.set_yticks(range(len(bars)), bars, fontsize=9)
+    ax.text(101, place, f"{total(parts) / 1e12:.2f} · 10¹²", va="center", fontsize=10)
+ax.set_yticks(range(len(bars)), [name.replace(", ", "\n") for name in bars], fontsize=10)
 ax.invert_yaxis()
 ax.set(xlim=(0, 100), xlabel="share of the operations, %")
-fig.legend(*ax.get_legend_handles_labels(), fontsize=8, ncols=4, loc="outside upper center")
+fig.legend(*ax.get_legend_handles_labels(), fontsize=10, ncols=2, loc="outside upper center")
 assert np.allclose(left, 1);
 
 # %% tags=["hide-input"]
@@ -398,7 +398,7 @@ def hours(operations, share):
 # ## Hours
 #
 # Here is one training of each kind. Triplet, Triplet-SH and NT-Xent differ only in what they do with the 128 × 128
-# scores, so they share a line.
+# scores, so they share a line, “on pairs”.
 
 # %% tags=["hide-input"]
 def of_kind(kind, row):
@@ -416,11 +416,11 @@ def span(value):
 lines = []
 for kind in KINDS:
     for data in IMAGES:
-        for batches, losses in (("pairs", "three losses on pairs"), ("images", "SmoothAP")):
+        for batches, losses in (("pairs", "on pairs"), ("images", "SmoothAP")):
             row = next(r for r in rows.values() if of_kind(kind, r) and (r["dataset"], r["batches"]) == (data, batches))
             work = run_operations(row, kind)
-            lines.append({"training": kind, "data": data, "loss": losses, "updates": f"{updates(row):,}",
-                          "10¹⁵ operations": f"{work / 1e15:.0f}", "one training": span(work)})
+            lines.append({"training": kind, "data": data, "loss": losses, "one training": span(work),
+                          "updates": f"{updates(row):,}", "10¹⁵ operations": f"{work / 1e15:.0f}"})
 paper.styled(pd.DataFrame(lines), f"One training on {gpu}, at {low:.0%} to {high:.0%} of {peak:g} · 10¹² operations a "
              "second. Counted, not measured.", name="one-training")
 
@@ -442,8 +442,9 @@ def stretched(f, k):
 
 waits = {kind: 2 * (longest + REGIONS * (kind == "VSRN, regions")) for kind in KINDS}
 paper.styled(pd.DataFrame([
-    {"training": kind, "recurrent share f": f"{share[kind]:.0%}", "steps that wait": waits[kind]}
-    | {f"k = {k}": f"{stretched(share[kind], k):.1f} ×" for k in (2, 4, 8)} for kind in KINDS]),
+    {"training": kind, "share f": f"{share[kind]:.0%}"}
+    | {f"k = {k}": f"{stretched(share[kind], k):.1f} ×" for k in (2, 4, 8)}
+    | {"steps that wait": waits[kind]} for kind in KINDS]),
     "How much longer an update takes if recurrent products run k times as slowly; batches of pairs.", name="recurrence")
 
 # %% tags=["hide-input"]
@@ -452,8 +453,8 @@ assert 2 * slow["VSE++, cached features"] < high < 2 * slow["VSRN, regions"] < 2
 side = {kind: "inside the range" if value >= low else "below the range" for kind, value in slow.items()}
 Markdown(f"So if everything else ran at {high:.0%} of the peak and recurrences at a quarter of that, VSRN would reach "
          f"{slow['VSRN, regions']:.0%} in all, {side['VSRN, regions']}. VSE++ on cached features would reach "
-         f"{slow['VSE++, cached features']:.0%}, {side['VSE++, cached features']}. Its update is almost nothing but "
-         "waiting, so **take its line with more doubt than the others**.")
+         f"{slow['VSE++, cached features']:.0%}, {side['VSE++, cached features']}. Most of its operations are "
+         "in the recurrence, so **take its line with more doubt than the others**.")
 
 # %% [markdown]
 # ### Reading
@@ -508,9 +509,9 @@ def days(work, gpus):
     return " to ".join(f"{on_gpus([hours(one, part) for one in work], gpus) / 24:,.1f}" for part in (high, low))
 
 
-paper.styled(pd.DataFrame([{"table": name, "trainings": len(work), "GPU hours": f"{hours(sum(work), high):,.0f} to "
-                            f"{hours(sum(work), low):,.0f}"} | {f"days on {n}": days(work, n) for n in (1, 4, 16)}
-                           for name, work in TABLES.items()]),
+paper.styled(pd.DataFrame([
+    {"table": name.replace(" Table ", " "), "GPU hours": f"{hours(sum(work), high):,.0f} to {hours(sum(work), low):,.0f}"}
+    | {f"days on {n}": days(work, n) for n in (1, 4, 16)} | {"trainings": len(work)} for name, work in TABLES.items()]),
              f"Whole tables on {gpu}, counted and not measured. GOAL's rows are lower bounds: only the network for "
              "photos is in them. A fine-tuned training has its frozen one in it, and one epoch more.", name="tables")
 
@@ -540,8 +541,8 @@ COUNTS = [1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 96, 128]
 SHOWN = {"GOAL Table 3, frozen ResNet-152": "GOAL, frozen ResNet-152", "ECIR Table 1, VSRN, regions": "ECIR, VSRN",
          "ECIR Table 1, VSE++, fresh crops": "ECIR, VSE++ on crops",
          "ECIR Table 1, VSE++, cached features": "ECIR, VSE++ on cached features"}
-fig, ax = plt.subplots(figsize=(7.4, 4))
-shades = plt.get_cmap("cividis")([0.9, 0.6, 0.35, 0.0])
+fig, ax = plt.subplots(figsize=(6, 4.2))
+shades = ["#a6761d", "#1b7f79", "#777777", "black"]
 for (name, label), colour, mark in zip(SHOWN.items(), shades, "oP^D", strict=True):
     best, worst = ([on_gpus([hours(one, part) for one in TABLES[name]], n) / 24 for n in COUNTS] for part in (high, low))
     ax.fill_between(COUNTS, best, worst, color=colour, alpha=0.25, lw=0)
@@ -673,22 +674,26 @@ Markdown(f"So with pairs and with SmoothAP's batches about {need['vse++'][0]:.1f
 # First look at what you have. Then let the grid say what it would do, before it does it:
 #
 # ```bash
-# icr data check path/to/flickr30k                                   # photos: counts, and all problems at once
-# make reproduce DATASET=coco FEATURES=path/to/coco_precomp METHODS=vsrn SEEDS=0,1,2,3,4 PLAN=1
+# icr data check path/to/flickr30k          # photos: counts, and all problems at once
+# make reproduce DATASET=coco FEATURES=path/to/coco_precomp METHODS=vsrn \
+#     SEEDS=0,1,2,3,4 PLAN=1
 # ```
 #
 # The same line without `PLAN=1` trains. ECIR's Table 1 is four grids, since a grid has one data set and one kind of
 # features:
 #
 # ```bash
-# make reproduce DATASET=flickr30k FEATURES=path/to/f30k_precomp METHODS=vsrn SEEDS=0,1,2,3,4 PROFILE=slurm PARTITION=gpu
-# make reproduce DATASET=coco      FEATURES=path/to/coco_precomp METHODS=vsrn SEEDS=0,1,2,3,4 PROFILE=slurm PARTITION=gpu
-# make reproduce DATASET=flickr30k PHOTOS=path/to/flickr30k IMAGES=published BACKBONE=resnet50 METHODS=vse++ \
+# make reproduce DATASET=flickr30k FEATURES=path/to/f30k_precomp METHODS=vsrn \
 #     SEEDS=0,1,2,3,4 PROFILE=slurm PARTITION=gpu
-# make reproduce DATASET=coco      PHOTOS=path/to/coco      IMAGES=published BACKBONE=resnet50 METHODS=vse++ \
+# make reproduce DATASET=coco FEATURES=path/to/coco_precomp METHODS=vsrn \
 #     SEEDS=0,1,2,3,4 PROFILE=slurm PARTITION=gpu
+# make reproduce DATASET=flickr30k PHOTOS=path/to/flickr30k IMAGES=published BACKBONE=resnet50 \
+#     METHODS=vse++ SEEDS=0,1,2,3,4 PROFILE=slurm PARTITION=gpu
+# make reproduce DATASET=coco PHOTOS=path/to/coco IMAGES=published BACKBONE=resnet50 \
+#     METHODS=vse++ SEEDS=0,1,2,3,4 PROFILE=slurm PARTITION=gpu
 # ```
 #
+# (SCAN's folder for COCO calls its test files `testall_…`; give them the names `test_ims.npy` and `test_caps.txt` first.)
 # Without `LOSSES=` the four losses of the paper are trained, each with the settings that the paper's job files gave it.
 # For VSE++ on features computed once, which is the cheap line of the tables above, make them with
 # `icr features path/to/flickr30k features/f30k --backbone resnet50` and give `FEATURES=features/f30k`. Of GOAL the
@@ -697,8 +702,9 @@ Markdown(f"So with pairs and with SmoothAP's batches about {need['vse++'][0]:.1f
 # does not say:
 #
 # ```bash
-# make reproduce DATASET=coco PHOTOS=path/to/coco IMAGES=published BACKBONE=resnet152 METHODS=vse++ \
-#     LOSSES="goal:con x con,goal:cir x sig-ms" SEEDS=0,1,2 PROFILE=slurm PARTITION=gpu
+# make reproduce DATASET=coco PHOTOS=path/to/coco IMAGES=published BACKBONE=resnet152 \
+#     METHODS=vse++ LOSSES="goal:con x con,goal:cir x sig-ms" \
+#     SEEDS=0,1,2 PROFILE=slurm PARTITION=gpu
 # ```
 #
 # GOAL's Tables 5 and 6 need methods that this library does not have (VSE∞ with BERT, X-VLM).
@@ -720,7 +726,7 @@ GRID = ["--dataset", "scenes", "--methods", "vse++", "--losses", "ntxent,smootha
 if SCRIPT.exists():
     plan = subprocess.run([sys.executable, SCRIPT, *GRID, *["--smoke"] * smoke],
                           capture_output=True, text=True, check=True)
-    print(plan.stdout)
+    print(plan.stdout.strip())
 else:
     print("make reproduce is part of a clone of the book, not of the wheel")
 
@@ -747,9 +753,10 @@ Markdown(f"That is another data set, and an update with {larger:.0f} times fewer
 
 # %% [markdown]
 # ```bash
-# make reproduce DATASET=coco FEATURES=path/to/coco_precomp METHODS=vsrn LOSSES=ntxent SEEDS=0 \
-#     SETTINGS="updates=1000 evaluate_every=1000" STUDY=timing PROFILE=gpu
-# make reproduce DATASET=coco FEATURES=path/to/coco_precomp METHODS=vsrn LOSSES=ntxent SEEDS=0,1,2,3,4 PLAN=1
+# make reproduce DATASET=coco FEATURES=path/to/coco_precomp METHODS=vsrn LOSSES=ntxent \
+#     SEEDS=0 SETTINGS="updates=1000 evaluate_every=1000" STUDY=timing PROFILE=gpu
+# make reproduce DATASET=coco FEATURES=path/to/coco_precomp METHODS=vsrn LOSSES=ntxent \
+#     SEEDS=0,1,2,3,4 PLAN=1
 # ```
 #
 # `STUDY=timing` puts the record beside the book's, where the next plan finds it; it has the same data, method and loss,
@@ -878,8 +885,8 @@ check_faster(lambda f, times: 1 / (f + (1 - f) / times))
 # :label: ex-own-share
 # ````
 #
-# Which share of its peak does *your* machine reach? Make the short run of the last section, or on a CPU one of VSE++ with
-# `SETTINGS="updates=200 evaluate_every=200 embed_dim=1024"` on features of your own. Divide the operations of its updates
+# Which share of its peak does *your* machine reach? Make the short run that the commands end with, or on a CPU one of VSE++
+# with `SETTINGS="updates=200 evaluate_every=200 embed_dim=1024"` on features of your own. Divide the operations of its updates
 # by its `wall_seconds`. Then change `embed_dim`, and see whether the share rises with the size of the products. Before
 # you start, write down what you expect for $d = 128$, and why.
 #
