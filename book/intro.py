@@ -136,6 +136,7 @@ assert float(weights["smoothap"][2, 1]) < 1e-6
 # | {doc}`reproduce/run` | How do I run one experiment, mine or a paper's? | about a minute and a half |
 # | {doc}`reproduce/goal-tables` | Do a paper's printed numbers say what its text says? | under a minute |
 # | {doc}`appendix/errata` | Which printed equations differ from what was run? | under a minute |
+# | {doc}`appendix/claims` | Which sentence of a paper came out here, on which data? | under a minute |
 # | {doc}`appendix/notation` | What does this symbol mean, and where is it in the code? | nothing to run |
 #
 # ## The data you need: none
