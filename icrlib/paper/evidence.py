@@ -230,10 +230,12 @@ def _ahead(found: Verdict | None, loss: str, part: str) -> int | None:
 
 
 def said(part: str) -> str:
-    """A part as a table has it: "Triplet-SH − NT-Xent, rsum"; "NT-Xent, negatives heard i2t, less 1"."""
-    name, first, _, second = part.split()
-    what = TITLES[name]
-    return f"{label(first)} − {label(second)}, {what}" if second in LOSSES else f"{label(first)}, {what}, less {second}"
+    """A part as a table has it: "Triplet-SH − NT-Xent, rsum"; "NT-Xent, negatives heard i2t, less 1"; "… (equal)"."""
+    name, first, sign, second = part.split()
+    equal = " (equal)" if sign == "=" else ""
+    if second in LOSSES:
+        return f"{label(first)} − {label(second)}, {TITLES[name]}{equal}"
+    return f"{label(first)}, {TITLES[name]}, less {second}{equal}"
 
 
 def at_choice(record: Mapping) -> Mapping:

@@ -171,7 +171,7 @@ def test_every_part_is_one_that_can_be_decided():
                 assert sign in evidence.KINDS and (second in LOSSES or math.isfinite(float(second))), (number, part)
     assert set(evidence.MEASURES) == set(evidence.TITLES)
     assert evidence.said("rsum triplet_sh > ntxent") == "Triplet-SH − NT-Xent, rsum"
-    assert evidence.said("heard_t2i smoothap = 1") == "SmoothAP, negatives heard t2i, less 1"
+    assert evidence.said("heard_t2i smoothap = 1") == "SmoothAP, negatives heard t2i, less 1 (equal)"
 
 
 def test_commands_and_numbers_of_runs_are_those_of_the_studies():
