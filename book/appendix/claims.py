@@ -150,6 +150,15 @@ def shown(found, verdicts):
     return str(found) if more or part not in verdicts else f"{found}: {verdicts[part].difference}"
 
 
+def amount(place):
+    """"10 draws of VSE++": what a verdict needs, and what it has got."""
+    at, has = EVIDENCE[place].place, EVIDENCE[place]
+    few = f" ({', '.join(map(plots.label, has.missing))}: not there yet)" if has.groups and has.missing else ""
+    unit = "draws" if at.dataset == "scenes" else "seeds"
+    return f"{at.wanted if has.groups else 'no'} {unit} of {plots.label(at.method)}{few}"
+
+
+# %% tags=["remove-cell"]
 def ledger_of(dataset):
     """All tests on one data set, a column for each model."""
     places = [place for place in EVIDENCE if place[0] == dataset]
@@ -159,15 +168,6 @@ def ledger_of(dataset):
         for number, ids in TESTS.items() if any(judged(number, place) for place in places)]),
         f"ECIR's claims on {DATA[dataset]}, from {', '.join(amount(place) for place in places)}.",
         name=f"claims-{dataset}")
-
-
-def amount(place):
-    """"10 draws of VSE++": what a verdict needs, and what it has got."""
-    at = EVIDENCE[place].place
-    few = f" ({', '.join(map(plots.label, EVIDENCE[place].missing))}: not there yet)" if EVIDENCE[place].groups else ""
-    number = at.wanted if EVIDENCE[place].groups else "no"
-    unit = "draws" if at.dataset == "scenes" else "seeds"
-    return f"{number} {unit} of {plots.label(at.method)}{few if EVIDENCE[place].missing else ''}"
 
 
 # %% tags=["remove-cell"]
@@ -189,8 +189,8 @@ def where(found):
     each = "; ".join(f"{loss}/seed{s[0]}.json to seed{s[-1]}.json" for loss, s in seeds.items())
     method = found.place.method.replace("++", "pp")
     basis = "; or ".join(dict.fromkeys(v.basis for v in found.verdicts.values()))
-    return (f"n: {basis}. p: Holm's, in the family. Records: studies/{found.place.study}/{found.place.dataset}/{method}/, "
-            f"{each}.")
+    folder = f"studies/{found.place.study}/{found.place.dataset}/{method}/"
+    return f"n: {basis}. p: Holm's, in the family. Records: {folder}, {each}."
 
 
 # %% tags=["hide-input"]
@@ -231,9 +231,11 @@ Markdown(sparse_text)
 # described, not judged: what to look for is a sign that turns.
 
 # %% tags=["remove-cell"]
-WAYS = {"3,000 updates": EVIDENCE["scenes", "vse++"]} | {title: paper.Evidence(
-    evidence.Place("scenes", "vse++", study, search, 5, ()), records.find) for title, study, search in (
-    ("1,500 updates", "half", "half_tuning"), ("6,000 updates", "twice", "tuning"), ("not clipped", "clipping", "tuning"))}
+OTHERS = {"1,500 updates": ("half", "half_tuning"), "6,000 updates": ("twice", "tuning"),
+          "not clipped": ("clipping", "tuning")}
+WAYS = {"3,000 updates": EVIDENCE["scenes", "vse++"]} | {
+    title: paper.Evidence(evidence.Place("scenes", "vse++", *studies, 5, ()), records.find)
+    for title, studies in OTHERS.items()}
 SINGLE = {number: claims["tests"][number]["*"][0] for number in (2, 3, 5, 27)}
 
 
@@ -327,8 +329,8 @@ for number, claim in goal_claims.iterrows():
         ours = "not run yet: <code>make records STUDY=goal_tuning</code>, then <code>make records STUDY=goal</code>"
     alone = {"computation": "computed", "not measurable here": "not measurable here"}.get(claim["judged"], "–")
     own = goal_tables["verdict"].get(number, alone)
-    lines.append({"": f"G{number}", "GOAL says": f"{claim['claim']} ({claim['place']})", "its own tables or formulas": own,
-                  "our records": ours})
+    lines.append({"": f"G{number}", "GOAL says": f"{claim['claim']} ({claim['place']})",
+                  "its own tables or formulas": own, "our records": ours})
 paper.styled(pd.DataFrame(lines).map(lambda text: text.replace(" x ", " × ")),
              "GOAL's claims. Our records: scenes, frozen features, five draws.", name="claims-goal")
 
@@ -369,11 +371,11 @@ Markdown("\n".join([
     f"- **That fewer negatives mean a higher score (E22, E26, E31) is contradicted or fails on {len(against)} of "
     f"{len(models)}:** " + "; ".join(f"{name_of(place)} {rule[place]}" for place in models) + ". The paper's own "
     f"tables have it in {own_tables['verdict'][22].removeprefix('does not: ')}.",
-    f"- **{len(lost)} claims were not measurable as published:** {', '.join(f'E{n}' for n in lost)}. Of these, with counts "
-    "that do measure, "
+    f"- **{len(lost)} claims were not measurable as published:** {', '.join(f'E{n}' for n in lost)}. Of these, with "
+    "counts that do measure, "
     + "; ".join(f"{name_of(place)}: E23 {judged(23, place)}, E24 {judged(24, place)}" for place in models) + ".",
-    f"- **Undecided is not equal.** On photos {counts['flickr8k', 'vse++']['undecided']} tests of VSE++ are undecided and "
-    f"{counts['flickr8k', 'vse++']['not run yet']} not run yet.",
+    f"- **Undecided is not equal.** On photos {counts['flickr8k', 'vse++']['undecided']} tests of VSE++ are undecided "
+    f"and {counts['flickr8k', 'vse++']['not run yet']} not run yet.",
 ]))
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
