@@ -864,4 +864,4 @@ check_nca_push(lambda p, n, gamma: gamma * torch.sigmoid(gamma * (n - p)))
 # ````{solution-end}
 # ````
 #
-# Next: {doc}`datasets` says where photos come from, and how to lay them out.
+# Next: {doc}`claims` goes through what the papers say, sentence by sentence, and what came out here.

@@ -118,6 +118,7 @@ def without_gradient(scores, own, tau, eps, *, power=2, minus=0):
     return int((above * (1 - above) / (tau * rank**power) <= eps).all(1).sum()) - minus
 
 
+WEAKER = ("contradicted", "undecided", "equivalent", "reproduced")
 CHECKS = [
     ("foundations/task", "check_recall", 0.5, (1.0, 0.0)),
     ("lessons/training", "check_constant", float(np.log(512)), (float(np.log(512) / 0.1), 2 * 512 * 0.2)),
@@ -240,4 +241,9 @@ CHECKS = [
     ("appendix/errata", "check_nca_push", lambda p, n, tau: tau * torch.sigmoid(tau * (n - p)),
      (lambda p, n, tau: tau * torch.sigmoid(tau * (p - n)), lambda p, n, tau: torch.sigmoid(tau * (n - p)),
       lambda p, n, tau: -tau * torch.sigmoid(tau * (n - p)))),
+    ("appendix/claims", "check_weakest", lambda words: min(words, key=WEAKER.index),
+     (lambda words: words[0], lambda words: max(words, key=WEAKER.index),
+      lambda words: "contradicted" if "contradicted" in words else "reproduced",
+      lambda words: min(words, key=("contradicted", "equivalent", "undecided", "reproduced").index),
+      lambda words: max(set(words), key=words.count))),
 ]  # fmt: skip
