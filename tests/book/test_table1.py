@@ -127,6 +127,8 @@ def test_half_a_study_is_shown_and_not_judged(made):
         "**VSRN on scenes**: 28 of 40 runs are there. `make records STUDY=vsrn` makes the others.")  # fmt: skip
     table = found["table"].set_index([("", "model"), ("", "loss")])
     assert "±" in table.loc[("VSRN", "NT-Xent"), ("run here", "scenes")]
+    assert not any("VSRN" in row["rows"] for row in found["orders"])
+    assert not any(line == "scenes, VSRN" for line, _ in found["LINES"])
 
 
 def test_three_losses_are_not_judged_either(made):
@@ -233,6 +235,21 @@ def test_an_unfinished_search_chooses_nothing(made):
     found = section()
     assert found["choice"]("vse++", "ntxent", False) is None and found["of_tuned"] == {}
     assert found["choice"]("vse++", "ntxent")["lr"] == 0.003
+
+
+def test_runs_on_photos_appear_where_the_commands_put_them(made):
+    for place, method, seed in itertools.product(("flickr8k", "flickr30k"), ("vse++", "vsrn"), range(3)):
+        record = copy.deepcopy(next(r for r in real("photo_runs") if (
+            r["config"]["method"], r["config"]["loss"], r["config"]["seed"]) == ("vse++", "ntxent", seed)))  # fmt: skip
+        record["config"] |= {"dataset": place, "method": method}
+        record["test"]["rsum"] = 300.0 + seed
+        made["table1"].append(record)
+    found = section()
+    table = found["table"].set_index([("", "model"), ("", "loss")])
+    assert table.loc[("VSRN", "NT-Xent"), ("run here", "Flickr8k")] == "301.0 ± .8"
+    assert table.loc[("VSE++", "NT-Xent"), ("run here", "Flickr30k")] == "301.0 ± .8"
+    photos = "\n".join(found["missing_photos"]())
+    assert "**VSRN on Flickr8k**: Triplet, Triplet-SH, SmoothAP." in photos and "**Flickr30k**: 6 runs so far" in photos
 
 
 # The functions of the live part.
