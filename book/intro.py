@@ -136,8 +136,10 @@ assert float(weights["smoothap"][2, 1]) < 1e-6
 # | {doc}`objectives/grid` | Fifteen objectives, each at its own rate: which is best, and is it the paper's? | about a minute |
 # | {doc}`extend/own-loss` | How do I add a loss of my own, and trust it? | a minute and a half |
 # | {doc}`reproduce/run` | How do I run one experiment, mine or a paper's? | about a minute and a half |
+# | {doc}`reproduce/paper-scale` | What would the papers' own scale take, in hours and gigabytes? | about a minute |
 # | {doc}`reproduce/goal-tables` | Do a paper's printed numbers say what its text says? | under a minute |
 # | {doc}`appendix/errata` | Which printed equations differ from what was run? | under a minute |
+# | {doc}`appendix/claims` | Which sentence of a paper came out here, on which data? | under a minute |
 # | {doc}`appendix/notation` | What does this symbol mean, and where is it in the code? | nothing to run |
 #
 # ## The data you need: none

@@ -110,6 +110,18 @@ def test_beyond_trains_the_best_of_its_search(tmp_path, monkeypatch):
         list(studies.STUDIES["beyond"]())
 
 
+def test_a_search_may_be_asked_for_one_size_only(monkeypatch):
+    def trial(lr, train, rsum):
+        made = record("ntxent", 100, lr=lr, data_options={"seed": 100, "train": train})
+        return made | {"chosen": {"update": 250, "val_rsum": rsum}}
+
+    few_and_many = [trial(lr, train, rsum) for lr, train, rsum in (
+        (1e-3, 400, 210.0), (3e-3, 400, 200.0), (1e-3, 6000, 450.0), (3e-3, 6000, 460.0))]  # fmt: skip
+    monkeypatch.setattr(records, "find", lambda study, method, loss: few_and_many)
+    found = [studies.chosen("size_tuning", "vse++", "ntxent", {"train": train}) for train in (400, 6000, 1500)]
+    assert found == [{"lr": 1e-3}, {"lr": 3e-3}, {}]
+
+
 def test_parts_begin_elsewhere_and_leave_nothing(monkeypatch, nothing_made):
     """Two processes begin with disjoint halves; each then takes what is left, so that none is forgotten."""
     def order(part):

@@ -154,6 +154,7 @@ paper.styled(pd.DataFrame([
 # - *Printed:* the sum runs over the negatives $S_N$.
 # - *What the check shows:* another loss. It goes below zero, and without bound: raising the positive lowers it by
 #   $1/\tau$ each time, at any score. The slides, Eq. 11 and the released code have the positive in the sum.
+#   As a loss of its own it has a name, DCL; {doc}`../lessons/beyond` trains with it.
 # - *Corrected form:* $-\log \frac{e^{s^+/\tau}}{\sum_{j \in \Omega} e^{s_j/\tau}}$. In the library, `denominator="all"`.
 
 # %% tags=["nbval-check-output"]
@@ -863,4 +864,4 @@ check_nca_push(lambda p, n, gamma: gamma * torch.sigmoid(gamma * (n - p)))
 # ````{solution-end}
 # ````
 #
-# Next: {doc}`datasets` says where photos come from, and how to lay them out.
+# Next: {doc}`claims` goes through what the papers say, sentence by sentence, and what came out here.

@@ -129,7 +129,8 @@ for name, loss in (("printed", printed), ("run", full)):
 # it has no lower bound. (Cosines end at 1 and −1, so there is a floor after all; you will find it in an exercise.)
 #
 # The slides of the paper, its Eq. 11 and its code have $\Omega$. So Eq. 4 is a slip of the pen, and no result hangs on
-# it. It is in {ref}`the errata <erratum-ecir-4>`. From here on, NT-Xent is the loss that was run.
+# it. It is in {ref}`the errata <erratum-ecir-4>`. From here on, NT-Xent is the loss that was run. The printed one is a
+# loss, too, and others train with it on purpose; {doc}`../lessons/beyond` does so, and asks which of the two is better.
 #
 # ## The weights, line by line
 #

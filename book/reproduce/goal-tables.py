@@ -200,40 +200,16 @@ Markdown(f"Tables 3 and 4 alone are {times} runs (15 objectives × {paper.goal.R
 # ours, but counts of 95 % intervals: how many of the paired differences lie above zero, how many below, and how many
 # intervals contain zero. Where nothing is true, one in twenty misses zero by chance.
 
-# %% tags=["remove-cell"]
-every = [r for r in records.find(study="goal") if r["config"]["loss_options"]["convention"] == "paper"]
-search = [r for r in records.find(study="goal_tuning") if r["config"]["loss_options"]["convention"] == "paper"]
-found = {name: [r for r in every if r["config"]["loss"] == f"goal:{name}"] for name in OBJECTIVES}
-TUNING = {loss: chosen for (_, loss), chosen in paper.choices(search).items()}
-if not smoke:
-    assert all(len(group) == 5 for group in found.values())
-
-
-def over(pairs):
-    """"Above 0, below, containing it": 95 % intervals of the differences in R@1, both directions."""
-    differences = [paper.verdict(f"{a} over {b}", "greater", found[a], found[b], measure=f"test.{side}.r1",
-                                 tuning=TUNING).difference for a, b in pairs for side in ("i2t", "t2i")]
-    above, below = (sum(test(d) for d in differences) for test in (lambda d: d.low > 0, lambda d: d.high < 0))
-    mean = np.mean([d.mean for d in differences])
-    return (f"{above} of {len(differences)} above 0, {below} below, {len(differences) - above - below} contain it; "
-            f"mean {mean:+.1f}")
-
-
 # %% [markdown]
 # Claim 10 is about weights: a negative close to the query needs a large one, or training ends in a bad local minimum. con
 # gives every negative the weight 1, close or not; lin gives a close one more than its positive. So lin should be ahead.
 # What would test the claim at its core, a pair weight that *falls* as the negative comes closer, is not among the fifteen.
 
 # %% tags=["remove-cell"]
-partner = {r["config"]["seed"]: r["test"] for r in records.find(study="ecir", method="vse++", loss="triplet_sh")}
-same = [r["test"] == partner[r["config"]["seed"]] for r in found[CON]]
-NAMED = ["nca x con", "cir x lin", "con x sig", "con x sig-ms"]  # NT-Xent, Circle, binomial deviance, MS
-OURS = {1: ("one of 14 over con × con", over([(o, CON) for o in OBJECTIVES if o != CON])),
-        3: ("con × con against Triplet-SH", f"{sum(same)} of {len(same)} pairs of runs agree in every test number"),
-        10: ("P lin over P con, at T con and nca", over([(f"{t} x lin", f"{t} x con") for t in ("con", "nca")])),
-        11: ("P over con, at each T", over([(f"{t} x {p}", f"{t} x con") for t in T_NAMES for p in P_NAMES[1:]])),
-        13: ("4 named cells over con × con", over([(name, CON) for name in NAMED])),
-        18: ("cir × sig-ms over the 14 others", over([(BEST, o) for o in OBJECTIVES if o != BEST]))}
+every, search = ([r for r in records.find(study=study) if r["config"]["loss_options"]["convention"] == "paper"]
+                 for study in ("goal", "goal_tuning"))
+OURS = paper.goal_described(every, search, records.find(study="ecir", method="vse++", loss="triplet_sh"))
+assert OURS and {len([r for r in every if r["config"]["loss"] == f"goal:{name}"]) for name in OBJECTIVES} == {5}
 
 # %% tags=["hide-input"]
 WHERE = {2: "From a loss to three factors", 3: "By loss or by weights: the same training", 4: "Whose gradients are they?",

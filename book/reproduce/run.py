@@ -153,4 +153,4 @@ Markdown("Twins: the right one of two pictures scores higher for "
 # One run is one sample. Before you compare two configurations, run at least three seeds of each; `paper.verdict` says
 # what the differences can carry, and `icr compare RECORD RECORD` shows where two runs part.
 #
-# Next: {doc}`goal-tables` goes through a paper's tables, row by row.
+# Next: {doc}`paper-scale` says what it would take to do this for all rows of the papers' tables, at their own scale.

@@ -2,6 +2,8 @@
 
 from icrlib.paper import goal
 from icrlib.paper.cells import span, styled
+from icrlib.paper.described import goal_described
+from icrlib.paper.evidence import Evidence, Judged, weakest
 from icrlib.paper.experiments.rows import experiment, experiments
 from icrlib.paper.grids import grid
 from icrlib.paper.layout import layout
@@ -13,7 +15,8 @@ from icrlib.paper.tuning import by_rate, candidates, choices
 from icrlib.paper.verdicts import Difference, Verdict, family, ledger, verdict
 
 __all__ = [
-    "Difference", "Verdict", "against_own_tables", "by_rate", "candidates", "choices", "claims", "common_draws",
-    "experiment", "experiments", "family", "goal", "grid", "inconsistencies", "layout", "ledger", "span", "styled",
-    "summarise", "table", "tables", "verdict",
+    "Difference", "Evidence", "Judged", "Verdict", "against_own_tables", "by_rate", "candidates", "choices",
+    "claims", "common_draws", "experiment", "experiments", "family", "goal", "goal_described", "grid",
+    "inconsistencies", "layout", "ledger", "span", "styled", "summarise", "table", "tables", "verdict",
+    "weakest",
 ]  # fmt: skip

@@ -45,7 +45,7 @@ def paired(
     free = _factor_names(claim, factor, first)
     tuned = _tuned(claim, (first, second), factor, free, tuning) if tuning is not None else set()
     _only_in(claim, factor, first, second, free | tuned)
-    about_data = any(name.startswith("data") and first[name] != second[name] for name in free)
+    about_data = any(name.startswith("data") and first.get(name) != second.get(name) for name in free)
     _same_data(claim, ours, other, about_data)
     _same_evaluations(claim, [*ours, *other])
     return ours, other

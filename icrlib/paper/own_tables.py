@@ -9,23 +9,28 @@ from pathlib import Path
 import pandas as pd
 
 from icrlib.errors import choose
-from icrlib.paper import goal
+from icrlib.paper import ecir, goal
 
-PAPERS = ("goal",)
-WAYS = ("records", "paper tables", "computation", "not measurable here")
-CITED = (3,)  # Table 2 holds con x con against what the original work printed for the triplet loss
+PAPERS = ("goal", "ecir")
+WAYS = ("records", "paper tables", "computation", "not measurable here", "not measurable as published")
+# GOAL's Table 2 holds con x con against what the original work printed for the triplet loss.
+CITED = {"goal": (3,), "ecir": ()}
 Count = tuple[int, int, str]  # how often the claim's statement is true, of how many, and the numbers in words
 
 
 def claims(paper: str = "goal") -> pd.DataFrame:
-    """A paper's claims, in our words: claim, place (section, equation, table) and ``judged``, how it can be.
+    """A paper's claims, GOAL's in our words, ECIR's quoted: claim, place (section, equation, table) and ``judged``.
 
-    ``judged``: "records" (runs of ours), "paper tables" (see :func:`against_own_tables`), "computation" (formulas and
-    code) or "not measurable here"; several are separated by commas. Index: id.
+    ``judged``, how it can be: "records" (runs of ours), "paper tables" (see :func:`against_own_tables`), "computation"
+    (formulas and code), "not measurable here" or "not measurable as published" (the published count did not count what
+    the claim is about); several are separated by commas. Index: id. ECIR's also have ``asked``, how the records are
+    asked, ``tests``, which parts of :mod:`icrlib.paper.evidence` that are, by method ("*": all others), ``broken``,
+    what the published count did instead, and ``see``, the chapter with a computation; None where there is none.
     """
     path = Path(__file__).with_name(f"{choose(paper, PAPERS, 'paper with claims')}_claims.json")
     rows = json.loads(path.read_text(encoding="utf-8"))
-    return pd.DataFrame([row | {"judged": ", ".join(row["judged"])} for row in rows]).set_index("id")
+    found = pd.DataFrame([row | {"judged": ", ".join(row["judged"])} for row in rows], dtype=object).set_index("id")
+    return found.where(found.notna(), None)
 
 
 def against_own_tables(paper: str = "goal") -> pd.DataFrame:
@@ -37,9 +42,9 @@ def against_own_tables(paper: str = "goal") -> pd.DataFrame:
     work printed, it cannot tell whether two ways of training are the same; the verdict says so.
     """
     rows = claims(paper)
-    rows = rows[rows["judged"].str.contains("paper tables")].drop(columns="judged")
-    counts = [_COUNTS[number]() for number in rows.index]
-    words = [_word(true, of, number in CITED) for number, (true, of, _) in zip(rows.index, counts, strict=True)]
+    rows = rows.loc[rows["judged"].str.contains("paper tables"), ["claim", "place"]]
+    counts = [_OF[paper][number]() for number in rows.index]
+    words = [_word(true, of, number in CITED[paper]) for number, (true, of, _) in zip(rows.index, counts, strict=True)]
     return rows.assign(verdict=words, numbers=[text for *_, text in counts])
 
 
@@ -131,3 +136,4 @@ _COUNTS: dict[int, Callable[[], Count]] = {
     1: _not_optimal, 3: _same_as_triplet, 11: _pair_weights, 12: _triplet_weights, 13: _known_beat_triplet,
     14: _ms_best_known, 15: _same_pattern, 16: _named_gains, 17: _state_of_the_art, 18: _generally_best,
 }  # fmt: skip
+_OF = {"goal": _COUNTS, "ecir": ecir.COUNTS}

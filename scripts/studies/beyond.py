@@ -65,3 +65,12 @@ def beyond_cold() -> Iterator[Planned]:
     for tau, lr in product((0.016, 0.03), (RATES[1], RATES[0])):
         yield scenes("beyond_cold", "vse++", "ntxent", TUNING_DRAWS[0], f"lr{lr:g}-tau{tau:g}",
                      sized("vse++") | {"lr": lr, "updates": UPDATES, "tau": tau})  # fmt: skip
+
+
+@registered
+def misprint_tau() -> Iterator[Planned]:
+    """Is NT-Xent only too cold? Temperatures between the searched ones, for both denominators; IFM beyond its edge."""
+    for loss, own in (*product(("ntxent", "dcl"), ({"tau": 0.14}, {"tau": 0.07})), ("ifm", {"tau": 0.1, "eps": 0.4})):
+        tag = "-".join(f"{name}{value:g}" for name, value in own.items())
+        yield scenes("misprint_tau", "vse++", loss, TUNING_DRAWS[0], tag,
+                     sized("vse++") | {"lr": RATES[1], "updates": UPDATES} | own)  # fmt: skip

@@ -53,10 +53,15 @@ def sized(method: str) -> dict:
     return {"embed_dim": 128} | ({"word_dim": 64} if method != "bow" else {})
 
 
-def chosen(study: str, method: str, loss: str, **fixed: object) -> dict:
-    """What a search chose for a method and a loss; ``fixed``: among candidates with these options of the loss only."""
+def chosen(study: str, method: str, loss: str, among: dict | None = None, **fixed: object) -> dict:
+    """What a search chose for a method and a loss; ``fixed``: among candidates with these options of the loss only.
+
+    ``among``: among runs with these settings only, such as ``{"batch_size": 32}``; "train" is a size of the data.
+    """
     found = [record for record in records.find(study=study, method=method, loss=loss)
-             if all(record["config"]["loss_options"][name] == value for name, value in fixed.items())]
+             if all(record["config"]["loss_options"][name] == value for name, value in fixed.items())
+             and all((record["config"] | record["config"]["data_options"])[name] == value
+                     for name, value in (among or {}).items())]  # fmt: skip
     return paper.choices(found)[method, loss] if found else {}
 
 

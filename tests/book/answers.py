@@ -124,6 +124,7 @@ def without_gradient(scores, own, tau, eps, *, power=2, minus=0):
     return int((above * (1 - above) / (tau * rank**power) <= eps).all(1).sum()) - minus
 
 
+WEAKER = ("contradicted", "undecided", "equivalent", "reproduced")
 CHECKS = [
     ("foundations/task", "check_recall", 0.5, (1.0, 0.0)),
     ("lessons/training", "check_constant", float(np.log(512)), (float(np.log(512) / 0.1), 2 * 512 * 0.2)),
@@ -241,8 +242,19 @@ CHECKS = [
     ("reproduce/goal-tables", "check_noise", t_of,
      (lambda *a: -t_of(*a), lambda a, s, b, r, n: t_of(a, s, b, r, n + 1),
       lambda a, s, b, r, n: (a - b) / ((s**2 + r**2) / n**2) ** 0.5)),
+    ("reproduce/paper-scale", "check_gru", lambda c, w, i, d: 6 * c * w * d * (i + d),
+     (lambda c, w, i, d: 3 * c * w * d * (i + d), lambda c, w, i, d: 6 * c * w * i * d,
+      lambda c, w, i, d: 6 * c * d * (w * i + (w - 1) * d), lambda c, w, i, d: 8 * c * w * d * (i + d))),
+    ("reproduce/paper-scale", "check_faster", lambda f, times: 1 / (f + (1 - f) / times),
+     (lambda f, times: f + (1 - f) / times, lambda f, times: 1 / (f / times + 1 - f), lambda f, times: times,
+      lambda f, times: f + (1 - f) * times)),
     ("appendix/errata", "check_triplet_sign", [-1.0, 1.0], ([1.0, -1.0], [0.0, 0.0])),
     ("appendix/errata", "check_nca_push", lambda p, n, tau: tau * torch.sigmoid(tau * (n - p)),
      (lambda p, n, tau: tau * torch.sigmoid(tau * (p - n)), lambda p, n, tau: torch.sigmoid(tau * (n - p)),
       lambda p, n, tau: -tau * torch.sigmoid(tau * (n - p)))),
+    ("appendix/claims", "check_weakest", lambda words: min(words, key=WEAKER.index),
+     (lambda words: words[0], lambda words: max(words, key=WEAKER.index),
+      lambda words: "contradicted" if "contradicted" in words else "reproduced",
+      lambda words: min(words, key=("contradicted", "equivalent", "undecided", "reproduced").index),
+      lambda words: max(set(words), key=words.count))),
 ]  # fmt: skip

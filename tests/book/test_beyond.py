@@ -84,7 +84,7 @@ def test_with_the_search_alone_it_shows_the_search_and_asks_for_the_rest(book):
     shown = found["search_table"](found["searched"]).set_index("loss")
     assert shown.loc["IFM", ["0.001", "0.003", "0.01"]].tolist() == ["401.0", "470.0", "421.0"]
     assert shown.loc["IFM", "best"] == "rate 0.003, τ 0.1, ε 0.1 (learned from there)"
-    assert shown.loc["IFM", "runs"] == "4" and shown.loc["SigLIP", "best"] == "rate 0.01, t 10, b −10"
+    assert shown.loc["IFM", "runs"] == "4" and shown.loc["SigLIP", "best"] == "rate 0.01, t 10, b −10 (fixed)"
 
 
 def everything(book, losses=LOSSES, seeds=range(5)):

@@ -1,0 +1,152 @@
+"""The claims ledger, which is read from records: before VSRN's runs are there, with some of them, with all; made up."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import re
+from pathlib import Path
+
+import jupytext
+import pytest
+
+from icrlib import records
+from icrlib.records import files
+from icrlib.records.folder import root
+
+SCRIPT = Path(__file__).parents[2] / "book" / "appendix" / "claims.py"
+LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
+STUDIES = ("ecir", "tuning", "photo_runs", "photo_tuning", "goal", "goal_tuning", "half", "half_tuning", "twice")
+REAL = {loss: records.find(study="ecir", method="vse++", loss=loss) for loss in LOSSES}
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """A folder of records with the studies that the ledger reads today, and nothing of VSRN."""
+    (tmp_path / "studies").mkdir()
+    for study in STUDIES:
+        (tmp_path / "studies" / study).symlink_to(root() / "studies" / study)
+    monkeypatch.setattr(files, "root", lambda: tmp_path)
+    return tmp_path
+
+
+def put(book, study, record, tag=""):
+    config = record["config"]
+    folder = book / "studies" / study / "scenes" / config["method"] / config["loss"]
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")})
+    (folder / f"{tag}seed{config['seed']}.json").write_text(text)
+
+
+def vsrn(book, losses=LOSSES, seeds=10):
+    """Runs of VSRN: VSE++'s of the same loss and draw under another name, each 20 rsum higher; and their search."""
+    for loss in losses:
+        for record in map(copy.deepcopy, REAL[loss][:seeds]):
+            record["config"] |= {"method": "vsrn", "data_options": record["config"]["data_options"] | {"regions": True}}
+            record["test"]["rsum"] += 20
+            put(book, "vsrn", record)
+        for worse in (0, 1):  # the rate that the runs have, and another one
+            tried = copy.deepcopy(record)
+            tried["config"] |= {"seed": 100, "data_seed": 100, "lr": record["config"]["lr"] * 10**worse}
+            tried["chosen"]["val_rsum"] = 300.0 - worse
+            put(book, "vsrn_tuning", tried, f"{worse}-")
+
+
+def page():
+    """The names of the chapter after its code cells, and what those that end in an expression show."""
+    names, shown = {}, []
+    for cell in jupytext.read(SCRIPT).cells:
+        if cell.cell_type != "code" or "colab-setup" in cell.metadata.get("tags", []):
+            continue
+        if "mine = ..." in cell.source:
+            break
+        tree = ast.parse(cell.source)
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, "cell", "exec"), names)
+        if last is not None:
+            shown.append(eval(compile(ast.Expression(last.value), "cell", "eval"), names).data)
+    return names, shown
+
+
+def line(table, start):
+    """The cells of the row whose first cell begins so."""
+    for row in re.findall(r"<tr>(.*?)</tr>", table, re.S):
+        cells = [re.sub("<[^>]*>", "", cell).strip() for cell in re.findall(r"<td.*?>(.*?)</td>", row, re.S)]
+        if cells and cells[0].startswith(start):
+            return cells
+    raise AssertionError(f"no row {start}")
+
+
+def test_without_runs_of_vsrn_the_ledger_says_so_and_how_to_get_them(book):
+    names, _ = page()
+    scenes = names["ledger_of"]("scenes").data
+    assert line(scenes, "E3, E8, E17, E28:")[2] == "not run yet (below)" and "no draws of VSRN" in scenes
+    assert names["counts"]["scenes", "vsrn"] == {"as claimed": 0, "the opposite": 0, "equivalent": 0, "undecided": 0,
+                                                 "not run yet": 15}  # fmt: skip
+    (waits,) = [row for row in names["waits"] if row["what"] == "scenes, VSRN"]
+    command = re.sub("<[^>]*>", "", waits.pop("command"))
+    assert command == "make records STUDY=vsrn_tuning, then make records STUDY=vsrn"
+    assert waits == {"what": "scenes, VSRN", "losses": "all four", "runs there": "none of 10"}
+    assert names["elsewhere"][3]["not clipped"] is None and names["elsewhere"][3]["6,000 updates"]  # no such study here
+    assert names["parts_of"](("scenes", "vsrn")) == "" and names["within"] is None
+    assert "make records STUDY=beyond_tuning" in names["sparse_text"]
+
+
+def test_runs_of_vsrn_fill_in_by_themselves(book):
+    """They are VSE++'s, so that they have VSE++'s words, where the claims are the same."""
+    vsrn(book)
+    names, _ = page()
+    scenes = names["ledger_of"]("scenes").data
+    for start in ("E1, E10:", "E3, E8, E17, E28:", "E7, E29, E30:", "E20:", "E22, E26, E31:"):
+        row = line(scenes, start)
+        assert row[1] == row[2] != "not run yet (below)"
+    assert line(scenes, "E14:")[1] == "–" and line(scenes, "E14:")[2] not in ("–", "not run yet (below)")
+    assert not any(row["what"] == "scenes, VSRN" for row in names["waits"])
+    assert "studies/vsrn/scenes/vsrn/" in names["parts_of"](("scenes", "vsrn"))
+    assert names["counts"]["scenes", "vsrn"]["not run yet"] == 0 and ("scenes", "vsrn") in names["models"]
+
+
+def test_with_some_of_them_it_waits_for_the_others(book):
+    vsrn(book, LOSSES[1:3])
+    vsrn(book, LOSSES[:1], seeds=4)
+    names, _ = page()
+    scenes = names["ledger_of"]("scenes").data
+    assert line(scenes, "E3, E8, E17, E28:")[2].startswith("reproduced: +") and "SmoothAP: not there yet" in scenes
+    assert line(scenes, "E2:")[2] == line(scenes, "E5:")[2] == "not run yet (below)"
+    (waits,) = [row for row in names["waits"] if row["what"] == "scenes, VSRN"]
+    assert waits["losses"] == "Triplet, SmoothAP" and waits["runs there"] == "Triplet 4 of 10"
+
+
+def test_runs_that_were_trained_otherwise_are_refused(book):
+    vsrn(book)
+    other = copy.deepcopy(REAL["ntxent"][3])
+    other["config"] |= {"method": "vsrn", "updates": 1500,
+                        "data_options": other["config"]["data_options"] | {"regions": True}}  # fmt: skip
+    put(book, "vsrn", other)
+    with pytest.raises(ValueError, match="differ in updates"):
+        page()
+
+
+def test_one_loss_with_few_negatives_is_described_when_it_was_run(book):
+    for record in map(copy.deepcopy, REAL["ntxent"][:5]):
+        options = {"tau": 0.2, "queries": "mean", "directions": "mean"}
+        record["config"] |= {"method": "vse++", "loss": "ntxent_sparse", "loss_options": options}
+        record["test"]["rsum"] += 4 + record["config"]["seed"] / 10
+        put(book, "beyond", record)
+    names, _ = page()
+    assert names["within"].n == 5 and names["within"].difference.mean == pytest.approx(4.2)
+    said = names["sparse_text"]
+    assert said.startswith("Sparse less full, VSE++ on scenes: +4.2 [") and "no verdict" in said
+
+
+def test_the_words_of_the_page_are_those_of_the_ledger(book):
+    """Each verdict word in a table of parts stands in the verdicts; nothing is counted twice in the summary."""
+    names, shown = page()
+    for place, found in names["EVIDENCE"].items():
+        table = names["parts_of"](place)
+        for part, verdict in found.verdicts.items():
+            cells = (names["evidence"].said(part), str(verdict.difference), verdict.word)
+            assert re.search(".*?".join(f">{re.escape(cell)}<" for cell in cells), table, re.S), part
+    assert sum(len(ids) for ids in names["TESTS"].values()) == sum(map(bool, names["claims"]["tests"]))
+    assert any("E31" in text for text in shown) and any("G21" in text for text in shown)
