@@ -129,6 +129,7 @@ assert float(weights["smoothap"][2, 1]) < 1e-6
 # | {doc}`gradients/one-picture` | Eight losses, fifteen designed gradients: who agrees with whom? | under a minute |
 # | {doc}`lessons/training` | Same model, same data, four losses: what changes? | a minute and a half |
 # | {doc}`lessons/reading` | When does a model begin to read its captions, and what does it pay? | a minute and a half |
+# | {doc}`lessons/table1` | A table has a winner: is it one anywhere else, and what does its ± contain? | about a minute |
 # | {doc}`lessons/cocos` | How many negatives does each loss listen to, and does it matter? | about a minute |
 # | {doc}`lessons/audit` | What did the printed counts count, and which conclusions remain? | about a minute |
 # | {doc}`lessons/beyond` | What do people train with today, and how do those losses differ from these? | about two minutes |

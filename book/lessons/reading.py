@@ -1116,4 +1116,4 @@ check_rate(3 / 2000)
 # ````{exercise-end}
 # ````
 #
-# Next: {doc}`cocos` counts how many captions of a batch each loss listens to.
+# Next: {doc}`table1` puts all sixteen rows of ECIR's table beside the book's own.

@@ -45,6 +45,12 @@ def ifm_pull(u, tau, eps):
     return (torch.sigmoid(u) + torch.sigmoid(u + 2 * eps / tau)) / (2 * tau)
 
 
+def excused(scores, own, true):
+    top = scores.argmax(1, keepdim=True)
+    wrong = ~own.gather(1, top)[:, 0]
+    return float(true.gather(1, top)[wrong].double().mean()) if wrong.any() else 0.0
+
+
 ONE_POSITIVE = _one_positive()
 REACH = float(0.01 * np.log((1 + 0.96**0.5) / (1 - 0.96**0.5)))
 
@@ -130,6 +136,11 @@ CHECKS = [
       lambda u, s, level: stays_above(u, s, level - 1), lambda u, s, level: u[-1] if s[-1] > level else None,
       lambda u, s, level: stays_above(u, [-y for y in s], -level))),
     ("lessons/reading", "check_rate", 1.5e-3, (-1.5e-3, 7.5e-4, 3e-3, 3 / 2200)),
+    ("lessons/table1", "check_rows", 5, (4, 6, 3, 24)),
+    ("lessons/table1", "check_excused", excused,
+     (lambda s, own, true: 1 - excused(s, own, true), lambda s, own, true: excused(s, own, true & ~own) / 2,
+      lambda s, own, true: excused(-s, own, true), lambda s, own, true: excused(s, own, ~true),
+      lambda s, own, true: float((~own & true).gather(1, s.argmax(1, keepdim=True)).double().mean()))),
     ("lessons/cocos", "check_counts", (3, 3, 4),
      ((2, 3, 4), (1, 3, 4), (3, 4, 4), (3, 3, 3), (3, 3, 5), (4, 4, 5), (3, 3))),
     ("lessons/cocos", "check_captions", lambda v: captions_hear(v.sum(0)),
