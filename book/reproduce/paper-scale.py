@@ -689,9 +689,11 @@ Markdown(f"So with pairs and with SmoothAP's batches about {need['vse++'][0]:.1f
 # make reproduce DATASET=coco FEATURES=path/to/coco_precomp METHODS=vsrn \
 #     SEEDS=0,1,2,3,4 PROFILE=slurm PARTITION=gpu
 # make reproduce DATASET=flickr30k PHOTOS=path/to/flickr30k IMAGES=published \
-#     BACKBONE=resnet50 METHODS=vse++ SEEDS=0,1,2,3,4 PROFILE=slurm PARTITION=gpu
+#     BACKBONE=resnet50 METHODS=vse++ SEEDS=0,1,2,3,4 \
+#     PROFILE=slurm PARTITION=gpu
 # make reproduce DATASET=coco PHOTOS=path/to/coco IMAGES=published \
-#     BACKBONE=resnet50 METHODS=vse++ SEEDS=0,1,2,3,4 PROFILE=slurm PARTITION=gpu
+#     BACKBONE=resnet50 METHODS=vse++ SEEDS=0,1,2,3,4 \
+#     PROFILE=slurm PARTITION=gpu
 # ```
 #
 # (SCAN's folder for COCO calls its test files `testall_…`; give them the names `test_ims.npy` and `test_caps.txt` first.)
@@ -705,7 +707,8 @@ Markdown(f"So with pairs and with SmoothAP's batches about {need['vse++'][0]:.1f
 # ```bash
 # make reproduce DATASET=coco PHOTOS=path/to/coco IMAGES=published \
 #     BACKBONE=resnet152 METHODS=vse++ \
-#     LOSSES="goal:con x con,goal:cir x sig-ms" SEEDS=0,1,2 PROFILE=slurm PARTITION=gpu
+#     LOSSES="goal:con x con,goal:cir x sig-ms" SEEDS=0,1,2 \
+#     PROFILE=slurm PARTITION=gpu
 # ```
 #
 # GOAL's Tables 5 and 6 need methods that this library does not have (VSE∞ with BERT, X-VLM).
