@@ -768,7 +768,8 @@ Markdown(f"That is another data set, and an update with {larger:.0f} times fewer
 # `STUDY=timing` puts the record beside the book's, where the next plan finds it; it has the same data, method and loss,
 # so the plan then rests on your GPU. `evaluate_every` is there because a short run would otherwise be evaluated twelve
 # times, and the plan would take that for training. For Slurm, copy `workflow/profiles/slurm`, write `runtime` (in minutes) and
-# `mem_mb` into it where it shows them, and give `PROFILE=path/to/copy`.
+# `mem_mb` into it where it shows them, and give `PROFILE=path/to/copy`. With fresh crops write `train: 4` for the threads,
+# too: four of them decode photos, and by default they would share one core.
 
 # %% [markdown]
 # ## What we found
