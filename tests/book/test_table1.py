@@ -37,7 +37,7 @@ def real(study):
 @pytest.fixture
 def made(monkeypatch):
     """Studies by name: VSRN's and the tuned one without runs; a study that is not named here has the book's own."""
-    studies = {name: [] for name in ("vsrn", "vsrn_tuning", "vsrn_parts", "tuned", "table1")}
+    studies = {name: [] for name in ("vsrn", "vsrn_tuning", "vsrn_parts", "tuned", "photo_vsrn", "flickr30k", "coco")}
     studies["tuning"] = [r for r in real("tuning") if r["config"]["loss_options"].get(OTHERS[r["config"]["loss"]][0])
                          not in OTHERS[r["config"]["loss"]][1:]]  # fmt: skip
 
@@ -115,8 +115,11 @@ def test_without_vsrn_the_page_says_which_commands_make_it(made):
     assert "0 of 8 rows" in lines[1] and "`make records STUDY=tuning` ends the search, and then" in lines[1]
     assert not any("VSRN" in row["rows"] for row in found["orders"])
     photos = "\n".join(found["missing_photos"]())
-    assert "**VSRN on Flickr8k**: Triplet, Triplet-SH, NT-Xent, SmoothAP." in photos
-    assert "**Flickr30k**: not run. `make reproduce DATASET=flickr30k" in photos and "DATASET=coco" in photos
+    assert ("**VSRN on Flickr8k**, all four losses: `make reproduce DATASET=flickr8k METHODS=vsrn SEEDS=0,1,2 "
+            "FEATURES=folder STUDY=photo_vsrn`, with a folder of features of regions.") in photos  # fmt: skip
+    for place, method in itertools.product(("flickr30k", "coco"), ("vse++", "vsrn")):
+        command = f"make reproduce DATASET={place} METHODS={method} SEEDS=0,1,2,3,4 FEATURES=folder STUDY={place}"
+        assert f"`{command}`" in photos
 
 
 def test_half_a_study_is_shown_and_not_judged(made):
@@ -238,18 +241,20 @@ def test_an_unfinished_search_chooses_nothing(made):
 
 
 def test_runs_on_photos_appear_where_the_commands_put_them(made):
-    for place, method, seed in itertools.product(("flickr8k", "flickr30k"), ("vse++", "vsrn"), range(3)):
+    places = (("flickr8k", "vsrn"), ("flickr30k", "vse++"), ("flickr30k", "vsrn"))
+    for (place, method), seed in itertools.product(places, range(3)):
         record = copy.deepcopy(next(r for r in real("photo_runs") if (
             r["config"]["method"], r["config"]["loss"], r["config"]["seed"]) == ("vse++", "ntxent", seed)))  # fmt: skip
         record["config"] |= {"dataset": place, "method": method}
         record["test"]["rsum"] = 300.0 + seed
-        made["table1"].append(record)
+        made["flickr30k" if place == "flickr30k" else "photo_vsrn"].append(record)
     found = section()
     table = found["table"].set_index([("", "model"), ("", "loss")])
     assert table.loc[("VSRN", "NT-Xent"), ("run here", "Flickr8k")] == "301.0 ± .8"
     assert table.loc[("VSE++", "NT-Xent"), ("run here", "Flickr30k")] == "301.0 ± .8"
     photos = "\n".join(found["missing_photos"]())
-    assert "**VSRN on Flickr8k**: Triplet, Triplet-SH, SmoothAP." in photos and "**Flickr30k**: 6 runs so far" in photos
+    assert "**VSRN on Flickr8k**, Triplet, Triplet-SH, SmoothAP: " in photos and "**VSRN on COCO**, all four" in photos
+    assert "**VSE++ on Flickr30k**, Triplet, Triplet-SH, SmoothAP: " in photos
 
 
 # The functions of the live part.
