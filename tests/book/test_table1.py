@@ -128,8 +128,8 @@ def test_half_a_study_is_shown_and_not_judged(made):
     assert found["of_losses"] == {} and found["vsrn"] == {}
     assert found["missing_scenes"]()[0] == (
         "**VSRN on scenes**: 28 of 40 runs are there. `make records STUDY=vsrn` makes the others.")  # fmt: skip
-    table = found["table"].set_index([("", "model"), ("", "loss")])
-    assert "±" in table.loc[("VSRN", "NT-Xent"), ("run here", "scenes")]
+    table = found["table"].set_index([("", "model, loss")])
+    assert "±" in table.loc["VSRN, NT-Xent", ("run here", "scenes")]
     assert not any("VSRN" in row["rows"] for row in found["orders"])
     assert not any(line == "scenes, VSRN" for line, _ in found["LINES"])
 
@@ -249,9 +249,9 @@ def test_runs_on_photos_appear_where_the_commands_put_them(made):
         record["test"]["rsum"] = 300.0 + seed
         made["flickr30k" if place == "flickr30k" else "photo_vsrn"].append(record)
     found = section()
-    table = found["table"].set_index([("", "model"), ("", "loss")])
-    assert table.loc[("VSRN", "NT-Xent"), ("run here", "Flickr8k")] == "301.0 ± .8"
-    assert table.loc[("VSE++", "NT-Xent"), ("run here", "Flickr30k")] == "301.0 ± .8"
+    table = found["table"].set_index([("", "model, loss")])
+    assert table.loc["VSRN, NT-Xent", ("run here", "Flickr8k")] == "301.0 ± .8"
+    assert table.loc["VSE++, NT-Xent", ("run here", "Flickr30k")] == "301.0 ± .8"
     photos = "\n".join(found["missing_photos"]())
     assert "**VSRN on Flickr8k**, Triplet, Triplet-SH, SmoothAP: " in photos and "**VSRN on COCO**, all four" in photos
     assert "**VSE++ on Flickr30k**, Triplet, Triplet-SH, SmoothAP: " in photos
