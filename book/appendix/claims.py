@@ -262,30 +262,14 @@ Markdown(f"With the other sign: {', '.join(turned) or 'none'}." + (
 # ## On photos
 #
 # The same claims on Flickr8k {cite:p}`hodosh2013flickr8k`, with settings that were searched anew. Three seeds can decide
-# less than ten draws, and *undecided* does not mean that there is no difference.
+# less than ten draws, and *undecided* does not mean that there is no difference. {doc}`../lessons/training` shows these
+# verdicts, too: each difference is judged once, here, among all that is asked of the same runs.
 
 # %% tags=["hide-input"]
 ledger_of("flickr8k")
 
 # %% tags=["hide-input"]
 HTML("".join(parts_of(place) for place in EVIDENCE if place[0] == "flickr8k"))
-
-# %% [markdown]
-# The chapter {doc}`../lessons/training` judges six of these differences, those in rsum, and corrects for as many as it has.
-# Here each stands in a larger family, with the two directions and mAP@5. Does the larger family change a word?
-
-# %% tags=["hide-input"]
-def changed(place):
-    """Differences in rsum whose word is another one in a family of their own."""
-    of_rsum = {part: v for part, v in EVIDENCE[place].verdicts.items() if part.startswith("rsum")}
-    small = paper.family(of_rsum)
-    return [f"{name_of(place)}: {evidence.said(part)}, {small[part].difference}, is {small[part].word} among "
-            f"{len(small)} (p {small[part].adjusted:.3f}) and {v.word} here (p {v.adjusted:.3f})"
-            for part, v in of_rsum.items() if small[part].word != v.word]
-
-
-other_words = [line for place in EVIDENCE for line in changed(place)]
-Markdown("\n".join(f"- {line}." for line in other_words) or "It changes none.")
 
 # %% [markdown]
 # ## What was not run
