@@ -843,9 +843,9 @@ Markdown(f"With VSE++ on scenes, at τ = 0.1, one index of a sum is worth {on_sc
          f"NT-Xent's, by {paper.span([v.difference.mean for v in elsewhere], 1)}, but "
          + ("none of them is decided: " if {v.word for v in elsewhere} == {"undecided"} else "not all are decided: ")
          + f"the verdicts are corrected for {len(misprint)} comparisons, the intervals are those of each alone. With "
-         f"VSE++ on photos a harm of {-photo_gap.low:.1f} rsum is not excluded, and a gain as large as on scenes is. A training on "
-         "scenes goes through 1,500 pictures fifty times, one on photos through 6,000 fifteen times, with two fifths of "
-         "the words dropped; which of this matters, we did not try.")
+         f"VSE++ on photos a harm of {-photo_gap.low:.1f} rsum is not excluded, and a gain as large as on scenes is. A "
+         "training on scenes goes through 1,500 pictures fifty times, one on photos through 6,000 fifteen times, with "
+         "two fifths of the words dropped; which of this matters, we did not try.")
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 NO_SETTING = {"asked", "device", "threads"}

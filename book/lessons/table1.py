@@ -276,10 +276,10 @@ gap = {f"{LABELS[n]} on {PLACES[place]}": value - max(means(by_model["bow"]).val
 below = [f"{row} ({value:+.0f})" for row, value in gap.items() if value < 0]
 cost = [np.median([r["wall_seconds"] for r in SCENES[m]["ntxent"]]) for m in ("vse++", "bow")]
 assert 2.5 < cost[0] / cost[1] < 3.5  # "three times as long"
-leaders = [f"{LABELS[ranked(means(by_model['bow']))[0]]} on {PLACES[place]}" for place, by_model in READY.items()
+leaders = [f"{PLACES[place]}: {LABELS[ranked(means(by_model['bow']))[0]]}" for place, by_model in READY.items()
            if by_model.get("bow")]
 Markdown(f"Of the {len(gap)} rows of VSE++ that were run here, {len(below)} have a lower mean than that row"
-         + f"{': ' + '; '.join(below) if below else ''}. The best loss of the bag of words is {' and '.join(leaders)}.")
+         + f"{': ' + '; '.join(below) if below else ''}. The best loss of the bag of words: {'; '.join(leaders)}.")
 
 # %% [markdown]
 # These are means. Whether VSE++ is ahead of the bag of words with *the same* loss, and how sure that is,
