@@ -130,7 +130,7 @@ def _run(grid: Grid, data: Dataset, method: str, loss: str, seed: int, tuned: bo
     elsewhere = asked.MACHINE if grid.device else ()  # whether that machine has them, this one cannot say
     here = {name: value for name, value in given.items() if name not in elsewhere}
     config = resolve(data, method, loss, seed=seed, smoke=grid.smoke, given=here).flat()
-    config |= {"device": grid.device or config["device"]} | {n: given[n] for n in asked.MACHINE if n in given}
+    config |= {"device": grid.device or config["device"]} | asked.of_machine(given)
     parameters = base | given | dict(grid.source) | _data_options(grid, method)
     return Planned(data.name, method, config["loss"], seed, tuned, identity(config),
                    parameters | ({"smoke": True} if grid.smoke else {}), config, operations.measured(data))
@@ -150,12 +150,7 @@ def _fitting(grid: Grid, sets: dict, seed: int) -> tuple[str, ...]:
     """The methods that take these features; ``scenes`` has both kinds."""
     if grid.dataset == "scenes":
         return (*POOLED, *ON_REGIONS)
-    return ON_REGIONS if _rank(_data(grid, sets, seed, None)) == 3 else POOLED
-
-
-def _rank(data: Dataset) -> int:
-    """2: one vector an image, also of pictures, whose network in the model makes one; 3: regions."""
-    return getattr(data.train.features, "ndim", 2)
+    return ON_REGIONS if len(_data(grid, sets, seed, None).train.features.shape) == 3 else POOLED
 
 
 def _data(grid: Grid, sets: dict, seed: int, method: str | None) -> Dataset:
@@ -169,13 +164,11 @@ def _data(grid: Grid, sets: dict, seed: int, method: str | None) -> Dataset:
         except (ValueError, FileNotFoundError) as err:
             raise type(err)(f"{err}\n{_way_to_data(grid)}") from err
     data = sets[key]
-    rank, wanted = _rank(data), 3 if method in ON_REGIONS else 2
-    if method in (*POOLED, *ON_REGIONS) and rank != wanted:
-        takes, more = ("regions", " --regions 4") if wanted == 3 else ("one vector an image", "")
-        raise ValueError(
-            f"{method} takes {takes}, and the features here are {tuple(data.train.features.shape)}. Leave METHODS "
-            f"out for those that fit, or make other features: icr features PHOTOS FOLDER{more}, then FEATURES=FOLDER"
-        )
+    shape = tuple(data.train.features.shape[1:])  # of pictures, too: a network in the model makes one vector of each
+    if wrong := operations.misfit(method or "", shape):
+        more = " --regions 4" if method in ON_REGIONS else ""
+        raise ValueError(f"{wrong}. Leave METHODS out for those that fit, or make other features: "
+                         f"icr features PHOTOS FOLDER{more}, then FEATURES=FOLDER")  # fmt: skip
     return data
 
 
@@ -276,6 +269,7 @@ def plan(runs: Iterable[Planned], fresh: bool = False, folder: Path = RUNS, past
             there.append((run, Path(record["path"])))
             old += [record] if record["stale"] else []
             continue
+        notes += _foreign(folder / run.folder, run.identity)
         found = cost.estimate(run.config, known, run.sizes)
         missing.append((run, found))
         if found is None:
@@ -284,6 +278,20 @@ def plan(runs: Iterable[Planned], fresh: bool = False, folder: Path = RUNS, past
         notes.append(f"{len(old)} of the finished were trained by an earlier state of the code; icr records verify "
                      "says whether that matters, FRESH=1 trains them again beside the old ones")  # fmt: skip
     return Plan(there, missing, notes, why)
+
+
+def _foreign(folder: Path, identity: str) -> list[str]:
+    """A line about a run's folder in which another configuration left its files: training there would be refused."""
+    try:
+        theirs = json.loads((folder / "config.json").read_text(encoding="utf-8"))["identity"]
+    except FileNotFoundError:
+        return []
+    except (ValueError, KeyError, TypeError):
+        theirs = "that cannot be read"
+    if theirs == identity:
+        return []
+    return [f"{_short(folder)} holds another run ({theirs}), so this one cannot be trained there; move it away or "
+            f"delete it (rm -r {folder}), then the same make reproduce trains it"]  # fmt: skip
 
 
 def set_aside(runs: Iterable[Planned], folder: Path = RUNS) -> None:

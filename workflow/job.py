@@ -2,8 +2,10 @@
 
     python workflow/job.py scenes/vsepp/ntxent/seed0-ff0b1f5a54 [PID of the Snakemake that called it]
 
-When that Snakemake is gone, however it ended, the run ends, too: nobody waits for it, and it would go on training beside
-whatever is started next. Its checkpoint stays. The folder holds parameters.json, which the plan wrote. The run goes through ``icr run``, so a parameter that the
+When that Snakemake is gone, however it ended, the run ends, too: nobody waits for it, and it would go on training
+beside whatever is started next. Its checkpoint stays.
+
+The folder holds parameters.json, which the plan wrote. The run goes through ``icr run``, so a parameter that the
 notebook does not know is refused. A run that was killed leaves its checkpoint and may be started again. A run that
 failed leaves its notebook and failed.txt, and is not tried again by the same ``make reproduce``.
 
@@ -102,8 +104,8 @@ def end_with(caller: int) -> None:
             process = psutil.Process(caller)
             while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
                 time.sleep(1)
-        print(f"the Snakemake that called this ({caller}) is gone, so the run ends here; it goes on from its checkpoint "
-              "when it is started again", file=sys.stderr, flush=True)  # fmt: skip
+        print(f"the Snakemake that called this ({caller}) is gone, so the run ends here; it goes on from its "
+              "checkpoint when it is started again", file=sys.stderr, flush=True)  # fmt: skip
         for child in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.kill()
@@ -114,7 +116,7 @@ def end_with(caller: int) -> None:
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[int]:
-    """Wait until nobody else is at this run, for a job on a cluster outlives the Snakemake that sent it; yield the lock."""
+    """Wait until nobody else is at this run; yield the lock. On a cluster a job outlives the Snakemake that sent it."""
     with open(folder / ".job.lock", "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -98,34 +98,27 @@ def main(dataset, methods, losses, seeds, tuned, features, photos, images, backb
                     {k: v for k, v in source.items() if v}, tuple(settings.split()), smoke)  # fmt: skip
         folder = _profile(profile)
         about = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
-        slurm, away = about.get("executor") == "slurm", "executor" in about
-        own = {name: value for name, value in (("mem_mb", mem), ("runtime", runtime)) if value}
-        if own and not away:
-            raise ValueError(f"MEM= and RUNTIME= are what a cluster is asked for, and PROFILE={profile} runs everything "
-                             "here; PROFILE=slurm sends runs off, and JOBS= says how many run here at a time")  # fmt: skip
-        gpu = about.get("set-resources", {}).get("train", {}).get("gpu", 0)
-        grid = replace(grid, device="cuda" if gpu else None)
+        slurm, train = about.get("executor") == "slurm", about.get("set-resources", {}).get("train", {})
+        own = _own(about, train, profile, mem_mb=mem, runtime=runtime)
+        grid = replace(grid, device="cuda" if train.get("gpu") else None)
         if partition or (slurm and not only_plan):
             _partition(partition, slurm, profile)
         runs = planned(grid, tuned_settings)
     except (ValueError, FileNotFoundError, ImportError) as err:
         raise click.UsageError(str(err)) from err
     found = plan(runs, fresh, place)
-    usual = about.get("set-threads", {}).get("train", 1)
-    threads = threads or max([usual, *(needs(run, cost)["threads"] for run, cost in found.missing)])
-    asked = [] if not jobs else ["--jobs", str(jobs)] if away else ["--cores", str(jobs * threads)]
-    asked += ["--resources", f"gpu={jobs}"] if jobs and gpu and not away else []
-    click.echo(found.text(jobs or _at_once(about, away, gpu, threads)))
+    at_once, flags = _share(about, found, jobs, threads)
+    click.echo(found.text(at_once))
     if only_plan or not found.missing:
         return
     dry = bool({"-n", "--dry-run", "--dryrun"} & set(more.split()))
     if not dry:
         set_aside([run for run, _ in found.missing], place)
-    listed = found.write(study, place, own | {"threads": threads})
+    listed = found.write(study, place, own | ({"threads": threads} if threads else {}))
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow" / "Snakefile"),
                "--directory", str(place), "--workflow-profile", str(folder),
                "--config", f"plan={listed}", *([f"partition={partition}"] if partition else []),
-               *asked, *more.split()]  # fmt: skip
+               *flags, *more.split()]  # fmt: skip
     # what this Python imports, its kernels and jobs import, too, wherever they run
     with subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": _path()}) as snakemake:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches Snakemake, too, which ends its jobs in order
@@ -133,12 +126,34 @@ def main(dataset, methods, losses, seeds, tuned, features, photos, images, backb
     sys.exit(status if dry else report(found, status, place))
 
 
-def _at_once(about: dict, away: bool, gpu: int, threads: int) -> int:
-    """Runs at a time, as a profile has it; 1 where it does not say."""
-    if away:
-        return about["jobs"] if isinstance(about.get("jobs"), int) else 1
+def _own(about: dict, train: dict, profile: str, **given: int | None) -> dict[str, int]:
+    """What MEM= and RUNTIME= say; ``ValueError`` where nobody would look at it."""
+    own = {name: value for name, value in given.items() if value}
+    if own and "executor" not in about:
+        raise ValueError(f"MEM= and RUNTIME= are what a cluster is asked for, and PROFILE={profile} runs everything "
+                         "here; PROFILE=slurm sends runs off, and JOBS= says how many run here at a time")  # fmt: skip
+    if twice := sorted(set(own) & set(train)):
+        raise ValueError(f"PROFILE={profile} sets {', '.join(twice)} itself; take it out there, or leave MEM= and "
+                         "RUNTIME= out")  # fmt: skip
+    return own
+
+
+def _share(about: dict, found: Plan, jobs: int | None, threads: int | None) -> tuple[int, list[str]]:
+    """Runs at a time, and the flags that say so to Snakemake: how many jobs, or how many cores, and who has the GPU."""
+    usual = about.get("set-threads", {}).get("train")
+    each = threads or usual or max([1, *(needs(run, cost)["threads"] for run, cost in found.missing)])
+    flags = ["--set-threads", f"train={threads}"] if threads and usual else []
+    if "executor" in about:
+        sent = jobs or about.get("jobs", 1)
+        return sent if isinstance(sent, int) else 1, flags + (["--jobs", str(jobs)] if jobs else [])
+    gpu = about.get("set-resources", {}).get("train", {}).get("gpu", 0)
+    if jobs or threads:
+        cores = max(about["cores"], each) if not jobs and isinstance(about.get("cores"), int) else (jobs or 1) * each
+        flags += ["--cores", str(cores)]
+    if jobs and gpu:
+        flags += ["--resources", f"gpu={jobs * gpu}"]
     cores = about.get("cores", 1)
-    return 1 if gpu or not isinstance(cores, int) else max(1, cores // threads)
+    return jobs or (1 if gpu or not isinstance(cores, int) else max(1, cores // each)), flags
 
 
 def report(found: Plan, status: int, place: Path) -> int:

@@ -18,7 +18,7 @@ from icrlib.data.load import DATASETS
 from icrlib.errors import choose
 from icrlib.losses.build import canonical
 from icrlib.names import METHODS
-from icrlib.records import asked, cost
+from icrlib.records import asked, cost, operations
 from icrlib.records.files import find
 from icrlib.records.folder import PACKAGE
 from icrlib.training import checkpoints
@@ -103,15 +103,26 @@ def _expected(values: dict) -> str:
     method, loss = values.get("method") or "vse++", values["loss"]
     source = {name: values[name] for name in DATA if values.get(name)}
     if values["dataset"] == "scenes":
-        source = {"regions": values.get("regions"), "seed": values.get("data_seed")}
+        source = {"regions": bool(values.get("regions")), "seed": values.get("data_seed")}
     config, sizes = asked.configuration(
         values["dataset"], method, loss, seed=values.get("seed") or 0, smoke=bool(values.get("smoke")),
         source=source, given=settings(values, method, loss),
     )  # fmt: skip
+    if wrong := operations.misfit(config["method"], sizes["features"]):
+        raise ValueError(f"{wrong}. {_way_to_features(config)}")
     known = [*find(study="*"), *asked.of_runs(Path("runs"))]
     there = asked.finished(config, known)
     kept = f"\nits record is there already: {there['path']}" if there else ""
     return _about_data(values, config) + cost.sentence(config, sizes, known) + kept
+
+
+def _way_to_features(config: dict) -> str:
+    """How features of the kind that the method takes are had."""
+    regions = operations.TAKES[config["method"]] == 2
+    if config["dataset"] == "scenes":
+        return "Add -p regions=true" if regions else "Leave regions= out"
+    return ("icr features PHOTOS FOLDER" + (" --regions 4" if regions else "")
+            + f" makes {'regions' if regions else 'one vector an image'} of photos; then give -p features=FOLDER")
 
 
 def _about_data(values: dict, config: dict) -> str:

@@ -18,6 +18,7 @@ from icrlib.data.splits import Dataset, Split
 from icrlib.records import operations
 from icrlib.records.files import load
 from icrlib.training.config import identity, resolve
+from icrlib.training.settings import checked
 
 EACH = 5  # captions an image has, where nobody can count them
 MACHINE = ("device", "precision")  # taken as they are given: the run may be for another machine than this one
@@ -42,12 +43,22 @@ def configuration(
     ``source``: options of :func:`icrlib.load_dataset`; a folder that is not there counts as not given. Its
     ``data_hash`` is "" where the data was not read. ``ValueError`` for what no run takes.
     """
-    given, source = dict(given or {}), {name: value for name, value in (source or {}).items() if value}
+    given = dict(given or {})
+    source = {name: value for name, value in (source or {}).items() if value not in (None, "")}
     data = _data(dataset, method, seed, smoke, source)
-    there = {name: given.pop(name) for name in MACHINE if given.get(name) not in (None, "auto")}
-    config = resolve(data, method, loss, seed=seed, smoke=smoke, given=given).flat() | there
-    own = {name: config[name] for name in ("dataset", "method", "data_options")}
-    return config, operations.measured(data) if data.vocabulary else operations.assumed(own) | _counted(data)
+    there = of_machine(given)
+    here = {name: value for name, value in given.items() if name not in MACHINE}
+    config = resolve(data, method, loss, seed=seed, smoke=smoke, given=here).flat() | there
+    if data.vocabulary:
+        return config, operations.measured(data)
+    shape = tuple(data.train.features.shape[1:])
+    counted = {"val": len(data.val), "each": len(data.train.captions) / len(data.train), "features": shape}
+    return config, operations.assumed(config) | counted
+
+
+def of_machine(given: Mapping) -> dict:
+    """Those of the settings that are about another machine, each as it may be: whether that has them, nobody asks."""
+    return {name: checked(name, given[name]) for name in MACHINE if given.get(name) not in (None, "auto")}
 
 
 def finished(config: Mapping, known: Iterable[dict]) -> dict | None:
@@ -78,8 +89,8 @@ def _data(dataset: str, method: str, seed: int, smoke: bool, source: dict) -> Da
     if dataset != "scenes" and folder and not root and Path(folder).is_dir():
         more = {name: source[name] for name in ("vocabulary", "min_count") if name in source}
         return load_dataset(dataset, features=folder, smoke=smoke, **more)
-    regions = bool(source.get("regions", method == "vsrn"))
     if dataset == "scenes":
+        regions = bool(source.get("regions", method == "vsrn"))
         sizes = dict(SMOKE_SIZES) if smoke else ABOUT["sizes"] | {n: source[n] for n in ABOUT["sizes"] if n in source}
         options = {"seed": source.get("seed", seed), **sizes, "regions": regions}
         splits = _splits(dict.fromkeys(sizes, EACH), sizes, operations.SHAPES["scenes", regions])
@@ -90,6 +101,7 @@ def _data(dataset: str, method: str, seed: int, smoke: bool, source: dict) -> Da
         options |= {"images": "published", "backbone": source.get("backbone", "resnet50")}
     images, each = _sizes(dataset, root)
     images = {name: min(n, 200) if smoke else n for name, n in images.items()}
+    regions = method == "vsrn" and not root  # features made of photos on the way are one vector an image
     splits = _splits(each, images, operations.SHAPES["photos", regions], pictures="images" in options)
     return Dataset(dataset, **splits, vocabulary=None, fingerprint="", options=options)
 
@@ -112,6 +124,3 @@ def _splits(each: Mapping, sizes: Mapping, shape: tuple[int, ...], pictures: boo
         made[name] = Split(name, features, [""] * len(image_of), image_of, [""] * images)
     return made
 
-
-def _counted(data: Dataset) -> dict:
-    return {"val": len(data.val), "each": len(data.train.captions) / len(data.train)}

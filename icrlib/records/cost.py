@@ -58,7 +58,8 @@ def estimate(wanted: Mapping, records: Iterable[dict] | None = None, sizes: Mapp
     best = None
     for record in known:
         config, differ = record["config"], _differing(record["config"], wanted)
-        same = sizes if config.get("data_hash") == wanted.get("data_hash", "") else operations.assumed(config)
+        of_this = wanted.get("data_hash") and wanted["data_hash"] == config.get("data_hash")
+        same = sizes if of_this else operations.assumed(config)
         theirs, their_each = operations.of_training(config, same), operations.of_update(config, same)
         if ours is None or theirs is None:
             if differ:

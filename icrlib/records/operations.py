@@ -62,11 +62,13 @@ def vsrn(images: int = 128, captions: int = 128, d: int = 2048, words: float = 2
 
 
 METHODS: dict[str, Callable[..., Parts]] = {"vse++": vse, "bow": bow, "vsrn": vsrn}
+TAKES = {"vse++": 1, "bow": 1, "vsrn": 2}  # dimensions of one image's features: a vector, or regions
 NETWORKS = {"resnet50": 8_174_272_512, "resnet152": 23_023_157_248}  # one photo of 224 x 224, forward, without its head
 # What is assumed of data that nobody has at hand: ``words`` of a caption with both marks, ``each``: captions an image.
 PHOTOS = {"words": 14.0, "each": 5.0, "vocabulary": 8_481}
 SCENES = {"words": 11.8, "each": 5.0, "vocabulary": 54}
-SHAPES = {("scenes", False): (256,), ("scenes", True): (8, 261), ("photos", False): (2048,), ("photos", True): (36, 2048)}
+SHAPES = {("scenes", False): (256,), ("scenes", True): (8, 261),
+          ("photos", False): (2048,), ("photos", True): (36, 2048)}  # fmt: skip
 
 
 def total(parts: Parts) -> int:
@@ -95,6 +97,14 @@ def measured(data: Dataset) -> dict:
     return {"features": tuple(data.train.features.shape[1:]), "val": len(data.val), "vocabulary": len(data.vocabulary),
             "words": float(data.vocabulary.encode(some)[1].float().mean()),
             "each": len(data.train.captions) / len(data.train)}  # fmt: skip
+
+
+def misfit(method: str, shape: tuple[int, ...]) -> str:
+    """What is wrong with one image's features of this shape for a method: a sentence, or "" where they fit."""
+    if TAKES.get(method, len(shape)) == len(shape):
+        return ""
+    takes = "regions" if TAKES[method] == 2 else "one vector an image"
+    return f"{method} takes {takes}, and the features here are {tuple(shape)} for each image"
 
 
 def of_update(config: Mapping, sizes: Mapping) -> float | None:
@@ -144,7 +154,7 @@ def _counter(config: Mapping, sizes: Mapping) -> Callable[[int, int], Parts] | N
     """Operations of an update by its numbers of images and captions."""
     *regions, feature_dim = sizes["features"]
     options, method = config.get("model_options", {}), config["method"]
-    fits = (method == "vsrn") == bool(regions) and "embed_dim" in options
+    fits = not misfit(method, sizes["features"]) and "embed_dim" in options
     if method not in METHODS or config.get("auxiliary") or not fits:
         return None
     more = {name: options[name] for name in ("word_dim", "blocks") if name in options}
