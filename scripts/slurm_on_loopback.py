@@ -157,7 +157,9 @@ def smoke_grid(runs: Path) -> None:
     reproduce = [sys.executable, str(ROOT / "workflow" / "reproduce.py"), "--profile", "slurm", "--smoke", "--fresh",
                  "--dataset", "scenes", "--methods", "bow", "--losses", "ntxent,triplet", "--seeds", "0",
                  "--runs", str(runs)]  # fmt: skip
-    # No GPU here, and no need to wait long before asking how a job is.
+    # No GPU here, as the profile has one, so no record tells what a run takes; and no need to wait long before asking how
+    # a job is.
+    reproduce += ["--mem", "2G", "--runtime", "30"]
     reproduce += ["--more=--set-resources train:gpu=0 --slurm-init-seconds-before-status-checks 5 "
                   "--seconds-between-status-checks 5"]  # fmt: skip
     environment = os.environ | {"TQDM_DISABLE": "1"}

@@ -116,6 +116,8 @@ def machine(config: Mapping) -> str:
 
 def _comparable(record: dict, wanted: Mapping) -> bool:
     config = record["config"]
+    if config.get("smoke") and not wanted.get("smoke"):
+        return False  # tiny data and a few updates tell nothing of a training
     tuned = [each.get("finetune_after") is not None for each in (config, wanted)]
     return (all(config.get(name, usual) == wanted.get(name, usual) for name, usual in SAME.items())
             and machine(config) == machine(wanted) and tuned[0] == tuned[1])  # fmt: skip

@@ -60,6 +60,11 @@ def test_the_data_s_own_sizes_count():
     assert its_own.seconds == pytest.approx(10)  # the record is of the same data
 
 
+def test_a_quick_try_tells_nothing_of_a_training():
+    assert cost.estimate(configured(), [record(smoke=True)]) is None
+    assert cost.estimate(configured(smoke=True), [record()]).seconds == pytest.approx(10)
+
+
 def test_evaluations_are_counted():
     """A short run that was looked at often says less about updates than its seconds suggest."""
     often, once = (record(evaluate_every=every, updates=100) for every in (1, 100))

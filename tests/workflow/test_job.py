@@ -215,6 +215,63 @@ def test_a_profile_of_ones_own_is_not_overruled_in_silence():
     assert reproduce._own(own, {"gpu": 1}, "mine", mem_mb=16000, runtime=None) == {"mem_mb": 16000}
 
 
+@pytest.fixture
+def started(tmp_path, monkeypatch):
+    """``make reproduce`` of one planned run, down to the command for Snakemake, which is not started."""
+    run = Planned("scenes", "bow", "ntxent", 0, False, "0" * 10, {},
+                  {"dataset": "scenes", "method": "bow", "updates": 10, "model_options": {"embed_dim": 8}},
+                  {"features": (256,), "words": 12.0, "each": 5.0, "val": 10, "vocabulary": 50})  # fmt: skip
+    commands = []
+
+    class Popen:
+        def __init__(self, command, **kw):
+            commands.append(command)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+        def wait(self):
+            return 0
+
+    monkeypatch.setattr(reproduce, "planned", lambda grid, tuning: [run])
+    monkeypatch.setattr(reproduce, "plan", lambda runs, fresh, place: Plan([], [(run, None)], []))
+    monkeypatch.setattr(reproduce.signal, "signal", lambda *how: None)
+    monkeypatch.setattr(reproduce.subprocess, "Popen", Popen)
+    folder = tmp_path / run.folder
+    folder.mkdir(parents=True)
+    (folder / "failed.txt").write_text("an earlier failure")
+
+    def start(*words: str):
+        result = asked("--runs", str(tmp_path), *words)
+        listed = next(word for word in commands[-1] if word.startswith("plan=")).removeprefix("plan=")
+        return result, commands[-1], json.loads(Path(listed).read_text())[run.folder]
+
+    start.folder = folder
+    return start
+
+
+def test_a_dry_run_changes_nothing_and_is_no_failure(started):
+    result, command, _ = started("--more=-n")
+    assert result.exit_code == 0 and command[-1] == "-n" and (started.folder / "failed.txt").exists()
+    assert "did not begin" not in result.output
+    result, _, _ = started()
+    assert result.exit_code == 1 and not (started.folder / "failed.txt").exists() and "did not begin" in result.output
+
+
+def test_what_a_cluster_is_asked_for_reaches_each_run(started, tmp_path):
+    """A profile of one's own, for another scheduler than Slurm."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.yaml").write_text("executor: other\njobs: 5\n")
+    own = ("--profile", str(tmp_path / "mine"))
+    _, command, needed = started(*own, "--mem", "16G", "--runtime", "2d", "--threads", "4", "--jobs", "3")
+    assert needed == {"threads": 4, "mem_mb": 16000, "runtime": 2880, "grows": False}
+    assert command[command.index("--jobs") + 1] == "3" and "--cores" not in command
+    assert started(*own)[2] == {"threads": 1, "mem_mb": 8000, "runtime": 1440, "grows": True}
+
+
 def test_amounts_are_read_with_their_units():
     read = reproduce.amount("MEM", {"": 1, "M": 1, "G": 1000}, "MB, or 16G")
     assert [read(None, None, text) for text in (None, "500", "500M", "16G")] == [None, 500, 500, 16000]
