@@ -60,6 +60,14 @@ def test_the_data_s_own_sizes_count():
     assert its_own.seconds == pytest.approx(10)  # the record is of the same data
 
 
+def test_batches_of_images_are_held_against_such_rather_than_against_a_nearer_size():
+    """SmoothAP at twice the size is nearer to SmoothAP than to pairs of as many operations."""
+    images = {"loss": "smoothap", "batches": "images"}
+    known = [record(size=64, seconds=80.0, **images), record(size=260), record(size=64, dataset="coco", **images)]
+    found = cost.estimate(configured(size=128, **images), known)
+    assert found.like is known[0] and found.scaled.endswith("from a record with embed_dim=64")
+
+
 def test_a_quick_try_tells_nothing_of_a_training():
     assert cost.estimate(configured(), [record(smoke=True)]) is None
     assert cost.estimate(configured(smoke=True), [record()]).seconds == pytest.approx(10)
