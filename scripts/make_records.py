@@ -13,7 +13,7 @@ import torch
 
 import icrlib
 from icrlib import devices, records
-from icrlib.records import asked, cost
+from icrlib.planning import asked, cost
 from studies import STUDIES, Planned, hopeless
 
 

@@ -22,7 +22,7 @@ from icrlib.errors import choose
 from icrlib.files import sha256_of, write_bytes
 from icrlib.losses.build import canonical
 from icrlib.names import METHODS
-from icrlib.records import asked, cost, operations
+from icrlib.planning import asked, cost, operations
 from icrlib.records.files import load, path_for
 from icrlib.records.folder import root as records_root
 from icrlib.training.config import identity, resolve

@@ -62,7 +62,7 @@ from icrlib.data.splits import Split
 from icrlib.losses import NTXent
 from icrlib.names import METHODS
 from icrlib.paper.experiments import goal
-from icrlib.records import asked, cost, operations
+from icrlib.planning import asked, cost, operations
 from icrlib.sampling import Sampler
 
 # %% tags=["remove-cell"]
@@ -635,7 +635,7 @@ assert all(in_images[method][0] == total(formula(captions=640)) for method, (for
 room, need = [], {}
 for method, (_, kept, parameters) in on_meta.items():
     runs = sum(row["seeds"] for row in rows.values() if row["method"] == method)
-    folder, more = parameters * 4 * 5 / 1e9, in_images[method][1]  # the first as `icrlib.records.cost` estimates it
+    folder, more = parameters * 4 * 5 / 1e9, in_images[method][1]  # the first as `icrlib.planning.cost` estimates it
     need[method] = [(16 * parameters + extra) / 1e9 for extra in (kept, more)]
     room.append({"model": plots.label(method), "parameters": f"{parameters / 1e6:.0f} million",
                  "weights to Adam": f"{parameters * 16 / 1e9:.1f} GB", "kept, pairs": f"{kept / 1e9:.1f} GB",

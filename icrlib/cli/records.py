@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from icrlib.cli.verify import verify as verify_records
-from icrlib.records import asked, cost
+from icrlib.planning import asked, cost
 from icrlib.records.files import find, load
 
 PARTS = ("dataset", "method", "loss", "seed")

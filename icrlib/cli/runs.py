@@ -18,7 +18,7 @@ from icrlib.data.load import DATASETS
 from icrlib.errors import choose
 from icrlib.losses.build import canonical
 from icrlib.names import METHODS
-from icrlib.records import asked, cost, operations
+from icrlib.planning import asked, cost, operations
 from icrlib.records.files import find
 from icrlib.records.folder import PACKAGE
 from icrlib.training import checkpoints

@@ -15,8 +15,8 @@ import icrlib
 from grid import Grid, Planned, needs, plan, planned, set_aside
 from icrlib import records
 from icrlib.data.crops import Pictures
-from icrlib.records import operations
-from icrlib.records.asked import Unseen
+from icrlib.planning import operations
+from icrlib.planning.asked import Unseen
 from icrlib.training.config import resolve
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -296,6 +297,8 @@ def test_a_run_ends_with_the_snakemake_that_called_it(folder):
             assert f"Snakemake that called this ({caller.pid}) is gone" in own.stderr.read()
         finally:
             caller.kill()
+            with contextlib.suppress(psutil.NoSuchProcess, UnboundLocalError):
+                child.kill()
             own.kill()
 
 

@@ -1,7 +1,7 @@
 """What runs will cost, as past records tell: before anything starts.
 
 A record tells the time of a run that is like it in all that drives the time. Where there is none, the nearest one is
-scaled by counted operations (:mod:`icrlib.records.operations`), and said to be. What ran on a CPU says nothing about
+scaled by counted operations (:mod:`icrlib.planning.operations`), and said to be. What ran on a CPU says nothing about
 a GPU, nor the other way round, and what cannot be counted is not guessed: then the cost is unknown.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 
 from icrlib.models.build import build
-from icrlib.records import operations
+from icrlib.planning import operations
 from icrlib.records.files import find
 
 # What must agree before a record says anything at all: the neutral value stands for a name that is left out.
@@ -51,9 +51,9 @@ class Cost:
 def estimate(wanted: Mapping, records: Iterable[dict] | None = None, sizes: Mapping | None = None) -> Cost | None:
     """The cost of a run of the configuration ``wanted``, as a record holds one, or None where that is unknown.
 
-    :func:`icrlib.records.asked.configuration` fills in what a person leaves open. ``sizes`` of its data, if that is at
-    hand (:func:`icrlib.records.operations.measured`). Of the records of the same method on the same kind of machine the
-    one whose update is nearest counts, in operations and in what ``FAR`` lists; of equally near ones the quickest.
+    :func:`icrlib.planning.asked.configuration` fills in what a person leaves open. ``sizes`` of its data, if that is at
+    hand (:func:`icrlib.planning.operations.measured`). Of the records of the same method on the same kind of machine
+    the one whose update is nearest counts, in operations and in what ``FAR`` lists; of equally near ones the quickest.
     """
     sizes = sizes or operations.assumed(wanted)
     known = [record for record in (find(study="*") if records is None else records) if _comparable(record, wanted)]

@@ -8,7 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import icrlib
 from icrlib import models
-from icrlib.records import operations
+from icrlib.planning import operations
 
 SIZES = {"images": 6, "captions": 10, "words": 5}
 BOTH = ("vse++", "bow", "vsrn")

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import icrlib
 from icrlib.cli import main
-from icrlib.records import asked
+from icrlib.planning import asked
 from icrlib.training.config import identity, resolve
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from icrlib import records
 from icrlib.cli import main
-from icrlib.records import cost, operations
+from icrlib.planning import cost, operations
 
 
 def configured(dataset="scenes", method="vse++", loss="ntxent", updates=100, size=8, **more):

@@ -2,7 +2,7 @@
 
 How many updates an epoch has, and so how long a training is, follows from the data. Where features lie in a folder they
 are read; of photos the list is read; and where nothing is given, the sizes are those that the data set was published
-with, or of ``scenes`` those of its options. Then :mod:`icrlib.records.cost` can say what the run would take.
+with, or of ``scenes`` those of its options. Then :mod:`icrlib.planning.cost` can say what the run would take.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from pathlib import Path
 
 import torch
 
-from icrlib.data import karpathy, load_dataset
+from icrlib.data import karpathy
+from icrlib.data.load import load_dataset
 from icrlib.data.scenes.generate import ABOUT, SMOKE_SIZES
 from icrlib.data.splits import Dataset, Split
-from icrlib.records import operations
+from icrlib.planning import operations
 from icrlib.records.files import load
 from icrlib.training.config import identity, resolve
 from icrlib.training.settings import checked
