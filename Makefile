@@ -47,7 +47,8 @@ records: $(DONE) ## train the missing runs of a study, such as STUDY=reading [PA
 # DATASET, METHODS, LOSSES, SEEDS, TUNED (0, 1 or 0,1) span the grid. FEATURES=folder or PHOTOS=folder [IMAGES= BACKBONE=]
 # where the data is; SETTINGS="updates=600" for all runs; STUDY=name keeps the records in records/studies/name. FRESH=1:
 # runs of the book are trained again; SMOKE=1: tiny; PLAN=1: only say how many and how long. PROFILE=local, gpu, slurm or
-# a folder [PARTITION= JOBS=]; MORE="flags for Snakemake". make takes any name, so those it was given are checked, too.
+# a folder; JOBS=n runs at a time, THREADS=n cores each; for a cluster PARTITION=name MEM=16G RUNTIME=36h of each run.
+# MORE="flags for Snakemake". make takes any name, so those it was given are checked, too.
 reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train what is missing of a grid [DATASET=scenes METHODS= LOSSES= SEEDS=0,1 PLAN=1]
 	@$(PY) workflow/reproduce.py $(if $(DATASET),--dataset '$(DATASET)') \
 	  $(if $(METHODS),--methods '$(METHODS)') $(if $(LOSSES),--losses '$(LOSSES)') $(if $(SEEDS),--seeds '$(SEEDS)') \
@@ -55,7 +56,9 @@ reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train what is missing of a grid [DAT
 	  $(if $(IMAGES),--images '$(IMAGES)') $(if $(BACKBONE),--backbone '$(BACKBONE)') \
 	  $(if $(SETTINGS),--settings '$(SETTINGS)') $(if $(STUDY),--study '$(STUDY)') $(if $(SMOKE),--smoke) \
 	  $(if $(FRESH),--fresh) $(if $(PLAN),--plan) $(if $(PROFILE),--profile '$(PROFILE)') \
-	  $(if $(PARTITION),--partition '$(PARTITION)') $(if $(JOBS),--jobs '$(JOBS)') $(if $(MORE),--more='$(MORE)') \
+	  $(if $(PARTITION),--partition '$(PARTITION)') $(if $(JOBS),--jobs '$(JOBS)') \
+	  $(if $(THREADS),--threads '$(THREADS)') $(if $(MEM),--mem '$(MEM)') $(if $(RUNTIME),--runtime '$(RUNTIME)') \
+	  $(if $(MORE),--more='$(MORE)') \
 	  --given '$(foreach v,$(.VARIABLES),$(if $(filter line,$(origin $v)),$(filter-out -%,$v)))'
 
 test-slurm: $(DONE) ## a grid on a real Slurm, set up on this machine's loopback and stopped again (root, Debian)

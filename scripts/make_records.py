@@ -13,7 +13,8 @@ import torch
 
 import icrlib
 from icrlib import devices, records
-from icrlib.records import cost, files
+from icrlib.planning import asked, cost
+from icrlib.records import files
 from studies import STUDIES, Planned, hopeless
 
 
@@ -34,8 +35,7 @@ def main(study: str, features: Path | None, plan: bool, losses: tuple[str, ...],
     runs = [run for run in runs if not run.path.exists() and (not losses or run.loss in losses)]
     if plan:
         known = records.find(study="*")
-        costs = [cost.estimate({"dataset": r.dataset, "method": r.method, "loss": r.loss, **r.settings}, known)
-                 for r in runs]  # fmt: skip
+        costs = [expected(run, known, features) for run in runs]
         hours = sum(found.seconds for found in costs if found) / 3600
         unknown = f"; {n} are like no past record and not counted" if (n := costs.count(None)) else ""
         click.echo(f"{study}: {len(runs)} runs are missing, about {hours:.1f} core-hours as past records suggest"
@@ -47,6 +47,14 @@ def main(study: str, features: Path | None, plan: bool, losses: tuple[str, ...],
         if run.path.exists() or hopeless(run):
             continue
         train(run, features)
+
+
+def expected(run: Planned, known: list[dict], features: Path | None) -> cost.Cost | None:
+    """What the run would take, as past records suggest; None where that is unknown."""
+    source = run.data | ({"features": features} if features else {})
+    config, sizes = asked.configuration(run.dataset, run.method, run.loss, seed=run.seed, source=source,
+                                        given=run.settings)  # fmt: skip
+    return cost.estimate(config, known, sizes)
 
 
 def train(run: Planned, features: Path | None) -> None:

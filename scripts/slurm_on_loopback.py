@@ -157,7 +157,9 @@ def smoke_grid(runs: Path) -> None:
     reproduce = [sys.executable, str(ROOT / "workflow" / "reproduce.py"), "--profile", "slurm", "--smoke", "--fresh",
                  "--dataset", "scenes", "--methods", "bow", "--losses", "ntxent,triplet", "--seeds", "0",
                  "--runs", str(runs)]  # fmt: skip
-    # No GPU here, and no need to wait long before asking how a job is.
+    # No GPU here, though the profile has one, and of a GPU no record tells what a run takes.
+    reproduce += ["--mem", "2G", "--runtime", "30"]
+    # Nor is there a need to wait long before asking how a job is.
     reproduce += ["--more=--set-resources train:gpu=0 --slurm-init-seconds-before-status-checks 5 "
                   "--seconds-between-status-checks 5"]  # fmt: skip
     environment = os.environ | {"TQDM_DISABLE": "1"}

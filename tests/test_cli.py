@@ -76,7 +76,7 @@ def test_plan_says_what_past_records_suggest(notebook):
     result = icr("run", notebook, "--plan")
     assert result.exit_code == 0 and "plan: about" in result.output and "MB of memory" in result.output
     known = icr("run", notebook, "--plan", "-p", "dataset=coco")
-    assert "A guess: that record is of" in known.output
+    assert "scaled by counted operations" in known.output and "with embed_dim=256, dataset=flickr8k" in known.output
 
 
 def test_rows_and_tables():

@@ -28,9 +28,10 @@ MAY = {
     "plots": BASE, "widgets": set(),
     "training": BASE | {"data", "models", "losses", "metrics", "auxiliary", "cocos", "evaluation", "sampling",
                         "records"},
+    "planning": BASE | {"data", "models", "records", "training"},
     "search": BASE | {"data", "models", "evaluation", "training"},
     "chapter": BASE | {"plots", "training"},
-    "cli": BASE | {"data", "losses", "models", "paper", "records", "search", "training"},
+    "cli": BASE | {"chapter", "data", "losses", "models", "paper", "planning", "records", "search", "training"},
     "__main__": {"cli"},
 }  # fmt: skip
 

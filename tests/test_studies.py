@@ -58,7 +58,7 @@ def nothing_made(monkeypatch):
 
 
 def test_a_plan_says_what_it_cannot_count(monkeypatch, nothing_made):
-    monkeypatch.setattr(make_records.cost, "estimate", lambda wanted, known: None)
+    monkeypatch.setattr(make_records.cost, "estimate", lambda wanted, known, sizes: None)
     said = CliRunner().invoke(make_records.main, ["clipping", "--plan"]).output
     assert said == ("clipping: 20 runs are missing, about 0.0 core-hours as past records suggest; "
                     "20 are like no past record and not counted\n")  # fmt: skip

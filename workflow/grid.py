@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
@@ -22,10 +22,10 @@ from icrlib.errors import choose
 from icrlib.files import sha256_of, write_bytes
 from icrlib.losses.build import canonical
 from icrlib.names import METHODS
-from icrlib.records import cost
+from icrlib.planning import asked, cost, operations
 from icrlib.records.files import load, path_for
 from icrlib.records.folder import root as records_root
-from icrlib.training.config import resolve
+from icrlib.training.config import identity, resolve
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "book" / "reproduce" / "run.ipynb"
@@ -37,6 +37,7 @@ AXES = {"dataset": "DATASET", "method": "METHODS", "loss": "LOSSES", "seed": "SE
 OURS = ("out", "data_seed", "regions")  # follow from the rest
 # Where no past record says what a run needs: MB of memory, minutes. And how much more than expected it may take.
 UNKNOWN_MB, UNKNOWN_MINUTES, MORE_MEMORY, MORE_TIME, LEAST_MINUTES = 8000, 24 * 60, 1.5, 4, 20
+PICTURE_THREADS = 4  # that decode photos beside a run on pictures (icrlib.data.crops.Pictures)
 AROUND_MB = 1000  # Snakemake and icr, which wait beside the notebook
 
 
@@ -45,7 +46,8 @@ class Grid:
     """What was asked for. ``methods`` None: those that fit the data. ``source``: features=, root=, images=, backbone=.
 
     ``settings``: texts NAME=VALUE for every run, as ``icr run -p`` takes them. ``tuned``: False for the default
-    settings (published constants), True for what a search over all settings chose.
+    settings (published constants), True for what a search over all settings chose. ``device``: what the profile sends
+    runs to, "cuda", where that may be another machine than this one; None: what this machine has.
     """
 
     dataset: str
@@ -56,6 +58,7 @@ class Grid:
     source: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
     smoke: bool = False
+    device: str | None = None
 
     def checked(self) -> Grid:
         """The same with one spelling for each name; ``ValueError`` with "did you mean" for an unknown one."""
@@ -68,12 +71,15 @@ class Grid:
         source = {name: str(Path(value).resolve()) if name in ("features", "root") else value
                   for name, value in self.source.items()}  # fmt: skip
         losses = tuple(canonical(name) for name in self.losses)
-        return Grid(self.dataset, methods, losses, self.seeds, self.tuned, source, self.settings, self.smoke)
+        return replace(self, methods=methods, losses=losses, source=source)
 
 
 @dataclass(frozen=True)
 class Planned:
-    """One run: its ``identity``, and the ``parameters`` of book/reproduce/run that come to it."""
+    """One run: its ``identity``, and the ``parameters`` of book/reproduce/run that come to it.
+
+    ``config``: all of its configuration, ``sizes`` those of its data: what its cost follows from.
+    """
 
     dataset: str
     method: str
@@ -82,8 +88,8 @@ class Planned:
     tuned: bool
     identity: str
     parameters: dict
-    updates: int
-    embed_dim: int | None
+    config: dict = field(default_factory=dict)
+    sizes: dict = field(default_factory=dict)
 
     @property
     def folder(self) -> str:
@@ -121,11 +127,13 @@ def planned(grid: Grid, tuning: Callable[[str, str, str], dict] | None = None) -
 def _run(grid: Grid, data: Dataset, method: str, loss: str, seed: int, tuned: bool, best: dict) -> Planned:
     base = {"dataset": grid.dataset, "method": method, "loss": loss, "seed": seed}
     given = best | parse(grid.settings, _declared(), NOTEBOOK, base)
-    config = resolve(data, method, loss, seed=seed, smoke=grid.smoke, given=given)
+    elsewhere = asked.MACHINE if grid.device else ()  # whether that machine has them, this one cannot say
+    here = {name: value for name, value in given.items() if name not in elsewhere}
+    config = resolve(data, method, loss, seed=seed, smoke=grid.smoke, given=here).flat()
+    config |= {"device": grid.device or config["device"]} | asked.of_machine(given)
     parameters = base | given | dict(grid.source) | _data_options(grid, method)
-    return Planned(data.name, method, config.loss, seed, tuned, config.identity(),
-                   parameters | ({"smoke": True} if grid.smoke else {}), config.updates,
-                   config.model_options.get("embed_dim"))  # fmt: skip
+    return Planned(data.name, method, config["loss"], seed, tuned, identity(config),
+                   parameters | ({"smoke": True} if grid.smoke else {}), config, operations.measured(data))
 
 
 def _declared() -> dict:
@@ -142,12 +150,7 @@ def _fitting(grid: Grid, sets: dict, seed: int) -> tuple[str, ...]:
     """The methods that take these features; ``scenes`` has both kinds."""
     if grid.dataset == "scenes":
         return (*POOLED, *ON_REGIONS)
-    return ON_REGIONS if _rank(_data(grid, sets, seed, None)) == 3 else POOLED
-
-
-def _rank(data: Dataset) -> int | None:
-    """2: one vector an image; 3: regions; None: pictures, of which a network in the model makes either."""
-    return getattr(data.train.features, "ndim", None)
+    return ON_REGIONS if len(_data(grid, sets, seed, None).train.features.shape) == 3 else POOLED
 
 
 def _data(grid: Grid, sets: dict, seed: int, method: str | None) -> Dataset:
@@ -161,13 +164,11 @@ def _data(grid: Grid, sets: dict, seed: int, method: str | None) -> Dataset:
         except (ValueError, FileNotFoundError) as err:
             raise type(err)(f"{err}\n{_way_to_data(grid)}") from err
     data = sets[key]
-    rank, wanted = _rank(data), 3 if method in ON_REGIONS else 2
-    if method in (*POOLED, *ON_REGIONS) and rank not in (None, wanted):
-        takes, more = ("regions", " --regions 4") if wanted == 3 else ("one vector an image", "")
-        raise ValueError(
-            f"{method} takes {takes}, and the features here are {tuple(data.train.features.shape)}. Leave METHODS "
-            f"out for those that fit, or make other features: icr features PHOTOS FOLDER{more}, then FEATURES=FOLDER"
-        )
+    shape = tuple(data.train.features.shape[1:])  # of pictures, too: a network in the model makes one vector of each
+    if wrong := operations.misfit(method or "", shape):
+        more = " --regions 4" if method in ON_REGIONS else ""
+        raise ValueError(f"{wrong}. Leave METHODS out for those that fit, or make other features: "
+                         f"icr features PHOTOS FOLDER{more}, then FEATURES=FOLDER")  # fmt: skip
     return data
 
 
@@ -185,12 +186,14 @@ def _way_to_data(grid: Grid) -> str:
 class Plan:
     """``there``: runs with the record that holds them. ``missing``: runs to train, with what they are expected to cost.
 
-    ``notes``: what is worth saying about records that were found damaged or old.
+    ``why``: of those whose cost nobody knows, by identity, the reason. ``notes``: what is worth saying about records
+    that were found damaged or old.
     """
 
     there: list[tuple[Planned, Path]]
     missing: list[tuple[Planned, cost.Cost | None]]
     notes: list[str]
+    why: dict[str, str] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -201,34 +204,48 @@ class Plan:
         """The plan as people read it; ``jobs``: runs at a time."""
         count, hours = len(self.there) + len(self.missing), self.seconds / 3600
         unknown = sum(found is None for _, found in self.missing)
+        scaled = sum(found is not None and not found.exact for _, found in self.missing)
         lines = [f"{count} runs: {len(self.there)} finished, {len(self.missing)} to train"]
-        if self.missing:
-            lines[0] += f", about {hours:.2f} core-hours as past records suggest" + (
-                f" ({unknown} of unknown length)" if unknown else "")  # fmt: skip
+        if unknown < len(self.missing):
+            notes = [f"{n} of {what}" for n, what in ((scaled, "them scaled"), (unknown, "unknown length")) if n]
+            lines[0] += f", about {hours:.2f} core-hours as past records suggest"
+            lines[0] += f" ({', '.join(notes)})" if notes else ""
             lines[0] += f"; {jobs} at a time: about {60 * hours / jobs:.0f} minutes" if jobs > 1 else ""
+        elif unknown:
+            lines[0] += ", all of unknown length"
         lines += [f"  finished  {run}: {_short(path)}" for run, path in self.there]
-        lines += [f"  to train  {run}: {run.folder}{_told(found)}" for run, found in self.missing]
+        lines += [f"  to train  {run}: {run.folder}{self._told(run, found)}" for run, found in self.missing]
         return "\n".join([*lines, *self.notes])
 
-    def write(self, study: str = "", folder: Path = RUNS) -> Path:
-        """Write what each missing run needs into its folder, and the list of them for the Snakefile."""
+    def _told(self, run: Planned, found: cost.Cost | None) -> str:
+        if found is None:
+            return f", of unknown length: {self.why.get(run.identity, 'there is no record of its kind')}"
+        note = f", {found.scaled}" if found.scaled else ""
+        return f", about {found.seconds / 60:.1f} minutes and {found.memory_mb} MB{note}"
+
+    def write(self, study: str = "", folder: Path = RUNS, given: Mapping[str, int] | None = None) -> Path:
+        """Write what each missing run needs into its folder, and the list of them for the Snakefile.
+
+        ``given``: ``mem_mb``, ``runtime`` and ``threads`` of every run, instead of what :func:`needs` says.
+        """
         runs = {}
         for run, found in self.missing:
             record = str(run.record(study)) if study and not run.parameters.get("smoke") else None
             about = {"parameters": run.parameters, "record": record, "identity": run.identity}
             write_bytes(folder / run.folder / "parameters.json", json.dumps(about, indent=1).encode())
-            runs[run.folder] = needs(found)
+            runs[run.folder] = needs(run, found) | (given or {}) | {"grows": "mem_mb" not in (given or {})}
         text = json.dumps(runs, indent=1)
         path = folder / "plans" / f"{sha256_of(text)[:10]}.json"
         write_bytes(path, text.encode())
         return path
 
 
-def needs(found: cost.Cost | None) -> dict[str, int]:
-    """What a scheduler is asked for: MB of memory and minutes, with a margin over what past records say."""
+def needs(run: Planned, found: cost.Cost | None) -> dict[str, int]:
+    """What a scheduler is asked for: threads, MB of memory and minutes, with a margin over what past records say."""
+    threads = PICTURE_THREADS if run.parameters.get("images") == "published" else 1
     if found is None:
-        return {"mem_mb": UNKNOWN_MB, "runtime": UNKNOWN_MINUTES}
-    return {"mem_mb": AROUND_MB + round(MORE_MEMORY * found.memory_mb),
+        return {"threads": threads, "mem_mb": UNKNOWN_MB, "runtime": UNKNOWN_MINUTES}
+    return {"threads": threads, "mem_mb": AROUND_MB + round(MORE_MEMORY * found.memory_mb),
             "runtime": max(LEAST_MINUTES, round(MORE_TIME * found.seconds / 60))}  # fmt: skip
 
 
@@ -236,11 +253,13 @@ def plan(runs: Iterable[Planned], fresh: bool = False, folder: Path = RUNS, past
     """Sort ``runs`` into those that are there and those to train.
 
     There is what has its record in its folder or among the book's records (``past``, by default all of them).
-    ``fresh`` leaves the book's records out. A damaged record counts as missing, and is named.
+    ``fresh`` leaves the book's records out. A damaged record counts as missing, and is named. Times come from both,
+    and from what else was trained in ``folder``.
     """
     known, notes = _known(sorted(records_root().rglob("*.json")) if past is None else past)
     held = {} if fresh else {record["identity"]: record for record in known if "identity" in record}
-    there, missing, old = [], [], []
+    known = [*known, *asked.of_runs(folder)]
+    there, missing, old, why = [], [], [], {}
     for run in runs:
         own = folder / run.folder / "record.json"
         found, said = _known([own] if own.exists() else [])
@@ -250,12 +269,29 @@ def plan(runs: Iterable[Planned], fresh: bool = False, folder: Path = RUNS, past
             there.append((run, Path(record["path"])))
             old += [record] if record["stale"] else []
             continue
-        wanted = {"dataset": run.dataset, "method": run.method, "loss": run.loss, "updates": run.updates}
-        missing.append((run, cost.estimate(wanted | ({"embed_dim": run.embed_dim} if run.embed_dim else {}), known)))
+        notes += _foreign(folder / run.folder, run.identity)
+        found = cost.estimate(run.config, known, run.sizes)
+        missing.append((run, found))
+        if found is None:
+            why[run.identity] = cost.unknown(run.config, known, run.sizes)
     if old:
         notes.append(f"{len(old)} of the finished were trained by an earlier state of the code; icr records verify "
                      "says whether that matters, FRESH=1 trains them again beside the old ones")  # fmt: skip
-    return Plan(there, missing, notes)
+    return Plan(there, missing, notes, why)
+
+
+def _foreign(folder: Path, identity: str) -> list[str]:
+    """A line about a run's folder in which another configuration left its files: training there would be refused."""
+    try:
+        theirs = json.loads((folder / "config.json").read_text(encoding="utf-8"))["identity"]
+    except FileNotFoundError:
+        return []
+    except (ValueError, KeyError, TypeError):
+        theirs = "that cannot be read"
+    if theirs == identity:
+        return []
+    return [f"{_short(folder)} holds another run ({theirs}), so this one cannot be trained there; move it away or "
+            f"delete it (rm -r {folder}), then the same make reproduce trains it"]  # fmt: skip
 
 
 def set_aside(runs: Iterable[Planned], folder: Path = RUNS) -> None:
@@ -280,13 +316,6 @@ def _known(paths: Iterable[Path]) -> tuple[list[dict], list[str]]:
             back = "its run ends again from its checkpoint" if own else f"git checkout -- {_short(path)} brings it back"
             notes.append(f"damaged, so counted as missing: {err}; {back}")
     return found, notes
-
-
-def _told(found: cost.Cost | None) -> str:
-    if found is None:
-        return ", of unknown length: there is no record of this method yet"
-    guess = "" if found.exact else f", a guess from a record of {found.like['config']['dataset']}"
-    return f", about {found.seconds / 60:.1f} minutes and {found.memory_mb} MB{guess}"
 
 
 def _short(path: Path) -> str:

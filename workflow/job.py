@@ -1,6 +1,9 @@
 """One run of a grid: what the Snakefile's rule calls, on whatever machine the run ended up.
 
-    python workflow/job.py scenes/vsepp/ntxent/seed0-ff0b1f5a54
+    python workflow/job.py scenes/vsepp/ntxent/seed0-ff0b1f5a54 [PID of the Snakemake that called it]
+
+When that Snakemake is gone, however it ended, the run ends, too: nobody waits for it, and it would go on training
+beside whatever is started next. Its checkpoint stays.
 
 The folder holds parameters.json, which the plan wrote. The run goes through ``icr run``, so a parameter that the
 notebook does not know is refused. A run that was killed leaves its checkpoint and may be started again. A run that
@@ -18,9 +21,12 @@ import os
 import platform
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 from filelock import FileLock
 
 KILLED = os.EX_TEMPFAIL  # as `icr run` ends where its notebook was killed from outside
@@ -88,9 +94,29 @@ def missing(parameters: dict) -> tuple[int, str]:
     return 0, ""
 
 
+def end_with(caller: int) -> None:
+    """From now on look every second whether process ``caller`` is there; once it is gone, end this one and all below.
+
+    By kill, for nothing may be left that goes on: what counts was saved at the last evaluation.
+    """
+    def watch() -> None:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(caller)
+            while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                time.sleep(1)
+        print(f"the Snakemake that called this ({caller}) is gone, so the run ends here; it goes on from its "
+              "checkpoint when it is started again", file=sys.stderr, flush=True)  # fmt: skip
+        for child in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
+        os._exit(KILLED)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[int]:
-    """Wait until nobody else is at this run, for a job may outlive a Snakemake that was killed; yield the lock."""
+    """Wait until nobody else is at this run; yield the lock. On a cluster a job outlives the Snakemake that sent it."""
     with open(folder / ".job.lock", "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -103,4 +129,6 @@ def alone(folder: Path) -> Iterator[int]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        end_with(int(sys.argv[2]))
     sys.exit(main(Path(sys.argv[1]).resolve()))

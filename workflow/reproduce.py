@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import click
 import yaml
 
-from grid import AXES, LOSSES, ROOT, RUNS, Grid, Plan, plan, planned, set_aside
+from grid import AXES, LOSSES, ROOT, RUNS, Grid, Plan, needs, plan, planned, set_aside
 from icrlib.errors import choose
 from icrlib.training import checkpoints
 
 sys.path.insert(0, str(ROOT / "scripts"))
 PROFILES = ROOT / "workflow" / "profiles"
-MAKE = sorted({*AXES.values(), "TUNED", "SETTINGS", "FRESH", "PLAN", "PROFILE", "PARTITION", "JOBS", "MORE"})
+MAKE = sorted({*AXES.values(), "TUNED", "SETTINGS", "FRESH", "PLAN", "PROFILE", "PARTITION", "JOBS",
+               "THREADS", "MEM", "RUNTIME", "MORE"})  # fmt: skip
 MAKE_ALONE = ("PYTHON", "PIP_EXTRA_INDEX", "WORKERS", "VENV")
 
 
@@ -39,6 +43,19 @@ def numbers(context: click.Context, parameter: click.Parameter, text: str | None
     if found and not all(word.isdigit() for word in found):
         raise click.UsageError(f"{parameter.name.upper()}={text}: write whole numbers, such as 0,1,2")
     return tuple(map(int, found)) if found else None
+
+
+def amount(name: str, units: dict[str, int], allowed: str) -> Callable:
+    """A callback that reads a number with one of the ``units`` behind it."""
+    def read(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+        if text is None:
+            return None
+        found = re.fullmatch(r"(\d+)(\w?)", text)
+        if not found or found[2] not in units or not int(found[1]):
+            raise click.UsageError(f"{name}={text}: write {allowed}")
+        return int(found[1]) * units[found[2]]
+
+    return read
 
 
 @click.command(help=__doc__)
@@ -58,12 +75,17 @@ def numbers(context: click.Context, parameter: click.Parameter, text: str | None
 @click.option("--plan", "only_plan", is_flag=True, help="Say how many runs and how long, and stop.")
 @click.option("--profile", default="local", help="local, gpu, slurm, or a folder with a profile of your own.")
 @click.option("--partition", default="", help="With a Slurm profile: where to.")
-@click.option("--jobs", type=int, help="Runs at a time.")
+@click.option("--jobs", type=click.IntRange(1), help="Runs at a time, also on one GPU, which they then share.")
+@click.option("--threads", type=click.IntRange(1), help="Cores of a run: 4 where it decodes photos, else 1.")
+@click.option("--mem", callback=amount("MEM", {"": 1, "M": 1, "G": 1000}, "MB, or 16G"),
+              help="Memory of a run on a cluster, in MB or as 16G, instead of what past records suggest.")
+@click.option("--runtime", callback=amount("RUNTIME", {"": 1, "m": 1, "h": 60, "d": 1440}, "minutes, or 36h, or 2d"),
+              help="Time of a run on a cluster, in minutes or as 36h or 2d, instead of what past records suggest.")
 @click.option("--runs", "place", type=click.Path(path_type=Path), default=RUNS, help="Where the runs are kept.")
 @click.option("--more", default="", help="Further flags for Snakemake.")
 @click.option("--given", default="", help="The variables that make was called with, to notice a misspelled one.")
 def main(dataset, methods, losses, seeds, tuned, features, photos, images, backbone, settings, study, smoke, fresh,
-         only_plan, profile, partition, jobs, place, more, given) -> None:  # fmt: skip
+         only_plan, profile, partition, jobs, threads, mem, runtime, place, more, given) -> None:  # fmt: skip
     place = place.resolve()
     try:
         for name in given.split():
@@ -76,29 +98,62 @@ def main(dataset, methods, losses, seeds, tuned, features, photos, images, backb
                     {k: v for k, v in source.items() if v}, tuple(settings.split()), smoke)  # fmt: skip
         folder = _profile(profile)
         about = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
-        slurm = about.get("executor") == "slurm"
+        slurm, train = about.get("executor") == "slurm", about.get("set-resources", {}).get("train", {})
+        own = _own(about, train, profile, mem_mb=mem, runtime=runtime)
+        grid = replace(grid, device="cuda" if train.get("gpu") else None)
         if partition or (slurm and not only_plan):
             _partition(partition, slurm, profile)
         runs = planned(grid, tuned_settings)
     except (ValueError, FileNotFoundError, ImportError) as err:
         raise click.UsageError(str(err)) from err
     found = plan(runs, fresh, place)
-    jobs_flag = "--jobs" if slurm else "--cores"
-    count = jobs or about.get(jobs_flag[2:], 1)
-    click.echo(found.text(count if isinstance(count, int) else 1))
+    at_once, flags = _share(about, found, jobs, threads)
+    click.echo(found.text(at_once))
     if only_plan or not found.missing:
         return
-    set_aside([run for run, _ in found.missing], place)
-    listed = found.write(study, place)
+    dry = bool({"-n", "--dry-run", "--dryrun"} & set(more.split()))
+    if not dry:
+        set_aside([run for run, _ in found.missing], place)
+    listed = found.write(study, place, own | ({"threads": threads} if threads else {}))
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow" / "Snakefile"),
                "--directory", str(place), "--workflow-profile", str(folder),
                "--config", f"plan={listed}", *([f"partition={partition}"] if partition else []),
-               *([jobs_flag, str(jobs)] if jobs else []), *more.split()]  # fmt: skip
+               *flags, *more.split()]  # fmt: skip
     # what this Python imports, its kernels and jobs import, too, wherever they run
     with subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": _path()}) as snakemake:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches Snakemake, too, which ends its jobs in order
         status = snakemake.wait()
-    sys.exit(report(found, status, place))
+    sys.exit(status if dry else report(found, status, place))
+
+
+def _own(about: dict, train: dict, profile: str, **given: int | None) -> dict[str, int]:
+    """What MEM= and RUNTIME= say; ``ValueError`` where nobody would look at it."""
+    own = {name: value for name, value in given.items() if value}
+    if own and "executor" not in about:
+        raise ValueError(f"MEM= and RUNTIME= are what a cluster is asked for, and PROFILE={profile} runs everything "
+                         "here; PROFILE=slurm sends runs off, and JOBS= says how many run here at a time")  # fmt: skip
+    if twice := sorted(set(own) & set(train)):
+        raise ValueError(f"PROFILE={profile} sets {', '.join(twice)} itself; take it out there, or leave MEM= and "
+                         "RUNTIME= out")  # fmt: skip
+    return own
+
+
+def _share(about: dict, found: Plan, jobs: int | None, threads: int | None) -> tuple[int, list[str]]:
+    """Runs at a time, and the flags that say so to Snakemake: how many jobs, or how many cores, and who has the GPU."""
+    usual = about.get("set-threads", {}).get("train")
+    each = threads or usual or max([1, *(needs(run, cost)["threads"] for run, cost in found.missing)])
+    flags = ["--set-threads", f"train={threads}"] if threads and usual else []
+    if "executor" in about:
+        sent = jobs or about.get("jobs", 1)
+        return sent if isinstance(sent, int) else 1, flags + (["--jobs", str(jobs)] if jobs else [])
+    gpu = about.get("set-resources", {}).get("train", {}).get("gpu", 0)
+    if jobs or threads:
+        cores = max(about["cores"], each) if not jobs and isinstance(about.get("cores"), int) else (jobs or 1) * each
+        flags += ["--cores", str(cores)]
+    if jobs and gpu:
+        flags += ["--resources", f"gpu={jobs * gpu}"]
+    cores = about.get("cores", 1)
+    return jobs or (1 if gpu or not isinstance(cores, int) else max(1, cores // each)), flags
 
 
 def report(found: Plan, status: int, place: Path) -> int:

@@ -39,10 +39,12 @@ if importlib.util.find_spec("icrlib") is None:
 
 # %% tags=["remove-cell"]
 import heapq
+import inspect
 import subprocess
 import sys
 import textwrap
 import time
+from functools import partial
 from math import ceil
 from pathlib import Path
 
@@ -60,7 +62,7 @@ from icrlib.data.splits import Split
 from icrlib.losses import NTXent
 from icrlib.names import METHODS
 from icrlib.paper.experiments import goal
-from icrlib.records import cost
+from icrlib.planning import asked, cost, operations
 from icrlib.sampling import Sampler
 
 # %% tags=["remove-cell"]
@@ -159,10 +161,8 @@ paper.styled(pd.DataFrame(sizes), "Disk for features. The command icr features w
 # that of the inputs. The second of these is left out where the inputs are data, which do not learn.
 
 # %%
-def product(rows, inputs, outputs):
-    """Operations of a matrix product: a multiplication and an addition each."""
-    return 2 * rows * inputs * outputs
-
+product = operations.product
+print(inspect.getsource(product))
 
 # %% [markdown]
 # Take **VSE++** at the paper's size: pairs of a batch $B = 128$, features of 2,048 numbers, word vectors of 300, and
@@ -176,25 +176,13 @@ def product(rows, inputs, outputs):
 # The first state of the GRU is zero and does not learn, so nothing has to be passed back to it: one product fewer.
 
 # %%
-def captions_part(captions, d, words=longest):
-    """The GRU over captions, all padded to `words` words."""
-    read = captions * words
-    return {"words into the GRU": 3 * product(read, 300, 3 * d),
-            "recurrence, words": 3 * product(read, d, 3 * d) - product(captions, d, 3 * d)}
-
-
-def vse(images=128, captions=128, d=1024, words=longest):
-    return {"image layer": 2 * product(images, 2048, d),
-            **captions_part(captions, d, words),
-            "scores": 3 * product(images, d, captions)}
-
-
-for part, operations in vse().items():
-    print(f"{part:20} {operations / 1e9:6.1f} · 10⁹ operations")
+vse = partial(operations.vse, words=longest)
+print(inspect.getsource(operations.captions_part), inspect.getsource(operations.vse), sep="\n\n")
+for part, count in vse().items():
+    print(f"{part:20} {count / 1e9:6.1f} · 10⁹ operations")
 
 # %% tags=["hide-input"]
-def total(parts):
-    return sum(parts.values())
+total = operations.total
 
 
 def recurrent(parts):
@@ -214,18 +202,13 @@ Markdown(f"Together {total(vse()) / 1e9:.0f} · 10⁹ operations an update. With
 # words, and another GRU reads the caption.
 
 # %%
-def vsrn(images=128, captions=128, d=2048, words=longest, regions=REGIONS):
-    rows = images * regions
-    block = product(rows, d, 3 * d) + 2 * product(rows, d, regions) + product(rows, d, d)
-    return {"image layer": 2 * product(rows, 2048, d),
-            "four graph blocks": 4 * 3 * block,
-            "regions into the GRU": 3 * product(rows, d, 3 * d),
-            "recurrence, regions": 3 * product(rows, d, 3 * d) - product(images, d, 3 * d),
-            **captions_part(captions, d, words),
-            "scores": 3 * product(images, d, captions)}
-
+vsrn = partial(operations.vsrn, words=longest)
+print(inspect.getsource(operations.vsrn))
 
 # %% [markdown]
+# These counts are part of the library, because the estimate at the end of this page and the plan of every grid scale
+# the times of past records by them.
+#
 # Two variants are missing. **SmoothAP** has 128 images and all of their captions in a batch, 640 of them, so its
 # captions cost five times as much, and its images the same. And VSE++ **as published** passes every photo of a batch
 # through a ResNet-50 first, forward only. We do not have to work that out by hand: on torch's *meta device* a tensor has a
@@ -245,7 +228,7 @@ with torch.device("meta"):
     one_photo = torch.empty(1, 3, 224, 224)
     through = {name: counted(getattr(vision, name)(weights=None).eval(), one_photo)
                for name in ("resnet50", "resnet152")}
-print({name: f"{operations / 1e9:.1f} · 10⁹" for name, operations in through.items()})
+print({name: f"{count / 1e9:.1f} · 10⁹" for name, count in through.items()})
 
 # %% tags=["hide-input"]
 def crops(images=128, captions=128, network="resnet50", **sizes):
@@ -390,9 +373,9 @@ def run_operations(row, kind):
     return updates(row) * total(KINDS[kind](captions=captions)) + looks
 
 
-def hours(operations, share):
+def hours(work, share):
     """GPU hours at a share of the peak."""
-    return operations / (share * peak * 1e12) / 3600
+    return work / (share * peak * 1e12) / 3600
 
 
 # %% [markdown]
@@ -652,7 +635,7 @@ assert all(in_images[method][0] == total(formula(captions=640)) for method, (for
 room, need = [], {}
 for method, (_, kept, parameters) in on_meta.items():
     runs = sum(row["seeds"] for row in rows.values() if row["method"] == method)
-    folder, more = parameters * 4 * 5 / 1e9, in_images[method][1]  # the first as `icrlib.records.cost` estimates it
+    folder, more = parameters * 4 * 5 / 1e9, in_images[method][1]  # the first as `icrlib.planning.cost` estimates it
     need[method] = [(16 * parameters + extra) / 1e9 for extra in (kept, more)]
     room.append({"model": plots.label(method), "parameters": f"{parameters / 1e6:.0f} million",
                  "weights to Adam": f"{parameters * 16 / 1e9:.1f} GB", "kept, pairs": f"{kept / 1e9:.1f} GB",
@@ -713,11 +696,13 @@ Markdown(f"So with pairs and with SmoothAP's batches about {need['vse++'][0]:.1f
 #
 # GOAL's Tables 5 and 6 need methods that this library does not have (VSE∞ with BERT, X-VLM).
 #
-# `PROFILE=gpu` is for one machine with a GPU: one training at a time. With several GPUs start one `make reproduce` for
-# each, `CUDA_VISIBLE_DEVICES=0` before it and seeds of its own behind it. `PROFILE=slurm` runs on the login node of a
+# `PROFILE=gpu` is for one machine with a GPU: one training at a time, or with `JOBS=3` three that share it. With several
+# GPUs start one `make reproduce` for each, `CUDA_VISIBLE_DEVICES=0` before it and seeds of its own behind it. `PROFILE=slurm` runs on the login node of a
 # cluster and sends each training off as a job with one GPU; `JOBS=16` limits how many are there at a time. What is
 # killed goes on from its checkpoint when the same command is given again. `SETTINGS="precision=bfloat16"` lets the
 # encoders compute in half of the bits; then put your GPU's peak for bfloat16 into the cell above.
+# On a cluster `MEM=16G RUNTIME=36h THREADS=4` say what each training is given; without them the plan decides. When the
+# `make reproduce` of a machine is killed, its trainings end with it; on a cluster they are Slurm's and go on.
 #
 # ### The estimate for your own grid
 #
@@ -736,40 +721,43 @@ else:
     print("make reproduce is part of a clone of the book, not of the wheel")
 
 # %% [markdown]
-# Number of runs, core-hours, and for each run the folder, minutes and memory that *past records* suggest. For scenes
-# there are many, so the plan is good. For MS-COCO there are none, and then the plan takes the nearest record there is.
-# This is what it would have to go by for a training of VSE++ on MS-COCO:
+# Number of runs, core-hours, and for each run the folder, minutes and memory that *past records* suggest. There are
+# records of these losses on scenes, but with $d = 128$; so their time is scaled by the operations counted above, and the
+# plan says so. What does it say of a training of VSE++ on MS-COCO's cached features? First on a core as those of this
+# book, then on a GPU:
 
 # %%
-wanted = {"dataset": "coco", "method": "vse++", "loss": "ntxent",
-          "updates": updates(rows["ecir/2.3"]), "embed_dim": 1024}
-guess = cost.estimate(wanted, every)
-about = guess.like["config"]
-print(f"{guess.seconds / 3600:.1f} hours and {guess.memory_mb} MB, as a run",
-      f"on {about['dataset']} with d = {about['model_options']['embed_dim']} on a CPU;",
-      f"exact: {guess.exact}")
+row = rows["ecir/2.3"]
+given = {"epochs": row["epochs"], "lr_update": row["lr_update"], "embed_dim": row["embed_dim"]}
+for device in ("cpu", "cuda"):
+    wanted, sizes = asked.configuration("coco", "vse++", "ntxent", given=given | {"device": device})
+    print(textwrap.fill(cost.sentence(wanted, sizes, every), 76, subsequent_indent=" " * 6))
 
 # %% tags=["hide-input"]
-assert not guess.exact
-larger = total(vse()) / total(vse(d=about["model_options"]["embed_dim"]))
-Markdown(f"That is another data set, and an update with {larger:.0f} times fewer operations, on another machine. The "
-         "plan says that it is a guess, and a scheduler may end a job that asked for too little time. So before a "
-         "large grid, **make one short run and keep its record**:")
+wanted, sizes = asked.configuration("coco", "vse++", "ntxent", given=given | {"device": "cpu"})
+guess = cost.estimate(wanted, every, sizes)
+assert wanted["updates"] == updates(row) and guess is not None and not guess.exact
+assert {cost.machine(record["config"]) for record in every} == {"CPU"}
+assert cost.estimate(wanted | {"device": "cuda"}, every, sizes) is None
+times = operations.of_update(wanted, sizes) / operations.of_update(guess.like["config"],
+                                                                   operations.assumed(guess.like["config"]))
+Markdown(f"The first is scaled from another data set and another size, where an update had {times:.0f} times fewer "
+         "operations, so take it for an order of magnitude. Of a GPU no record tells anything, and the plan does not "
+         f"pretend: it names the operations, and asks a cluster for a day and 8 GB. So before a large grid, **make one "
+         "short run and keep its record**:")
 
 # %% [markdown]
 # ```bash
 # make reproduce DATASET=coco FEATURES=path/to/coco_precomp METHODS=vsrn \
-#     LOSSES=ntxent SEEDS=0 SETTINGS="updates=1000 evaluate_every=1000" \
-#     STUDY=timing PROFILE=gpu
+#     LOSSES=ntxent SEEDS=0 SETTINGS="updates=1000" STUDY=timing PROFILE=gpu
 # make reproduce DATASET=coco FEATURES=path/to/coco_precomp METHODS=vsrn \
-#     LOSSES=ntxent SEEDS=0,1,2,3,4 PLAN=1
+#     LOSSES=ntxent SEEDS=0,1,2,3,4 PROFILE=gpu PLAN=1
 # ```
 #
-# `STUDY=timing` puts the record beside the book's, where the next plan finds it; it has the same data, method and loss,
-# so the plan then rests on your GPU. `evaluate_every` is there because a short run would otherwise be evaluated twelve
-# times, and the plan would take that for training. For Slurm, copy `workflow/profiles/slurm`, write `runtime` (in minutes) and
-# `mem_mb` into it where it shows them, and give `PROFILE=path/to/copy`. With fresh crops write `train: 4` for the threads,
-# too: four of them decode photos, and by default they would share one core.
+# `STUDY=timing` puts the record beside the book's, where the next plan finds it, also of another place (`make reproduce`
+# reads what lies in its own `runs/grid`, too). It has the same method on the same kind of machine, so the plan then rests
+# on your GPU; the evaluations of the short run, which are more frequent, are counted and taken out. With fresh crops a run
+# gets four cores, for as many threads decode its photos.
 
 # %% [markdown]
 # ## What we found

@@ -8,14 +8,18 @@ from pathlib import Path
 import click
 
 from icrlib.cli.verify import verify as verify_records
-from icrlib.records import cost
+from icrlib.planning import asked, cost
 from icrlib.records.files import find, load
+
+PARTS = ("dataset", "method", "loss", "seed")
 
 
 @click.command()
 @click.option("-p", "given", multiple=True, metavar="NAME=VALUE[,VALUE]", help="Settings; several values make a grid.")
 def plan(given: tuple[str, ...]) -> None:
     """Say how many core-hours a grid of runs would take, from past records; nothing is started.
+
+    Runs whose record is among the book's, or below runs/, count as finished.
 
     \b
     icr plan -p loss=triplet,ntxent -p lr=1e-3,3e-3 -p updates=3000,9000 -p seed=0,1,2
@@ -26,16 +30,37 @@ def plan(given: tuple[str, ...]) -> None:
         if not equals or not values:
             raise ValueError(f"-p {text}: write NAME=VALUE or NAME=VALUE,VALUE")
         axes[name] = [_number(value) for value in values.split(",")]
-    base, known = {"dataset": "scenes", "method": "vse++", "loss": "ntxent"}, find(study="*")
+    base, known = {"dataset": "scenes", "method": "vse++", "loss": "ntxent", "seed": 0}, find(study="*")
     runs = [base | dict(zip(axes, point, strict=True)) for point in itertools.product(*axes.values())]
-    costs = [cost.estimate(run, known) for run in runs]
-    there = [found for found in costs if found is not None]
-    hours = sum(found.seconds for found in there) / 3600
-    click.echo(f"{len(runs)} runs, {hours:.1f} core-hours as past records suggest")
+    found = [_expected(run, [*known, *asked.of_runs(Path("runs"))]) for run in runs]
+    click.echo(f"{len(runs)} runs, {_sum(found)} as past records suggest")
     for loss in dict.fromkeys(run["loss"] for run in runs):
-        own = [found for run, found in zip(runs, costs, strict=True) if run["loss"] == loss]
-        hours = sum(found.seconds for found in own if found) / 3600
-        click.echo(f"  {loss}: {len(own)} runs, {hours:.1f} core-hours" + ("" if all(own) else ", some unknown"))
+        own = [one for run, one in zip(runs, found, strict=True) if run["loss"] == loss]
+        click.echo(f"  {loss}: {len(own)} runs, {_sum(own)}")
+    for said in dict.fromkeys(one for one in found if isinstance(one, str) and one):
+        click.echo(f"  unknown: {said}")
+    for said in dict.fromkeys(one.scaled for one in found if isinstance(one, cost.Cost) and one.scaled):
+        click.echo(f"  {said}")
+
+
+def _expected(run: dict, known: list[dict]) -> cost.Cost | str:
+    """What a run would take; "" where its record is there already; else why nobody can say."""
+    given = {name: value for name, value in run.items() if name not in PARTS}
+    source = {name: run[name] for name in ("features", "root", "images", "backbone") if name in run}
+    config, sizes = asked.configuration(run["dataset"], run["method"], run["loss"], seed=run["seed"], source=source,
+                                        given={k: v for k, v in given.items() if k not in source})  # fmt: skip
+    if asked.finished(config, known):
+        return ""
+    return cost.estimate(config, known, sizes) or cost.unknown(config, known, sizes)
+
+
+def _sum(found: list[cost.Cost | str]) -> str:
+    """Core-hours of those runs that are to be trained, and how many are not counted, and why."""
+    costs = [one for one in found if isinstance(one, cost.Cost)]
+    notes = [f"{count} {what}" for count, what in ((found.count(""), "finished"),
+             (sum(one.scaled != "" for one in costs), "of them scaled"),
+             (sum(isinstance(one, str) and one != "" for one in found), "of unknown length")) if count]  # fmt: skip
+    return f"{sum(one.seconds for one in costs) / 3600:.1f} core-hours" + (f" ({', '.join(notes)})" if notes else "")
 
 
 def _number(text: str):

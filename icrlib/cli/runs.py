@@ -18,7 +18,8 @@ from icrlib.data.load import DATASETS
 from icrlib.errors import choose
 from icrlib.losses.build import canonical
 from icrlib.names import METHODS
-from icrlib.records import cost
+from icrlib.planning import asked, cost, operations
+from icrlib.records.files import find
 from icrlib.records.folder import PACKAGE
 from icrlib.training import checkpoints
 from icrlib.training.config import options_for
@@ -69,7 +70,7 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> N
         values["loss"] = canonical(values["loss"])
     click.echo("\n".join(f"  {name} = {value!r}" for name, value in sorted(values.items())) or "  default parameters")
     full = {name: ast.literal_eval(about["default"]) for name, about in declared.items()} | values
-    click.echo(cost.sentence(full))
+    click.echo(_expected(full))
     if plan:
         return
     output = output or Path("runs") / f"{what.removesuffix('.ipynb').replace('/', '-').strip('.-')}.ipynb"
@@ -88,6 +89,51 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> N
         raise Killed(f"{notebook}: its process was killed. With -p out=FOLDER the same command goes on from there; "
                      f"the notebook so far: {output}") from err  # fmt: skip
     click.echo(f"executed notebook: {output}")
+
+
+DATA = ("features", "root", "images", "backbone", "regions")  # what of a notebook's parameters is about the data
+
+
+def _expected(values: dict) -> str:
+    """What the run of a notebook with these parameters would take, and whether it was made already."""
+    from icrlib.chapter import settings
+
+    if not {"dataset", "loss"} <= set(values):
+        return "plan: past records tell of trainings only, and this notebook does not say of which data and loss it is"
+    method, loss = values.get("method") or "vse++", values["loss"]
+    source = {name: values[name] for name in DATA if values.get(name)}
+    if values["dataset"] == "scenes":
+        source = {"regions": bool(values.get("regions")), "seed": values.get("data_seed")}
+    config, sizes = asked.configuration(
+        values["dataset"], method, loss, seed=values.get("seed") or 0, smoke=bool(values.get("smoke")),
+        source=source, given=settings(values, method, loss),
+    )  # fmt: skip
+    if wrong := operations.misfit(config["method"], sizes["features"]):
+        raise ValueError(f"{wrong}. {_way_to_features(config)}")
+    known = [*find(study="*"), *asked.of_runs(Path("runs"))]
+    there = asked.finished(config, known)
+    kept = f"\nits record is there already: {there['path']}" if there else ""
+    return _about_data(values, config) + cost.sentence(config, sizes, known) + kept
+
+
+def _way_to_features(config: dict) -> str:
+    """How features of the kind that the method takes are had."""
+    regions = operations.TAKES[config["method"]] == 2
+    if config["dataset"] == "scenes":
+        return "Add -p regions=true" if regions else "Leave regions= out"
+    return ("icr features PHOTOS FOLDER" + (" --regions 4" if regions else "")
+            + f" makes {'regions' if regions else 'one vector an image'} of photos; then give -p features=FOLDER")
+
+
+def _about_data(values: dict, config: dict) -> str:
+    """How many updates an epoch has, and where that is from."""
+    if values["dataset"] == "scenes":
+        return ""
+    given = [values[name] for name in ("features", "root") if values.get(name)]
+    gone = [folder for folder in given if not Path(folder).is_dir()]
+    why = f", for {gone[0]} is not there" if gone else ""
+    source = "as the data set was published" + why if gone or not given else f"by {given[-1]}"
+    return f"plan: {config['per_epoch']:,} updates an epoch, {source}\n"
 
 
 @click.command()

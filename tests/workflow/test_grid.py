@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 import grid
 import icrlib
 from grid import Grid, Planned, needs, plan, planned, set_aside
 from icrlib import records
+from icrlib.data.crops import Pictures
+from icrlib.planning import operations
+from icrlib.planning.asked import Unseen
 from icrlib.training.config import resolve
 
 
@@ -108,26 +111,33 @@ def test_methods_fit_the_features(tmp_path):
     """Pooled vectors for some methods, regions for others; the wrong pair is refused with the way out."""
     pooled = features(tmp_path, 5)
     assert {r.method for r in planned(pooled)} == {"vse++", "bow"}
-    with pytest.raises(ValueError, match=r"vsrn takes regions.*\(6, 5\).*icr features PHOTOS FOLDER --regions 4"):
+    with pytest.raises(ValueError, match=r"vsrn takes regions.*\(5,\).*icr features PHOTOS FOLDER --regions 4"):
         planned(dataclasses.replace(pooled, methods=("vsrn",)))
     regions = features(tmp_path, 3, 5)
     assert {(r.method, r.parameters["features"]) for r in planned(regions)} == {("vsrn", str(tmp_path))}
-    with pytest.raises(ValueError, match=r"bow takes one vector an image.*\(6, 3, 5\).*icr features PHOTOS FOLDER,"):
+    with pytest.raises(ValueError, match=r"bow takes one vector an image.*\(3, 5\).*icr features PHOTOS FOLDER,"):
         planned(dataclasses.replace(regions, methods=("bow",)))
 
 
-def made(seed: int, identity: str = "") -> Planned:
-    return Planned("scenes", "vse++", "ntxent", seed, False, identity or f"{seed}" * 10, {"seed": seed}, 1000, 128)
+def configured(**other) -> dict:
+    """As much of a configuration as a plan looks at."""
+    return {"dataset": "scenes", "data_options": {}, "data_hash": "", "method": "vse++", "loss": "ntxent",
+            "updates": 1000, "batch_size": 128, "batches": "pairs", "device": "cpu",
+            "model_options": {"embed_dim": 128, "word_dim": 64}} | other  # fmt: skip
 
 
-def written(path: Path, identity: str, seconds: float = 50.0, **config) -> Path:
+def made(seed: int, identity: str = "", **other) -> Planned:
+    config = configured(**other)
+    return Planned("scenes", config["method"], config["loss"], seed, False, identity or f"{seed}" * 10, {"seed": seed},
+                   config, operations.assumed(config))  # fmt: skip
+
+
+def written(path: Path, identity: str, seconds: float = 50.0, **other) -> Path:
     """As much of a record as a plan looks at."""
-    config = {"dataset": "scenes", "method": "vse++", "loss": "ntxent", "updates": 500,
-              "model_options": {"embed_dim": 128}} | config  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"schema": 2, "config": config, "identity": identity, "sources": {}, "threads": 1,
-                                "wall_seconds": seconds, "updates_per_epoch": 10, "parameters": 1000,
-                                "peak_memory_mb": 700, "device": "cpu"}))  # fmt: skip
+    path.write_text(json.dumps({"schema": 2, "config": configured(updates=500) | other, "identity": identity,
+                                "sources": {}, "threads": 1, "wall_seconds": seconds, "updates_per_epoch": 10,
+                                "parameters": 1000, "peak_memory_mb": 700, "device": "cpu"}))  # fmt: skip
     return path
 
 
@@ -171,23 +181,83 @@ def test_a_half_written_record_is_named_and_made_again(tmp_path):
 def test_the_time_is_that_of_past_records(tmp_path):
     """50 s for 500 updates, so 100 s for each run of 1000; what has no record is counted apart."""
     past = [written(tmp_path / "a.json", "a" * 10), written(tmp_path / "b.json", "b" * 10, seconds=90.0)]
-    unlike = dataclasses.replace(made(2), method="vsrn")
-    found = plan([made(0), made(1), unlike], False, tmp_path / "runs", past)
+    found = plan([made(0), made(1), made(2, method="vsrn")], False, tmp_path / "runs", past)
     assert found.seconds == pytest.approx(200)
     text = found.text(jobs=2)
     assert text.startswith("3 runs: 0 finished, 3 to train, about 0.06 core-hours as past records suggest "
                            "(1 of unknown length); 2 at a time: about 2 minutes\n")  # fmt: skip
     assert f"to train  vse++ ntxent seed 0: {made(0).folder}, about 1.7 minutes and 700 MB" in text
-    assert needs(found.missing[0][1]) == {"mem_mb": 2050, "runtime": 20}
-    assert needs(None) == {"mem_mb": 8000, "runtime": 1440}
-    long = dataclasses.replace(found.missing[0][1], seconds=3600, memory_mb=4000)
-    assert needs(long) == {"mem_mb": 7000, "runtime": 240}
+    assert "of unknown length: there is no record of 'vsrn' yet; its products are " in text
+    exact = found.missing[0][1]
+    assert needs(made(0), exact) == {"threads": 1, "mem_mb": 2050, "runtime": 20}
+    assert needs(made(0), None) == {"threads": 1, "mem_mb": 8000, "runtime": 1440}
+    long = dataclasses.replace(exact, seconds=3600, memory_mb=4000)
+    assert needs(made(0), long) == {"threads": 1, "mem_mb": 7000, "runtime": 240}
+
+
+def test_a_larger_model_is_not_promised_the_time_of_a_smaller_one(tmp_path):
+    """Twin: the products of an update at d = 512 and at 128, added up here in another way."""
+    past = [written(tmp_path / "a.json", "a" * 10)]
+    larger = made(0, model_options={"embed_dim": 512, "word_dim": 64})
+    found = plan([larger], False, tmp_path / "runs", past)
+
+    def products(d: int) -> float:
+        """Of one update, in multiply-adds: image layer without its inputs' gradient, GRU, scores."""
+        gru = 128 * 11.8 * 3 * (64 * d + d * d) * 3 - 128 * 3 * d * d
+        return 2 * 128 * 256 * d + gru + 3 * 128 * 128 * d
+
+    assert found.seconds == pytest.approx(100 * products(512) / products(128)) and found.seconds > 1000
+    assert "core-hours as past records suggest (1 of them scaled)" in found.text()
+    how = "scaled by counted operations, 11.6 times as many an update, from a record with embed_dim=128"
+    assert how in found.text()
+
+
+def test_a_cpu_says_nothing_about_a_gpu(drawn, tmp_path):
+    """A profile with a GPU plans for one, on a machine that has none; the run's name does not depend on it."""
+    grids = [Grid("scenes", ("vse++",), ("ntxent",), (0,), device=device) for device in (None, "cuda")]
+    (here,), (there,) = map(planned, grids)
+    assert here.identity == there.identity and there.config["device"] == "cuda"
+    assert "device" not in there.parameters  # the run takes what its machine has
+    past = [written(tmp_path / "a.json", "a" * 10)]
+    text = plan([there], True, tmp_path, past).text()
+    assert text.startswith("1 runs: 0 finished, 1 to train, all of unknown length\n")
+    assert "there is no record of 'vse++' on a GPU yet" in text
+    given = Grid("scenes", ("vse++",), ("ntxent",), (0,), settings=("precision=float16", "device=cuda"), device="cuda")
+    (half,) = planned(given)  # refused on this machine, but it is not for this machine
+    assert half.config["precision"] == "float16" and half.identity != there.identity
+    with pytest.raises(ValueError, match="float99"):
+        planned(dataclasses.replace(given, settings=("precision=float99",)))
+
+
+def test_a_grid_s_own_runs_are_past_records_and_count_as_finished(tmp_path):
+    """Also those of other grids that were trained in the same place."""
+    own = written(tmp_path / made(1).folder / "record.json", "1" * 10)
+    written(tmp_path / "flickr8k" / "bow" / "ntxent" / "seed0-abc" / "record.json", "c" * 10, seconds=7.0,
+            dataset="flickr8k", method="bow", model_options={"embed_dim": 128})  # fmt: skip
+    like = made(2, method="bow", dataset="flickr8k", model_options={"embed_dim": 128})
+    found = plan([made(1), like], False, tmp_path, [])
+    assert [path for _, path in found.there] == [own] and found.seconds == pytest.approx(14)
+
+
+def test_a_folder_of_another_run_is_named_with_the_way_out(tmp_path):
+    folder = tmp_path / made(0).folder
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps({"identity": "of another"}))
+    said = plan([made(0), made(1)], True, tmp_path, []).text()
+    assert f"{folder} holds another run (of another)" in said and f"rm -r {folder}" in said and "make reproduce" in said
+    (folder / "config.json").write_text("{")
+    assert "holds another run (that cannot be read)" in plan([made(0)], True, tmp_path, []).text()
+    (folder / "config.json").write_text(json.dumps({"identity": "0" * 10}))
+    assert "another run" not in plan([made(0)], True, tmp_path, []).text()
 
 
 def test_each_run_finds_what_it_needs_in_its_folder(tmp_path):
     found = plan([made(0), made(1)], True, tmp_path, [])
     listed = json.loads(found.write("mine", tmp_path).read_text())
-    assert list(listed) == [made(0).folder, made(1).folder] and set(listed[made(0).folder]) == {"mem_mb", "runtime"}
+    assert list(listed) == [made(0).folder, made(1).folder]
+    assert listed[made(0).folder] == {"threads": 1, "mem_mb": 8000, "runtime": 1440, "grows": True}
+    own = json.loads(found.write("mine", tmp_path, {"mem_mb": 500, "runtime": 9, "threads": 2}).read_text())
+    assert own[made(1).folder] == {"threads": 2, "mem_mb": 500, "runtime": 9, "grows": False}
     about = json.loads((tmp_path / made(1).folder / "parameters.json").read_text())
     assert about["parameters"] == {"seed": 1} and about["identity"] == "1" * 10
     assert about["record"].endswith(f"records/studies/mine/scenes/vsepp/ntxent/{'1' * 10}-seed1.json")
@@ -196,18 +266,27 @@ def test_each_run_finds_what_it_needs_in_its_folder(tmp_path):
     assert json.loads((tmp_path / smoke.folder / "parameters.json").read_text())["record"] is None
 
 
-def test_pictures_have_no_rank(tiny):
-    """A network in the model makes pooled vectors or regions of pictures, so either method fits."""
-    class Pictures:
-        shape = (3, 8)
+def test_runs_that_decode_photos_have_a_core_for_each_thread():
+    pictures = dataclasses.replace(made(0), parameters={"images": "published"})
+    assert needs(pictures, None)["threads"] == grid.PICTURE_THREADS
+    workers = inspect.signature(Pictures.__init__).parameters["workers"].default
+    assert workers == grid.PICTURE_THREADS
 
-    assert grid._rank(dataclasses.replace(tiny)) == 2 and isinstance(tiny.train.features, torch.Tensor)
+
+def test_pictures_are_one_vector_an_image(tiny, monkeypatch):
+    """A network in the model makes one of each, so a method that reads regions is refused before it starts."""
     split = dataclasses.replace(tiny.train)
-    split.features = Pictures()
-    assert grid._rank(dataclasses.replace(tiny, train=split)) is None
+    split.features = Unseen(len(tiny.train), 8)
+    pictures = dataclasses.replace(tiny, train=split, name="coco")
+    monkeypatch.setattr(grid, "load_dataset", lambda name, **options: pictures)
+    source = {"root": "photos", "images": "published", "backbone": "resnet50"}
+    with pytest.raises(ValueError, match=r"vsrn takes regions.*\(8,\).*icr features PHOTOS FOLDER --regions 4"):
+        planned(Grid("coco", ("vsrn",), source=source))
+    grids = Grid("coco", None, source=source)
+    assert grid._fitting(grids.checked(), {}, 0) == ("vse++", "bow")
 
 
 def test_smoke_runs_have_names_of_their_own(drawn):
     (whole,), (smoke,) = (planned(Grid("scenes", ("bow",), ("ntxent",), (0,), smoke=value)) for value in (False, True))
-    assert whole.identity != smoke.identity and smoke.parameters["smoke"] is True and smoke.updates == 24
+    assert whole.identity != smoke.identity and smoke.parameters["smoke"] is True and smoke.config["updates"] == 24
     assert smoke.identity == resolve(drawn("scenes"), "bow", "ntxent", smoke=True, given={}).identity()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -9,12 +10,14 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
+import yaml
 from click.testing import CliRunner
 
 import job
 import reproduce
-from grid import Planned, plan
+from grid import Plan, Planned, plan
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -148,6 +151,11 @@ def asked(*words: str):
     (("--seeds", "0,one"), "SEEDS=0,one: write whole numbers"),
     (("--tuned", "2"), "TUNED= takes 0"),
     (("--profile", "slrum"), "unknown profile 'slrum'.*Did you mean 'slurm'"),
+    (("--mem", "lots"), "MEM=lots: write MB, or 16G"),
+    (("--mem", "0"), "MEM=0: write MB"),
+    (("--runtime", "2w", "--profile", "slurm"), "RUNTIME=2w: write minutes, or 36h, or 2d"),
+    (("--runtime", "2d"), "PROFILE=local runs everything here; PROFILE=slurm sends runs off"),
+    (("--mem", "16G", "--profile", "gpu"), "PROFILE=gpu runs everything here"),
     (("--partition", "main"), "PROFILE=local does not send jobs there; PROFILE=slurm does"),
     (("--profile", "slurm"), "no Slurm on this machine.*PROFILE=local"),
 ])  # fmt: skip
@@ -173,6 +181,127 @@ def test_a_partition_that_does_not_exist(tmp_path, monkeypatch):
         reproduce._partition("", True, "slurm")
 
 
+def profile(name: str) -> dict:
+    return yaml.safe_load((reproduce.PROFILES / name / "config.yaml").read_text(encoding="utf-8"))
+
+
+def missing(**parameters) -> Plan:
+    run = Planned("scenes", "bow", "ntxent", 0, False, "0" * 10, parameters, {})
+    return Plan([], [(run, None)], [])
+
+
+@pytest.mark.parametrize(("name", "asked", "pictures", "at_once", "flags"), [
+    ("local", {}, False, 2, ""),
+    ("local", {"jobs": 4}, False, 4, "--cores 4"),
+    ("local", {"jobs": 4, "threads": 2}, False, 4, "--cores 8"),
+    ("local", {}, True, 1, ""),  # four threads each, two cores
+    ("local", {"threads": 4}, False, 1, "--cores 4"),
+    ("gpu", {}, True, 1, ""),
+    ("gpu", {"jobs": 3}, False, 3, "--cores 3 --resources gpu=3"),
+    ("gpu", {"jobs": 3}, True, 3, "--cores 12 --resources gpu=3"),
+    ("slurm", {}, False, 20, ""),
+    ("slurm", {"jobs": 7, "threads": 4}, False, 7, "--jobs 7"),
+])  # fmt: skip
+def test_jobs_are_runs_at_a_time_whatever_the_profile(name, asked, pictures, at_once, flags):
+    found = missing(**{"images": "published"} if pictures else {})
+    told = reproduce._share(profile(name), found, asked.get("jobs"), asked.get("threads"))
+    assert told == (at_once, flags.split())
+
+
+def test_a_profile_of_ones_own_is_not_overruled_in_silence():
+    own = profile("slurm") | {"set-threads": {"train": 2}}
+    assert reproduce._share(own, missing(), None, 6)[1] == ["--set-threads", "train=6"]
+    with pytest.raises(ValueError, match="PROFILE=mine sets mem_mb itself; take it out there, or leave MEM="):
+        reproduce._own(own, {"mem_mb": 500}, "mine", mem_mb=1000, runtime=None)
+    assert reproduce._own(own, {"gpu": 1}, "mine", mem_mb=16000, runtime=None) == {"mem_mb": 16000}
+
+
+@pytest.fixture
+def started(tmp_path, monkeypatch):
+    """``make reproduce`` of one planned run, down to the command for Snakemake, which is not started."""
+    run = Planned("scenes", "bow", "ntxent", 0, False, "0" * 10, {},
+                  {"dataset": "scenes", "method": "bow", "updates": 10, "model_options": {"embed_dim": 8}},
+                  {"features": (256,), "words": 12.0, "each": 5.0, "val": 10, "vocabulary": 50})  # fmt: skip
+    commands = []
+
+    class Popen:
+        def __init__(self, command, **kw):
+            commands.append(command)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+        def wait(self):
+            return 0
+
+    monkeypatch.setattr(reproduce, "planned", lambda grid, tuning: [run])
+    monkeypatch.setattr(reproduce, "plan", lambda runs, fresh, place: Plan([], [(run, None)], []))
+    monkeypatch.setattr(reproduce.signal, "signal", lambda *how: None)
+    monkeypatch.setattr(reproduce.subprocess, "Popen", Popen)
+    folder = tmp_path / run.folder
+    folder.mkdir(parents=True)
+    (folder / "failed.txt").write_text("an earlier failure")
+
+    def start(*words: str):
+        result = asked("--runs", str(tmp_path), *words)
+        listed = next(word for word in commands[-1] if word.startswith("plan=")).removeprefix("plan=")
+        return result, commands[-1], json.loads(Path(listed).read_text())[run.folder]
+
+    start.folder = folder
+    return start
+
+
+def test_a_dry_run_changes_nothing_and_is_no_failure(started):
+    result, command, _ = started("--more=-n")
+    assert result.exit_code == 0 and command[-1] == "-n" and (started.folder / "failed.txt").exists()
+    assert "did not begin" not in result.output
+    result, _, _ = started()
+    assert result.exit_code == 1 and not (started.folder / "failed.txt").exists() and "did not begin" in result.output
+
+
+def test_what_a_cluster_is_asked_for_reaches_each_run(started, tmp_path):
+    """A profile of one's own, for another scheduler than Slurm."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.yaml").write_text("executor: other\njobs: 5\n")
+    own = ("--profile", str(tmp_path / "mine"))
+    _, command, needed = started(*own, "--mem", "16G", "--runtime", "2d", "--threads", "4", "--jobs", "3")
+    assert needed == {"threads": 4, "mem_mb": 16000, "runtime": 2880, "grows": False}
+    assert command[command.index("--jobs") + 1] == "3" and "--cores" not in command
+    assert started(*own)[2] == {"threads": 1, "mem_mb": 8000, "runtime": 1440, "grows": True}
+
+
+def test_amounts_are_read_with_their_units():
+    read = reproduce.amount("MEM", {"": 1, "M": 1, "G": 1000}, "MB, or 16G")
+    assert [read(None, None, text) for text in (None, "500", "500M", "16G")] == [None, 500, 500, 16000]
+
+
+def test_a_run_ends_with_the_snakemake_that_called_it(folder):
+    """kill -9 of the caller: within seconds neither the job nor what it started is there."""
+    script = ("import job, subprocess, sys, time\njob.end_with(int(sys.argv[1]))\n"
+              "child = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+              "print(child.pid, flush=True)\ntime.sleep(600)")  # fmt: skip
+    with subprocess.Popen(["sleep", "600"]) as caller, subprocess.Popen(
+            [sys.executable, "-c", script, str(caller.pid)], env=os.environ | {"PYTHONPATH": str(ROOT / "workflow")},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as own:  # fmt: skip
+        try:
+            child = psutil.Process(int(own.stdout.readline()))
+            time.sleep(1.5)
+            assert own.poll() is None and child.is_running()
+            caller.kill()
+            assert own.wait(60) == job.KILLED
+            psutil.wait_procs([child], 60)
+            assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+            assert f"Snakemake that called this ({caller.pid}) is gone" in own.stderr.read()
+        finally:
+            caller.kill()
+            with contextlib.suppress(psutil.NoSuchProcess, UnboundLocalError):
+                child.kill()
+            own.kill()
+
+
 def test_tuning_that_was_not_done_is_named(monkeypatch):
     with pytest.raises(ValueError, match="nothing is tuned for vse.. with ntxent on coco.*make records STUDY=NAME"):
         reproduce.tuned_settings("coco", "vse++", "ntxent")
@@ -191,7 +320,8 @@ def test_tuning_that_was_not_done_is_named(monkeypatch):
 
 
 def test_the_report_names_what_is_left(tmp_path, capsys):
-    runs = [Planned("scenes", "bow", "ntxent", seed, False, f"{seed}" * 10, {}, 10, 8) for seed in range(2)]
+    runs = [Planned("scenes", "bow", "ntxent", seed, False, f"{seed}" * 10, {},
+                    {"dataset": "scenes", "method": "bow", "updates": 10}) for seed in range(2)]
     found = plan(runs, True, tmp_path, [])
     found.write(folder=tmp_path)
     (tmp_path / runs[0].folder / "failed.txt").write_text("line\ncell 5: Diverged: nan\nAll of it: run.ipynb\n")

@@ -17,25 +17,27 @@ import pytest
 import icrlib
 
 ROOT = Path(__file__).resolve().parents[2]
-# In each notebook's kernel: the first to start is killed in its 18th update, all later ones count their updates.
+# In each notebook's kernel: the first to start is killed in its 18th update. All later ones count their updates, and
+# wait in the fifth for as long as there is a file "hold".
 SITE = """
-import os, sys
+import os, sys, time
 if any("ipykernel" in word for word in sys.orig_argv):
     sys.path.append({root!r})
     import torch
     try:
         os.remove({folder!r} + "/die")
     except FileNotFoundError:
-        real = torch.nn.utils.clip_grad_norm_
+        real, mine = torch.nn.utils.clip_grad_norm_, {folder!r} + "/steps-" + str(os.getpid())
         def clip(*args, **kwargs):
-            with open({folder!r} + "/steps-" + str(os.getpid()), "a") as file:
+            with open(mine, "a") as file:
                 file.write(".")
+            while os.path.getsize(mine) == 5 and os.path.exists({folder!r} + "/hold"):
+                time.sleep(0.1)
             return real(*args, **kwargs)
         torch.nn.utils.clip_grad_norm_ = clip
     else:
         from tests.killing import die_in_step
         die_in_step(18)
-        open({folder!r} + "/dying", "w").close()
 """
 
 
@@ -59,22 +61,29 @@ def until(done, process: subprocess.Popen, seconds: int = 600) -> None:
 @pytest.mark.skipif(importlib.util.find_spec("snakemake") is None, reason="no snakemake; make reproduce adds it")
 def test_a_grid_survives_kill_9_of_snakemake_and_of_a_run(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(SITE.format(root=str(ROOT), folder=str(tmp_path)))
-    (tmp_path / "die").touch()
-    # Snakemake and what started it are killed while runs are under way; the runs outlive them.
+    for name in ("die", "hold"):
+        (tmp_path / name).touch()
+    # One run is killed, Snakemake starts it again, and it goes on from its checkpoint. Then Snakemake and what started
+    # it are killed while two runs are under way: these end with it.
     first = reproduce(tmp_path, tmp_path / "first.log")
-    until((tmp_path / "dying").exists, first)
+    until(lambda: [path.stat().st_size for path in tmp_path.glob("steps-*")] == [5, 5], first)
     ours = [child for child in psutil.Process(first.pid).children() if "snakemake" in " ".join(child.cmdline())]
     assert len(ours) == 1
+    below = ours[0].children(recursive=True)
     first.kill()
     ours[0].send_signal(signal.SIGKILL)
     first.wait()
-    # The same again: the run that was killed goes on from its checkpoint, the other one is not trained twice.
+    left = psutil.wait_procs(below, 60)[1]
+    assert not left, f"these went on after kill -9 of Snakemake: {[one.cmdline() for one in left]}"
+    assert "Trying to restart job" in (tmp_path / "first.log").read_text()
+    (tmp_path / "hold").unlink()
+    # The same again: the one goes on from its checkpoint at update 12 of 24, the other had none yet.
     second = reproduce(tmp_path, tmp_path / "second.log")
     status = second.wait(800)
     said = (tmp_path / "second.log").read_text()
     assert status == 0, said
-    updates = sorted(len(path.read_text()) for path in tmp_path.glob("steps-*"))
-    assert updates == [12, 24], f"there was a checkpoint at update 12 of 24; trained afterwards: {updates}\n{said}"
+    updates = sorted(path.stat().st_size for path in tmp_path.glob("steps-*"))
+    assert updates == [5, 5, 12, 24], f"{updates}\n{said}"
     records = [json.loads(path.read_text()) for path in sorted((tmp_path / "runs").rglob("record.json"))]
     assert len(records) == 2
     for record in records:
