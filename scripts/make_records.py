@@ -14,7 +14,7 @@ import torch
 import icrlib
 from icrlib import devices, records
 from icrlib.records import cost
-from studies import STUDIES, Planned, hopeless
+from studies import STUDIES, Planned, flickr8k, hopeless
 
 
 @click.command(help=__doc__)
@@ -52,6 +52,8 @@ def main(study: str, features: Path | None, plan: bool, losses: tuple[str, ...],
 def train(run: Planned, features: Path | None) -> None:
     """One run, unless another process is at it."""
     name = run.path.relative_to(records.root())
+    if features and run.photos:
+        features = flickr8k.fewer(features, run.photos, Path("runs"))
     data = icrlib.load_dataset(run.dataset, **({"features": features} if features else {}), **run.data)
     try:
         made = icrlib.train(data, run.method, run.loss, seed=run.seed, out=Path("runs") / name.with_suffix(""),
