@@ -8,6 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import icrlib
 import make_records
 import reproduce
 import studies
@@ -133,6 +134,21 @@ def test_parts_begin_elsewhere_and_leave_nothing(monkeypatch, nothing_made):
     whole, first, second = order("0/1"), order("0/2"), order("1/2")
     assert len(whole) == 20 and sorted(first) == sorted(second) == sorted(whole)
     assert not set(first[:10]) & set(second[:10])
+
+
+def test_a_run_killed_just_before_its_record_gets_it(tmp_path, monkeypatch):
+    """Its folder says finished, so that it is not trained again; the record is written from there, byte for byte."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(records, "root", lambda: tmp_path / "records")
+    monkeypatch.setattr(studies.Planned, "path", property(lambda run: tmp_path / "records" / "studies" / "run.json"))
+    small = {"embed_dim": 8, "word_dim": 8, "updates": 4, "batch_size": 16, "evaluate_every": 2}
+    run = studies.Planned("any", "scenes", "vse++", "triplet", 0, "", small, {"train": 32, "val": 16, "test": 16})
+    make_records.train(run, None)
+    before = run.path.read_bytes()
+    run.path.unlink()
+    monkeypatch.setattr(icrlib.training.run.loop, "fit", None)  # must not be needed
+    make_records.train(run, None)
+    assert run.path.read_bytes() == before
 
 
 def test_settings_on_photos_are_each_losss_own(monkeypatch):

@@ -22,8 +22,11 @@ from studies.planned import (
 )
 
 EDGE = 3e-2  # of the shorter search
-CONSTANTS = {"triplet": {"margin": (0.2, 0.1, 0.4)}, "triplet_sh": {"margin": (0.2, 0.1, 0.4)},
-             "ntxent": {"tau": (0.1, 0.05, 0.2)}, "smoothap": {"tau": (0.01, 0.03, 0.1)}}  # fmt: skip
+# The published constant, one to either side (larger ones for SmoothAP, whose published one is the smallest in use), and
+# where the best of these was the largest, one beyond it.
+CONSTANTS = {"triplet": {"margin": (0.2, 0.1, 0.4, 0.8)}, "triplet_sh": {"margin": (0.2, 0.1, 0.4, 0.8)},
+             "ntxent": {"tau": (0.1, 0.05, 0.2)}, "smoothap": {"tau": (0.01, 0.03, 0.1, 0.3)}}  # fmt: skip
+BEYOND = 3  # its place; there only the rates that were best at 0.4 or 0.1, and those within 7 rsum of them
 
 
 @registered
@@ -36,6 +39,16 @@ def tuning() -> Iterator[Planned]:
         for warmup in (0, WARMUP) if loss == "triplet_sh" and method == "vse++" else (0,):
             if warmup or loss != "triplet_sh" or method == "bow" or lr < 1e-2:
                 yield _candidate("tuning", method, loss, seed, lr, warmup, place, UPDATES)
+    for seed, method, loss in product(TUNING_DRAWS, ("vse++", "bow"), ECIR):
+        ((_, values),) = CONSTANTS[loss].items()
+        for lr, warmup in _beyond(method, loss) if len(values) > BEYOND else ():
+            yield _candidate("tuning", method, loss, seed, lr, warmup, BEYOND, UPDATES)
+
+
+def _beyond(method: str, loss: str) -> Iterator[tuple[float, int]]:
+    """Rates and starts; on a bag of words all rates are alike."""
+    rates = RATES[1:] if method == "vse++" and loss != "triplet_sh" else RATES[1:2]
+    yield from product(rates, (0, WARMUP) if (method, loss) == ("vse++", "triplet_sh") else (0,))
 
 
 @registered
