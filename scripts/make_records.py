@@ -15,7 +15,7 @@ import icrlib
 from icrlib import devices, records
 from icrlib.planning import asked, cost
 from icrlib.records import files
-from studies import STUDIES, Planned, hopeless
+from studies import STUDIES, Planned, flickr8k, hopeless
 
 
 @click.command(help=__doc__)
@@ -60,6 +60,8 @@ def expected(run: Planned, known: list[dict], features: Path | None) -> cost.Cos
 def train(run: Planned, features: Path | None) -> None:
     """One run, unless another process is at it."""
     name = run.path.relative_to(records.root())
+    if features and run.photos:
+        features = flickr8k.fewer(features, run.photos, Path("runs"))
     data = icrlib.load_dataset(run.dataset, **({"features": features} if features else {}), **run.data)
     try:
         made = icrlib.train(data, run.method, run.loss, seed=run.seed, out=Path("runs") / name.with_suffix(""),

@@ -1056,4 +1056,4 @@ check_sparse_row([-2.1667, 1.8333, 0.3333, 0.0])
 # ````{exercise-end}
 # ````
 #
-# Next: {doc}`../objectives/grid` trains fifteen gradients that were designed without a loss behind them.
+# Next: {doc}`which-loss` puts models, losses, amounts of data and budgets into one table, and says where to start.

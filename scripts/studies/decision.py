@@ -1,4 +1,7 @@
-"""Which loss for my data? Fewer and more pictures, smaller and larger batches; each with a rate of its own."""
+"""Which loss for my data? Fewer and more pictures, smaller and larger batches; each with a rate of its own.
+
+And what is missing beside them: DCL on VSRN, and the false negatives that a batch of few pictures holds.
+"""
 
 from __future__ import annotations
 
@@ -65,3 +68,26 @@ def batches() -> Iterator[Planned]:
     for size, seed, loss in product(BATCHES, DRAWS, BATCHED):
         best = chosen("batch_tuning", "vse++", loss, {"batch_size": size})
         yield scenes("batches", "vse++", loss, seed, f"b{size}", {"updates": UPDATES, "batch_size": size} | best)
+
+
+@registered
+def vsrn_dcl() -> Iterator[Planned]:
+    """``misprint`` for VSRN: DCL on 1,500 pictures with the very settings that were chosen for NT-Xent."""
+    complete("vsrn_tuning")
+    for seed in DRAWS:
+        best = chosen("vsrn_tuning", "vsrn", "ntxent")
+        yield scenes("vsrn_dcl", "vsrn", "dcl", seed, "", sized("vsrn") | {"updates": UPDATES, "tau": 0.1} | best)
+
+
+@registered
+def false_negatives() -> Iterator[Planned]:
+    """Few pictures come twice in many batches; here their other captions are no negatives. All else is as in ``sizes``.
+
+    Scenes has no option for how many captions are true of how many pictures; this is the part that a run can turn.
+    """
+    complete("size_tuning")
+    train = SIZES[0]
+    for seed, loss in product(DRAWS, BATCHED):
+        best = chosen("size_tuning", "vse++", loss, {"train": train})
+        yield scenes("false_negatives", "vse++", loss, seed, f"n{train}",
+                     {"updates": UPDATES, "positives": "image"} | best, train)  # fmt: skip

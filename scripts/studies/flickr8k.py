@@ -1,9 +1,18 @@
-"""Photos: is the bag of words really ahead there, or was VSE++ trained badly? Flickr8k's pooled features."""
+"""Photos: is the bag of words really ahead there, or was VSE++ trained badly? Flickr8k's features.
+
+Pooled ones, of all 6,000 training photos or of 400; and for VSRN a folder with features of regions.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
+
+import numpy as np
 
 from studies.planned import ECIR, RATES, Planned, chosen, complete, registered
 
@@ -11,6 +20,9 @@ from studies.planned import ECIR, RATES, Planned, chosen, complete, registered
 PHOTO_UPDATES, PHOTO_SEED = 3600, 100
 # What a first and shorter search, for NT-Xent alone, tried beyond its edges: most word dropout, the smallest rate.
 PHOTO_EDGES = (("vse++", 0.4, 1e-3), ("vse++", 0.4, 3e-3), ("bow", 0.4, 1e-3), ("bow", 0.4, 3e-4), ("bow", 0.2, 3e-4))
+
+# Few photos: 75 passes through their captions.
+FEW, FEW_UPDATES, FEW_LOSSES = 400, 1200, ("ntxent", "triplet_sh", "smoothap")
 
 
 def photos(study: str, method: str, loss: str, seed: int, tag: str, settings: dict) -> Planned:
@@ -101,3 +113,82 @@ def photo_misprint() -> Iterator[Planned]:
 
 def slow(run: Planned) -> bool:
     return (run.method, run.loss) == ("vse++", "smoothap")
+
+
+@registered
+def photo_small_tuning() -> Iterator[Planned]:
+    """400 of the training photos: rate, word dropout and start of three losses."""
+    for method, loss in product(("bow", "vse++"), FEW_LOSSES):
+        start = FEW_UPDATES // 6 if (method, loss) == ("vse++", "triplet_sh") else 0
+        for lr, drop_words in product(RATES, (0.0, 0.4) if method == "vse++" else (0.0, 0.2)):
+            yield _small("photo_small_tuning", method, loss, PHOTO_SEED,
+                         f"lr{lr:g}-drop{drop_words:g}" + (f"-warmup{start}" if start else ""),
+                         {"lr": lr, "drop_words": drop_words} | ({"warmup": start} if start else {}))  # fmt: skip
+
+
+@registered
+def photo_small() -> Iterator[Planned]:
+    """What the search chose, on three seeds; SmoothAP on VSE++, which takes longest, last."""
+    complete("photo_small_tuning")
+    pairs = [*product(("bow", "vse++"), FEW_LOSSES[:2]), ("bow", "smoothap"), ("vse++", "smoothap")]
+    for (method, loss), seed in product(pairs, range(3)):
+        yield _small("photo_small", method, loss, seed, "", chosen("photo_small_tuning", method, loss))
+
+
+def _small(study: str, method: str, loss: str, seed: int, tag: str, settings: dict) -> Planned:
+    return Planned(study, "flickr8k", method, loss, seed, tag,
+                   {"embed_dim": 256, "updates": FEW_UPDATES} | settings, photos=FEW)  # fmt: skip
+
+
+@registered
+def photo_vsrn_tuning() -> Iterator[Planned]:
+    """VSRN: a folder with features of regions is needed. SmoothAP, which takes five times as long, at two rates."""
+    for loss in ("ntxent", "triplet_sh", "triplet", "smoothap"):
+        start = PHOTO_UPDATES // 6 if loss == "triplet_sh" else 0
+        for lr, drop_words in product(RATES[:2], (0.0,) if loss == "smoothap" else (0.0, 0.4)):
+            yield photos("photo_vsrn_tuning", "vsrn", loss, PHOTO_SEED,
+                         f"lr{lr:g}-drop{drop_words:g}" + (f"-warmup{start}" if start else ""),
+                         {"lr": lr, "drop_words": drop_words} | ({"warmup": start} if start else {}))  # fmt: skip
+
+
+@registered
+def photo_vsrn() -> Iterator[Planned]:
+    """What the search chose, on three seeds; SmoothAP last, so that its first seed may be its only one."""
+    complete("photo_vsrn_tuning")
+    for losses in (("ntxent", "triplet_sh", "triplet"), ("smoothap",)):
+        for seed, loss in product(range(3), losses):
+            yield photos("photo_vsrn", "vsrn", loss, seed, "", chosen("photo_vsrn_tuning", "vsrn", loss))
+
+
+def fewer(folder: Path, count: int, into: Path) -> Path:
+    """A folder of features in ``into`` with ``count`` of the training photos in ``folder``; the rest is as it is there.
+
+    Which photos these are is drawn once for all runs. ``ValueError`` where a photo is not one row with as many caption
+    lines as every other, or where there are not so many.
+    """
+    features = np.load(folder / "train_ims.npy", mmap_mode="r")
+    lines = {path.name: path.read_text(encoding="utf-8").splitlines(keepends=True)
+             for path in sorted(folder.glob("train_*.txt"))}  # fmt: skip
+    each, rest = divmod(len(lines["train_caps.txt"]), len(features))
+    if rest or not each or count > len(features):
+        raise ValueError(f"{folder}: {count} photos are wanted of {len(features)} rows, with captions on "
+                         f"{len(lines['train_caps.txt'])} lines; a row a photo is needed, and that many")  # fmt: skip
+    place = into / f"{folder.resolve().name}-{count}"
+    if place.is_dir():
+        return place
+    rows = np.sort(np.random.default_rng(PHOTO_SEED).choice(len(features), count, replace=False))
+    into.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(dir=into))
+    for part in ("dev", "test"):
+        for path in folder.glob(f"{part}_*"):
+            shutil.copyfile(path, made / path.name)
+    np.save(made / "train_ims.npy", features[rows])
+    for name, text in lines.items():
+        times = len(text) // len(features)
+        (made / name).write_text("".join(line for row in rows for line in text[row * times:(row + 1) * times]),
+                                 encoding="utf-8")  # fmt: skip
+    try:
+        os.replace(made, place)
+    except OSError:  # another process was quicker
+        shutil.rmtree(made)
+    return place

@@ -26,7 +26,10 @@ def registered(plan: Callable[[], Iterator[Planned]]) -> Callable[[], Iterator[P
 
 @dataclass(frozen=True)
 class Planned:
-    """One run: ``data`` options of its data set, its parts, and the ``settings`` that are given; ``tag``: its name."""
+    """One run: ``data`` options of its data set, its parts, and the ``settings`` that are given; ``tag``: its name.
+
+    ``photos``: it is trained on so many of the training photos only (:func:`studies.flickr8k.fewer`); None: on all.
+    """
 
     study: str
     dataset: str
@@ -36,6 +39,7 @@ class Planned:
     tag: str
     settings: dict = field(default_factory=dict)
     data: dict = field(default_factory=dict)
+    photos: int | None = None
 
     @property
     def path(self) -> Path:

@@ -9,6 +9,7 @@ import re
 
 import numpy as np
 import torch
+from scipy import stats
 from torch.nn.functional import softplus
 
 
@@ -43,6 +44,17 @@ def _one_positive():
 
 def ifm_pull(u, tau, eps):
     return (torch.sigmoid(u) + torch.sigmoid(u + 2 * eps / tau)) / (2 * tau)
+
+
+def smallest(sd, n, m, df=1, level=0.025):
+    return stats.t.ppf(1 - level / m, n - df) * sd / n**0.5
+
+
+def climb(cost, ahead, choose=min):
+    here = min(cost, key=cost.get)
+    while above := [a for a, b in ahead if b == here]:
+        here = choose(above, key=cost.get)
+    return here
 
 
 def excused(scores, own, true):
@@ -169,6 +181,18 @@ CHECKS = [
     ("lessons/beyond", "check_sparse_row", [-2.1667, 1.8333, 0.3333, 0],
      ([2.1667, -1.8333, -0.3333, 0], [-0.4333, 0.3667, 0.0667, 0], [-2.1667, 1.8333, 0.3333], [-2, 2, 0, 0],
       [2.8333, 1.8333, 0.3333, 0], [-3.07, 1.59, 1.17, 0.31])),
+    ("lessons/which-loss", "check_own_captions", lambda B, N, k: (B - 1) * (k - 1) / (k * N - 1),
+     (lambda B, N, k: B * (k - 1) / (k * N - 1), lambda B, N, k: (B - 1) * (k - 1) / (k * N),
+      lambda B, N, k: (B - 1) * k / (k * N - 1), lambda B, N, k: (B - 1) / N)),
+    ("lessons/which-loss", "check_smallest", smallest,
+     (lambda *a: -smallest(*a), lambda *a: smallest(*a, level=0.05), lambda *a: smallest(*a, df=0),
+      lambda sd, n, m: smallest(sd, n, 1), lambda sd, n, m: stats.norm.ppf(1 - 0.025 / m) * sd / n**0.5,
+      lambda sd, n, m: smallest(sd, n, m) / n**0.5)),
+    ("lessons/which-loss", "check_climb", climb,
+     (lambda cost, ahead: min(cost, key=cost.get), lambda cost, ahead: climb(cost, ahead, max),
+      lambda cost, ahead: max([min(cost, key=cost.get), *(a for a, _ in ahead)], key=cost.get),
+      lambda cost, ahead: min([a for a, b in ahead if b == "a"] or ["a"], key=cost.get),
+      lambda cost, ahead: min(set(cost) - {b for _, b in ahead}, key=cost.get))),
     ("foundations/encoders", "check_last_state", lambda s, n: s[torch.arange(len(s)), n - 1],
      (lambda s, n: -s[torch.arange(len(s)), n - 1], lambda s, n: s[:, -1], lambda s, n: s[torch.arange(len(s)), n],
       lambda s, n: s[:, n - 1], lambda s, n: s[torch.arange(len(s)), -n])),
