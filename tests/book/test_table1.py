@@ -118,8 +118,8 @@ def test_without_vsrn_the_page_says_which_commands_make_it(made):
     assert "0 of 8 rows" in lines[1] and "`make records STUDY=tuning` ends the search, and then" in lines[1]
     assert not any("VSRN" in row["rows"] for row in found["orders"])
     photos = "\n".join(found["missing_photos"]())
-    assert ("**VSRN on Flickr8k**, all four losses: `make reproduce DATASET=flickr8k METHODS=vsrn SEEDS=0,1,2 "
-            "FEATURES=folder STUDY=photo_vsrn`, with a folder of features of regions.") in photos  # fmt: skip
+    assert ("**VSRN on Flickr8k**, all four losses: `make records STUDY=photo_vsrn_tuning FEATURES=folder`, then "
+            "`make records STUDY=photo_vsrn FEATURES=folder`, with a folder of features of regions.") in photos  # fmt: skip
     for place, method in itertools.product(("flickr30k", "coco"), ("vse++", "vsrn")):
         command = f"make reproduce DATASET={place} METHODS={method} SEEDS=0,1,2,3,4 FEATURES=folder STUDY={place}"
         assert f"`{command}`" in photos
