@@ -741,7 +741,7 @@ def draw_margin(margin):
     return fig
 
 
-margins = [0.1, 0.2, 0.3, 0.4, 0.6, 0.8]
+margins = [0.1, 0.2, 0.4, 0.8]
 live(draw_margin, margins, label="α")  # with a kernel; the page has the next one
 
 # %% tags=["hide-input"]

@@ -161,7 +161,7 @@ def whole(record):
 
 
 def called(system):
-    return f"{MODELS[system[0]]} with {LABELS[system[1]]}"
+    return f"{'a ' * (system[0] == 'bow')}{MODELS[system[0]]} with {LABELS[system[1]]}"
 
 
 def versus(situation, ours, other):
@@ -291,7 +291,7 @@ def top(situation):
 tops = {title: top(situation) for title, situation in {"drawn scenes": "scenes 1500", "photos": "photos 6000"}.items()}
 first_of = "; ".join(f"on {title} {called(found[0])}" for title, found in tops.items() if found)
 same_top = len({found[0] for found in tops.values() if found}) == 1
-Markdown(f"The highest mean has {first_of}. " + ("It is the same in both places, so far. " if same_top else
+Markdown(f"The highest mean: {first_of}. " + ("It is the same in both places, so far. " if same_top else
          "They are not the same. ") + "But a mean is no decision, and the dearest point is no recommendation. "
          "**What would have to be true of your data for you to pay for the dearer one, and how would you know?**")
 
@@ -303,9 +303,9 @@ Markdown(f"The highest mean has {first_of}. " + ("It is the same in both places,
 # themselves. It says: **start cheap, and pay more only for a verdict.**
 #
 # 1. Take the cheapest candidate. What a training costs is measured in seconds of one core, by the quickest run of its
-#    kind, because runs that share a machine disturb each other's clocks. (Some kinds were only ever run on a busy machine, and
-#    look dearer than they are; a record cannot tell.) Candidates within a quarter of the cheapest
-#    cost the same; of these take the one with the highest rsum on *validation* data.
+#    kind, because runs that share a machine disturb each other's clocks. (Some kinds were only ever run on a busy
+#    machine, and look dearer than they are; a record cannot tell.) Candidates within a quarter of the cheapest cost the
+#    same; of these take the one with the highest rsum on *validation* data.
 # 2. Compare every other candidate with it, on the test sets of the same draws of data. A comparison is decided as
 #    everywhere in this book: a 95 % interval on one side of zero, after Holm's correction for all comparisons of this
 #    step; "equivalent" if the difference is surely below 3 rsum.
@@ -351,18 +351,18 @@ Markdown(f"So on 1,500 scenes the rule ends at {sentence('scenes 1500')}")
 # %% [markdown]
 # ## How many pictures do you have?
 #
-# There are lists of runs for 400, 1,500 and 6,000 scenes and for 400 and 6,000 photos, always with a rate (and a start,
-# and on photos word dropout) that was searched for this model, this loss and this amount, on validation data and with
-# draws or a seed that are used for nothing else. (DCL on 1,500 scenes and on 6,000 photos has what was searched for
-# NT-Xent.) Margin and temperature are, on scenes, the ones that {doc}`training` found for each loss with 1,500 pictures,
-# and on photos the published ones, for there they have not been searched. All scenes have 3,000 updates and test sets of
-# the same size, so that the numbers of one panel may be compared.
+# There are lists of runs for 400, 1,500 and 6,000 scenes and for 400 and 6,000 photos, always with a rate (and a
+# start, and on photos word dropout) that was searched for this model, this loss and this amount, on validation data
+# and with draws or a seed that are used for nothing else. (DCL on 1,500 scenes and on 6,000 photos has what was
+# searched for NT-Xent.) Margin and temperature are, on scenes, the ones that {doc}`training` found for each loss with
+# 1,500 pictures, and on photos the published ones, for there they have not been searched. All scenes have 3,000
+# updates and test sets of the same size, so that the numbers of one panel may be compared.
 #
-# What should one expect? More pictures should help everybody. They should help most the model that has most to learn from
-# them: a bag of words has one vector a word and little else, and a word is soon known. A recurrent encoder has to learn
-# what order means ({doc}`reading`), and few pictures may be too few for that. About the losses: with few pictures more
-# captions of a batch belong to the same picture (we count them below), and a loss with one hard negative is the one most
-# likely to pick such a caption.
+# What should one expect? More pictures should help everybody. They should help most the model that has most to learn
+# from them: a bag of words has one vector a word and little else, and a word is soon known. A recurrent encoder has to
+# learn what order means ({doc}`reading`), and few pictures may be too few for that. About the losses: with few
+# pictures more captions of a batch belong to the same picture (we count them below), and a loss with one hard negative
+# is the one most likely to pick such a caption.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "A panel for each model, with test rsum over the number of training pictures on a logarithmic axis, one line a loss, with intervals. Where a size has not been run there is no point."}, "figure": {"name": "fig-amount", "caption": "Test rsum on scenes by the number of training pictures, one line a loss, with 95 % intervals over draws. A point is drawn for whatever has at least two runs; only complete groups are judged."}}
 SIZES = {kind: [int(name.split()[1]) for name in RUNS if name.split()[0] == kind] for kind in ("scenes", "photos")}
@@ -632,10 +632,10 @@ Markdown("Against batches of 128: " + "; ".join(f"{v.claim}: {v.difference} ({v.
 # Updates are not time. SmoothAP takes all five captions of each picture and costs several times as much an update; a
 # recurrent model costs more than a sum; VSRN has two recurrent readers. So a budget has to be asked for twice, in
 # updates and in seconds. On 1,500 scenes there are runs with half the updates (with rates searched for that length),
-# with the 3,000 of the others, and with twice as many (at the rates of 3,000). With more updates everything should rise,
-# unless a model has already seen too much of its pictures; the best evaluation on validation data is kept, so that a
-# run that goes on for too long does not pay for it, except that the rate falls later. All three have the published margins
-# and temperatures, so their numbers are not those of the figures above.
+# with the 3,000 of the others, and with twice as many (at the rates of 3,000). With more updates everything should
+# rise, unless a model has already seen too much of its pictures; the best evaluation on validation data is kept, so
+# that a run that goes on for too long does not pay for it, except that the rate falls later. All three have the
+# published margins and temperatures, so their numbers are not those of the figures above.
 
 # %% tags=["hide-input"]
 BUDGETS = {1500: "half", 3000: "published", 6000: "twice"}
@@ -645,10 +645,10 @@ paper.styled(pd.DataFrame(rows).drop(columns="trained on"), "The loss that the r
              "budgets have on their lists; a dash: no runs.", name="budgets")
 
 # %% [markdown]
-# In seconds: the next figure has a point for each model, loss and number of updates, joined in the order of the updates.
-# A setting is worth its time only if nothing is both cheaper and better. Those for which that holds, by their means, lie on the black
-# line; everything below it is dominated. The mean has no verdict in it, so read the line as a sketch of the trade, not as
-# a ranking.
+# In seconds: the next figure has a point for each model, loss and number of updates, joined in the order of the
+# updates. A setting is worth its time only if nothing is both cheaper and better. Those for which that holds, by their
+# means, lie on the black line; everything below it is dominated. The mean has no verdict in it, so read the line as a
+# sketch of the trade, not as a ranking.
 
 # %% tags=["remove-cell"]
 def early(where, system):
@@ -702,10 +702,10 @@ to_be_run("half", "published", "twice")
 # ## The table
 #
 # Everything above, as advice. Find the line that looks like your data and your time; "short" means at most two minutes
-# of one core for a training, by which many candidates are out before the rule begins. The column "because" says why, with each
-# difference in test rsum and its 95 % interval, and in brackets the seconds that each candidate takes; the last one how
-# many runs a comparison rests on and in which studies (folders of `records/studies/`) they are. Where the runs are missing,
-# the line gives the command that makes them instead of advice.
+# of one core for a training, by which many candidates are out before the rule begins. The column "because" says why,
+# with each difference in test rsum and its 95 % interval, and in brackets the seconds that each candidate takes; the
+# last one how many runs a comparison rests on and in which studies (folders of `records/studies/`) they are. Where the
+# runs are missing, the line gives the command that makes them instead of advice.
 
 # %% tags=["remove-cell"]
 KINDS = {"photos 400": "few photos (400)", "photos 6000": "many photos (6,000)", "scenes 400": "few drawn pictures (400)",
@@ -757,9 +757,9 @@ paper.styled(pd.DataFrame(shown), "Where to start. Each recommendation follows f
              "cheapest that nothing is decidedly ahead of.", name="advice")
 
 # %% [markdown]
-# Photos are not scenes, and Flickr8k is not your photos. Its lines rest on one training set, whose photos come with five
-# careful captions each, and their intervals hold other seeds and other test photos, not other training photos. The lines
-# of the scenes hold other training pictures, too, but pictures of coloured shapes.
+# Photos are not scenes, and Flickr8k is not your photos. Its lines rest on one training set, whose photos come with
+# five careful captions each, and their intervals hold other seeds and other test photos, not other training photos.
+# The lines of the scenes hold other training pictures, too, but pictures of coloured shapes.
 #
 # These commands train what the table names. For photos put your own features in place of FOLDER, in the layout that
 # {doc}`../foundations/your-data` explains; any data may come under the name `flickr8k`. `--plan` behind a command says
@@ -813,11 +813,11 @@ Markdown("\n\n".join(f"{KINDS[where]}, {called(system)}:\n\n{folded(text)}"
 # %% [markdown]
 # ## Try it: few pictures, little time
 #
-# Here is the table's advice for few drawn pictures and little time, live, on the 400 scenes from above (where those runs are
-# still missing: with the advice for 1,500), with 600 updates, a fifth of what the table stands
-# for. What should come out of that? Much of the score: the rate has fallen and the model has seen each caption
-# dozens of times. But {doc}`reading` says what it may lack. Below it stand five pictures that the model puts first for one caption of a test picture. Which of them
-# is the caption true of?
+# Here is the table's advice for few drawn pictures and little time, live, on the 400 scenes from above (where those
+# runs are still missing: with the advice for 1,500), with 600 updates, a fifth of what the table stands for. What
+# should come out of that? Much of the score: the rate has fallen and the model has seen each caption dozens of times.
+# But {doc}`reading` says what it may lack. Below it stand five pictures that the model puts first for one caption of a
+# test picture. Which of them is the caption true of?
 
 # %%
 LIVE = "scenes 400" if answer("scenes 400", SHORT) else "scenes 1500"
@@ -899,8 +899,8 @@ Markdown("\n".join([
 # :label: ex-own-captions
 # ````
 #
-# You have $N$ photos with $k$ captions each, and batches of $B$ pairs, drawn without replacement from all $kN$. How many of
-# the other captions in a batch belong to a query's own photo, on average? `mine = lambda B, N, k: ...`
+# You have $N$ photos with $k$ captions each, and batches of $B$ pairs, drawn without replacement from all $kN$. How
+# many of the other captions in a batch belong to a query's own photo, on average? `mine = lambda B, N, k: ...`
 
 # %%
 mine = ...
@@ -927,8 +927,8 @@ check_own_captions(mine)
 # :class: dropdown
 # ````
 #
-# Each of the $B - 1$ other places is equally likely to hold any of the $kN - 1$ other captions, of which $k - 1$ are the
-# photo's own.
+# Each of the $B - 1$ other places is equally likely to hold any of the $kN - 1$ other captions, of which $k - 1$ are
+# the photo's own.
 
 # %%
 check_own_captions(lambda B, N, k: (B - 1) * (k - 1) / (k * N - 1))
@@ -942,9 +942,9 @@ check_own_captions(lambda B, N, k: (B - 1) * (k - 1) / (k * N - 1))
 # ````
 #
 # The differences of two losses scatter from draw to draw with a standard deviation of `sd`. You have `n` draws and a
-# family of `m` comparisons. How large must a mean difference be to be decided at Holm's first and strictest step, where the
-# two-sided p must be below 0.05 / m? `mine = lambda sd, n, m: ...`, with `stats.t.ppf(q, df)` for the quantiles of
-# Student's t. Then try `mine(3.0, 3, 4)` and `mine(3.0, 10, 4)`.
+# family of `m` comparisons. How large must a mean difference be to be decided at Holm's first and strictest step,
+# where the two-sided p must be below 0.05 / m? `mine = lambda sd, n, m: ...`, with `stats.t.ppf(q, df)` for the
+# quantiles of Student's t. Then try `mine(3.0, 3, 4)` and `mine(3.0, 10, 4)`.
 
 # %%
 mine = ...
@@ -990,9 +990,9 @@ check_smallest(lambda sd, n, m: stats.t.ppf(1 - 0.025 / m, n - 1) * sd / n**0.5)
 # :label: ex-climb
 # ````
 #
-# Write the rule. `cost` is a dictionary from a candidate to its seconds, `ahead` the set of pairs `(a, b)` for which a is
-# decidedly ahead of b. Start at the cheapest; while something is decidedly ahead of where you stand, go to the cheapest of
-# those; return where you end. (No two candidates cost the same.) `def mine(cost, ahead): ...`
+# Write the rule. `cost` is a dictionary from a candidate to its seconds, `ahead` the set of pairs `(a, b)` for which a
+# is decidedly ahead of b. Start at the cheapest; while something is decidedly ahead of where you stand, go to the
+# cheapest of those; return where you end. (No two candidates cost the same.) `def mine(cost, ahead): ...`
 
 # %%
 mine = ...
@@ -1041,10 +1041,11 @@ check_climb(solution)
 # :label: ex-my-data
 # ````
 #
-# Take your own photos and captions, or part of a public collection. Train what the table names for your amount, and the
-# bag of words with the same loss, on three seeds each. Before you look, write down the difference in rsum for which you
-# would pay the dearer one, and what you would conclude from an interval that has zero in it. Then keep 400 of your photos
-# and do it again. Which line of the table do your data contradict, if any, and on how many runs would you change it?
+# Take your own photos and captions, or part of a public collection. Train what the table names for your amount, and
+# the bag of words with the same loss, on three seeds each. Before you look, write down the difference in rsum for
+# which you would pay the dearer one, and what you would conclude from an interval that has zero in it. Then keep 400
+# of your photos and do it again. Which line of the table do your data contradict, if any, and on how many runs would
+# you change it?
 #
 # ````{exercise-end}
 # ````

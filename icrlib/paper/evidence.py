@@ -75,7 +75,8 @@ PLACES = (
     Place("scenes", "bow", "ecir", "tuning", 10, _records("tuning", "ecir")),
     Place("flickr8k", "vse++", "photo_runs", "photo_tuning", 3, _records("photo_tuning", "photo_runs", photos=True),
           SMOOTHAP_PHOTOS),
-    Place("flickr8k", "vsrn", "photo_vsrn", "photo_vsrn_tuning", 3, _records("photo_vsrn_tuning", "photo_vsrn", photos=True)),
+    Place("flickr8k", "vsrn", "photo_vsrn", "photo_vsrn_tuning", 3,
+          _records("photo_vsrn_tuning", "photo_vsrn", photos=True)),
     Place("flickr8k", "bow", "photo_runs", "photo_tuning", 3, _records("photo_tuning", "photo_runs", photos=True)),
     *(Place(dataset, method, dataset, f"{dataset}_tuning", 5, _grid(dataset, method, 5, dataset))
       for dataset in ("flickr30k", "coco") for method in ("vse++", "vsrn")),

@@ -119,7 +119,8 @@ def test_without_vsrn_the_page_says_which_commands_make_it(made):
     assert not any("VSRN" in row["rows"] for row in found["orders"])
     photos = "\n".join(found["missing_photos"]())
     assert ("**VSRN on Flickr8k**, all four losses: `make records STUDY=photo_vsrn_tuning FEATURES=folder`, then "
-            "`make records STUDY=photo_vsrn FEATURES=folder`, with a folder of features of regions.") in photos  # fmt: skip
+            "`make records STUDY=photo_vsrn FEATURES=folder`, with a folder of features of regions."
+            ) in photos  # fmt: skip
     for place, method in itertools.product(("flickr30k", "coco"), ("vse++", "vsrn")):
         command = f"make reproduce DATASET={place} METHODS={method} SEEDS=0,1,2,3,4 FEATURES=folder STUDY={place}"
         assert f"`{command}`" in photos
