@@ -44,6 +44,8 @@ import subprocess
 import sys
 import textwrap
 import time
+
+# %% tags=["remove-cell"]
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -177,7 +179,8 @@ print(inspect.getsource(product))
 
 # %%
 vse = partial(operations.vse, words=longest)
-print(inspect.getsource(operations.captions_part), inspect.getsource(operations.vse), sep="\n\n")
+print(inspect.getsource(operations.captions_part), end="\n\n")
+print(inspect.getsource(operations.vse))
 for part, count in vse().items():
     print(f"{part:20} {count / 1e9:6.1f} · 10⁹ operations")
 
@@ -728,9 +731,10 @@ else:
 
 # %%
 row = rows["ecir/2.3"]
-given = {"epochs": row["epochs"], "lr_update": row["lr_update"], "embed_dim": row["embed_dim"]}
+given = {name: row[name] for name in ("epochs", "lr_update", "embed_dim")}
 for device in ("cpu", "cuda"):
-    wanted, sizes = asked.configuration("coco", "vse++", "ntxent", given=given | {"device": device})
+    wanted, sizes = asked.configuration(
+        "coco", "vse++", "ntxent", given=given | {"device": device})
     print(textwrap.fill(cost.sentence(wanted, sizes, every), 76, subsequent_indent=" " * 6))
 
 # %% tags=["hide-input"]
