@@ -1,5 +1,7 @@
 """What a newcomer meets first: make's targets and errors, the search for a browser, the pins."""
 
+import importlib
+import inspect
 import re
 import shutil
 import subprocess
@@ -143,3 +145,12 @@ def test_the_shell_of_a_workflow_stops_at_a_failing_chapter(tmp_path):
     fake.write_text('#!/bin/sh\necho "ran $3"\n')
     done = subprocess.run(["sh", "-e", "-c", loop], env=env, capture_output=True, text=True)
     assert done.returncode == 0 and "c.ipynb" in done.stdout
+
+
+@pytest.mark.parametrize("package", ["icrlib", "icrlib.paper", "icrlib.losses", "icrlib.cocos", "icrlib.records"])
+def test_the_library_page_has_every_public_function_and_class(package):
+    text = (ROOT / "book" / "appendix" / "api.md").read_text()
+    module = importlib.import_module(package)
+    found = {name: getattr(module, name) for name in module.__all__}
+    public = [name for name, one in found.items() if inspect.isroutine(one) or inspect.isclass(one)]
+    assert public and [name for name in public if not re.search(rf"\b{name}\b", text)] == []
