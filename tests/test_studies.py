@@ -151,6 +151,27 @@ def test_a_run_killed_just_before_its_record_gets_it(tmp_path, monkeypatch):
     assert run.path.read_bytes() == before
 
 
+def test_photos_get_another_constant_only_where_it_was_better(monkeypatch):
+    """Made-up search: a larger margin is better for Triplet on the bag of words, and nothing else is."""
+    monkeypatch.setattr(studies.flickr8k, "complete", lambda study: None)
+    monkeypatch.setattr(studies.flickr8k, "chosen", lambda *a, **k: {"lr": 0.003})
+    listed = list(studies.STUDIES["photo_constants"]())
+    assert ("vse++", "smoothap") not in {(run.method, run.loss) for run in listed} and len(listed) == 19
+
+    def fake(study, method, loss):
+        if study == "photo_tuning":
+            return [{"path": "published", "chosen": {"val_rsum": 300.0}}]
+        better = ("bow", "triplet", 0.4)
+        return [{"path": str(run.path), "chosen": {"val_rsum": 310.0 if (
+            run.method, run.loss, run.settings.get("margin")) == better else 299.0}}
+            for run in listed if (run.method, run.loss) == (method, loss)]  # fmt: skip
+
+    monkeypatch.setattr(studies.flickr8k.records, "find", fake)
+    made = list(studies.STUDIES["photo_own"]())
+    assert [(run.method, run.loss, run.seed, run.settings["margin"]) for run in made] == [
+        ("bow", "triplet", seed, 0.4) for seed in range(3)]
+
+
 def test_settings_on_photos_are_each_losss_own(monkeypatch):
     """Rate, word dropout and start by the search; the book's runs and TUNED=1 take the same."""
     searched = [record(loss, 100, drawn=False, lr=lr, drop_words=drop, warmup=warmup)

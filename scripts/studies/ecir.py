@@ -84,6 +84,28 @@ def half() -> Iterator[Planned]:
 
 
 @registered
+def half_own_tuning() -> Iterator[Planned]:
+    """Is Triplet-SH behind with half the updates because of its published margin? The one of the whole search, then."""
+    complete("tuning")
+    margin = chosen("tuning", "vse++", "triplet_sh").get("margin", CONSTANTS["triplet_sh"]["margin"][0])
+    for seed, (lr, warmup) in product(TUNING_DRAWS, ((RATES[1], 0), *product(RATES[1:], (WARMUP // 2,)))):
+        yield scenes("half_own_tuning", "vse++", "triplet_sh", seed,
+                     f"lr{lr:g}" + (f"-warmup{warmup}" if warmup else ""),
+                     sized("vse++") | {"lr": lr, "warmup": warmup, "margin": margin,
+                                       "updates": UPDATES // 2})  # fmt: skip
+
+
+@registered
+def half_own() -> Iterator[Planned]:
+    """Triplet-SH with that margin and half the updates, on all draws; NT-Xent's runs are those of ``half``."""
+    complete("half_own_tuning")
+    (first, *_) = half_own_tuning()
+    best = chosen("half_own_tuning", "vse++", "triplet_sh") | {"margin": first.settings["margin"]}
+    for seed in CLAIM_DRAWS:
+        yield scenes("half_own", "vse++", "triplet_sh", seed, "", {"updates": UPDATES // 2} | best)
+
+
+@registered
 def tuned() -> Iterator[Planned]:
     """The best candidate of the whole search; where that has the published constant, ``ecir`` has these runs."""
     complete("tuning")

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from icrlib import records
+from studies.ecir import CONSTANTS
 from studies.planned import ECIR, RATES, Planned, chosen, complete, registered
 
 # Fifteen passes through the captions.
@@ -109,6 +111,30 @@ def photo_misprint() -> Iterator[Planned]:
     for seed, method in product(range(3), ("vse++", "bow")):
         best = chosen("photo_tuning", method, "ntxent")
         yield photos("photo_misprint", method, "dcl", seed, "", {"tau": 0.1} | best)
+
+
+@registered
+def photo_constants() -> Iterator[Planned]:
+    """Is another margin or temperature better than the published one? At the rate, dropout and start found with it."""
+    complete("photo_tuning")
+    for method, loss in product(("bow", "vse++"), ECIR):
+        if (method, loss) != ("vse++", "smoothap"):
+            ((name, (_, *others)),) = CONSTANTS[loss].items()
+            for value in others:
+                yield photos("photo_constants", method, loss, PHOTO_SEED, f"{name}{value:g}",
+                             chosen("photo_tuning", method, loss) | {name: value})  # fmt: skip
+
+
+@registered
+def photo_own() -> Iterator[Planned]:
+    """Three seeds with the constant that was best on the validation photos, where that is not the published one."""
+    complete("photo_constants")
+    for run in photo_constants():
+        tried = records.find(study="photo_constants", method=run.method, loss=run.loss)
+        known = records.find(study="photo_tuning", method=run.method, loss=run.loss)
+        best = max([*known, *tried], key=lambda record: record["chosen"]["val_rsum"])
+        if best["path"] == str(run.path):
+            yield from (photos("photo_own", run.method, run.loss, seed, "", run.settings) for seed in range(3))
 
 
 def slow(run: Planned) -> bool:
