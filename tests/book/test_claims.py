@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import json
 import re
 from pathlib import Path
 
-import jupytext
 import pytest
 
+import chapter_cells
 from icrlib import records
 from icrlib.records import files
 from icrlib.records.folder import root
@@ -55,19 +54,8 @@ def vsrn(book, losses=LOSSES, seeds=10):
 
 
 def page():
-    """The names of the chapter after its code cells, and what those that end in an expression show."""
-    names, shown = {}, []
-    for cell in jupytext.read(SCRIPT).cells:
-        if cell.cell_type != "code" or "colab-setup" in cell.metadata.get("tags", []):
-            continue
-        if "mine = ..." in cell.source:
-            break
-        tree = ast.parse(cell.source)
-        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, "cell", "exec"), names)
-        if last is not None:
-            shown.append(eval(compile(ast.Expression(last.value), "cell", "eval"), names).data)
-    return names, shown
+    """The chapter's names and what its cells show."""
+    return chapter_cells.run(SCRIPT)
 
 
 def line(table, start):

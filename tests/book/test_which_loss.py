@@ -5,7 +5,6 @@ And what it says to type: that the command line takes it, and that it gives the 
 
 from __future__ import annotations
 
-import ast
 import copy
 import itertools
 import math
@@ -19,6 +18,7 @@ import papermill
 import pytest
 from scipy import stats
 
+import chapter_cells
 import icrlib
 import studies
 from icrlib import records
@@ -398,20 +398,8 @@ def test_batches_are_compared_at_each_size_and_with_128(made):
 
 
 def page():
-    """What the cells up to the exercises show, as one text; at smoke scale."""
-    names, shown = {}, []
-    for cell in jupytext.read(SCRIPT).cells:
-        if cell.cell_type != "code" or "colab-setup" in cell.metadata.get("tags", []):
-            continue
-        if "mine = ..." in cell.source:
-            break
-        tree = ast.parse(cell.source)
-        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, "cell", "exec"), names)
-        if last is not None:
-            out = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
-            shown.append(str(getattr(out, "data", "")))
-    names["plt"].close("all")
+    """The chapter's names and what its cells show; at smoke scale."""
+    names, shown = chapter_cells.run(SCRIPT)
     return names, "\n".join(shown)
 
 
