@@ -1,0 +1,283 @@
+"""What the decision page says, with the records of today and with all; and that the command line takes what it names."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import re
+
+import numpy as np
+import papermill
+import pytest
+
+import chapter_cells
+import icrlib
+import studies
+from icrlib.cli.runs import parse
+from studies import flickr8k
+from which_loss_runs import (
+    BOOK,
+    LOSSES,
+    NOTEBOOK,
+    SCRIPT,
+    cells,
+    real,
+    run,
+    section,
+    sizes,
+    without_runs,
+    words,
+)
+
+
+@pytest.fixture
+def made(monkeypatch):
+    return without_runs(monkeypatch)
+
+
+# What the page says.
+
+
+def test_with_the_records_of_today_what_is_missing_has_commands(made):
+    found = words()
+    for situation, study in (("scenes 400", "sizes"), ("photos 400", "photo_small"), ("batch 32", "batches"),
+                             ("without", "false_negatives"), ("regions 6000", "photo_vsrn")):  # fmt: skip
+        said = found["to_be_run"](situation).data
+        assert f"STUDY={study}" in said and "_tuning" in said and found["answer"](situation) is None
+        assert ("FEATURES=folder" in said) == study.startswith("photo")
+    assert found["advice"]("photos 400")[0]["start here"] == "not run yet"
+    assert "<code>make records STUDY=photo_small FEATURES=folder</code>" in found["advice"]("photos 400")[0]["because"]
+
+
+def test_every_command_about_missing_runs_names_a_list(made):
+    found = words()
+    typed = set(re.findall(r"STUDY=(\w+)", found["lacks"](*found["RUNS"])))
+    assert typed <= set(studies.STUDIES) and len(typed) > 10
+    makefile = (BOOK.parent / "Makefile").read_text()
+    assert re.search(r"^records:", makefile, re.M)
+
+
+def test_every_run_that_the_page_waits_for_is_on_its_list(made, monkeypatch):
+    """The lists with searches that are finished: the page's studies, models, losses, sizes and numbers of runs."""
+    monkeypatch.setattr(studies.decision, "complete", lambda study: None)
+    monkeypatch.setattr(studies.flickr8k, "complete", lambda study: None)
+    monkeypatch.setattr(studies.regions, "complete", lambda study: None)
+    for module in (studies.decision, studies.flickr8k, studies.regions):
+        monkeypatch.setattr(module, "chosen", lambda *a, **k: {})
+    found = section()
+    for (_situation, model, loss), row in found["PLACE"].items():
+        name = found["OWN_LISTS"].get((row.study, model, loss), (0, row.study))[1]
+        listed = [r for r in studies.STUDIES[name]() if (r.method, r.loss) == (model, loss)
+                  and all((r.data | r.settings)[key] == value for key, value in row.only.items())]  # fmt: skip
+        seeds = sorted(r.seed for r in listed)
+        assert seeds[:row.wanted] == list(range(row.wanted)), (name, model, loss)
+        assert all(row.study in r.path.parts for r in listed)
+
+
+def test_a_full_page_recommends_one_thing_for_each_line(made):
+    for train in (400, 6000):
+        sizes(made, train=train, rsum={("vsrn", loss): 360.0 for loss in LOSSES})
+    found = words()
+    rows = [row for situation in ("scenes 400", "scenes 6000") for row in found["advice"](situation)]
+    assert [row["time"] for row in rows] == ["short", "no hurry"] * 2
+    assert all("<b>VSRN" in row["start here"] for row in rows[1::2])
+    assert all("ahead of" in row["because"] and row["evidence"] == "3 draws; sizes" for row in rows[1::2])
+    assert found["lacks"]("scenes 400", "scenes 6000") == ""
+    assert found["by_model"]("scenes 400")["the rule ends at"].startswith("VSRN")
+
+
+def test_budgets_that_agree_make_one_line(made):
+    sizes(made)
+    (row,) = words()["advice"]("scenes 400")
+    assert row["time"] == "any"
+
+
+def test_the_commands_give_the_settings_of_the_runs(made):
+    """What is typed for whatever might be recommended: taken by the command line, and the runs' own settings."""
+    found, declared = words(), papermill.inspect_notebook(str(NOTEBOOK))
+    for situation in ("scenes 1500", "photos 6000"):
+        for system in found["ready"](situation):
+            text = found["command"](situation, system)
+            start, *given = text.split(" -p ")
+            assert start == "icr run book/reproduce/run.ipynb"
+            values = parse(tuple(given), declared, NOTEBOOK)
+            config = found["RUNS"][situation][system][0]["config"]
+            known = config | config["loss_options"] | config["model_options"]
+            assert values.pop("dataset") == config["dataset"] and values.pop("features", "FOLDER") == "FOLDER"
+            assert all(known[name] == value for name, value in values.items()) and values["method"] == system[0]
+            assert (config["warmup"] or None) == values.get("warmup")
+            assert (config["drop_words"] or None) == values.get("drop_words") and values["lr"] == config["lr"]
+
+
+def test_python_for_other_sizes_trains_the_same_configuration(made, monkeypatch):
+    sizes(made, rsum={("vsrn", loss): 360.0 for loss in LOSSES})
+    found, asked = words(), {}
+    monkeypatch.setattr(icrlib, "load_dataset", lambda name, **options: asked.update(name=name, **options))
+    monkeypatch.setattr(icrlib, "train", lambda data, method, loss, **given: asked.update(method=method, loss=loss) or
+                        asked.update(given))  # fmt: skip
+    exec(found["command"]("scenes 400", ("vsrn", "dcl")), {})
+    assert asked | {"lr": 0.003, "updates": 3000, "tau": 0.1} == asked
+    assert (asked["name"], asked["train"], asked["regions"], asked["method"], asked["loss"]) == (
+        "scenes", 400, True, "vsrn", "dcl")  # fmt: skip
+    exec(found["command"]("scenes 400", ("bow", "dcl")), {})
+    assert asked["method"] == "bow"
+
+
+def test_what_nothing_cheaper_surpasses():
+    (source,) = [cell for cell in cells() if "def front(" in cell]
+    names = {"math": math, "np": np}
+    exec(source.split("points = {")[0], names)
+    rng = np.random.default_rng(0)
+    points = {k: (float(rng.integers(1, 9)), float(rng.integers(1, 9))) for k in range(12)}
+    wanted = {k for k, (cost, value) in points.items() if not any(
+        c <= cost and v >= value and (c, v) != (cost, value) for c, v in points.values())}  # fmt: skip
+    kept = names["front"](points)
+    assert {points[k] for k in kept} == {points[k] for k in wanted}
+    assert [points[k][0] for k in kept] == sorted(points[k][0] for k in kept)
+
+
+def test_without_own_captions_is_compared_with_the_same_run_with_them(made):
+    sizes(made)
+    for record in made["sizes"]:
+        c = record["config"]
+        if (c["method"], c["loss"]) in (("vse++", "ntxent"), ("vse++", "triplet_sh")):
+            twin = copy.deepcopy(record)
+            twin["config"]["positives"] = "image"
+            twin["test"]["rsum"] += 12 + c["seed"] / 10
+            made["false_negatives"].append(twin)
+    found = words()
+    source = next(cell for cell in cells() if "def without_false" in cell).split("cleaned = ")[0]
+    exec(source, found)
+    tests = found["without_false"]()
+    assert {v.word for v in tests.values()} == {"holds"} and len(tests) == 2
+    assert all(v.difference.mean == pytest.approx(12.1) for v in tests.values())
+    made["false_negatives"][0]["config"]["lr"] = 0.01
+    with pytest.raises(ValueError, match="differ"):
+        found["RUNS"]["without"] = section()["RUNS"]["without"]
+        found["without_false"]()
+
+
+def test_batches_are_compared_at_each_size_and_with_128(made):
+    for size, loss, seed in itertools.product((32, 512), ("ntxent", "triplet_sh"), range(3)):
+        start = {"warmup": 500} if loss == "triplet_sh" else {}
+        record = run("vse++", loss, seed, 0.0, lr=0.001, batch_size=size, **start)
+        own = real("tuned" if loss == "triplet_sh" else "ecir")  # NT-Xent's published temperature is the best
+        base = next(r for r in own if (r["config"]["method"], r["config"]["loss"], r["config"]["seed"]) == (
+            "vse++", loss, seed))  # fmt: skip
+        for name in ("data_hash", "data_options", "loss_options"):
+            record["config"][name] = base["config"][name]
+        record["data_hash"] = base["data_hash"]
+        record["test"]["rsum"] = base["test"]["rsum"] + (40 if size == 512 else -40) + seed / 10
+        made["batches"].append(record)
+        tried = copy.deepcopy(record)
+        tried["config"]["seed"] = 100
+        worse = copy.deepcopy(tried)
+        worse["config"] |= {"lr": 0.01, "warmup": 0}
+        worse["chosen"]["val_rsum"] -= 50
+        made["batch_tuning"] += [tried, worse] if seed == 0 else []
+    found = section("def batch_changes")
+    tests, table = found["batch_rows"]()
+    assert list(table["batch"]) == ["32", "128", "512"] and set(tests) == {32, 128, 512}
+    changes = found["batch_changes"]()
+    assert {key: v.word for key, v in changes.items()} == {
+        (size, loss): "holds" if size == 512 else "fails" for size, loss in itertools.product((32, 512), found["BOTH"])}
+    assert changes[512, "ntxent"].difference.mean == pytest.approx(40.1)
+
+
+# The whole page.
+
+
+def page():
+    """The chapter's names and what its cells show; at smoke scale."""
+    names, shown = chapter_cells.run(SCRIPT)
+    return names, "\n".join(shown)
+
+
+def everything(made):
+    """All that the page waits for, from today's records: another study's runs under the names that are wanted."""
+    for train in (400, 6000):
+        sizes(made, train=train, rsum={("vsrn", loss): 360.0 for loss in LOSSES})
+    sizes(made, train=1500, rsum={("vsrn", loss): 470.0 for loss in LOSSES}, models=("vsrn",))
+    made["twice"] = [*real("twice"), *(run("vse++", "smoothap", seed, 380.0, updates=6000) for seed in range(5))]
+    for record in made["twice"][-5:]:
+        record["config"] |= {"drops": [3000], "evaluate_every": 500, "lr": 0.01}
+        record["config"]["data_hash"] = record["data_hash"] = next(
+            r["data_hash"] for r in real("ecir") if r["config"]["seed"] == record["config"]["seed"])  # fmt: skip
+    for size, loss, seed in itertools.product((32, 512), ("ntxent", "triplet_sh"), range(3)):
+        own = real("tuned" if loss == "triplet_sh" else "ecir")
+        options = next(r["config"]["loss_options"] for r in own if r["config"]["loss"] == loss)
+        record = run("vse++", loss, seed, 410.0 + seed, batch_size=size, loss_options=options)
+        base = next(r for r in real("ecir") if r["config"]["seed"] == seed)
+        record["data_hash"] = record["config"]["data_hash"] = base["data_hash"]
+        made["batches"].append(record)
+        if seed == 0:
+            made["batch_tuning"] += [run("vse++", loss, 100, 1.0, lr=lr, val=400 - lr, batch_size=size,
+                                         loss_options=options) for lr in (0.003, 0.01)]  # fmt: skip
+    for record in made["sizes"]:
+        c = record["config"]
+        if (c["method"], c["data_options"]["train"]) == ("vse++", 400) and c["loss"] in ("ntxent", "triplet_sh"):
+            made["false_negatives"].append(record | {"config": c | {"positives": "image"}})
+    photos(made)
+
+
+def photos(made):
+    """400 photos, and photos as regions, and what is lacking of SmoothAP: runs on photos under other names."""
+    runs = {(r["config"]["method"], r["config"]["seed"]): r for r in real("photo_runs")
+            if r["config"]["loss"] == "ntxent"}  # fmt: skip
+    made["photo_runs"], made["photo_tuning"] = list(real("photo_runs")), list(real("photo_tuning"))
+    wanted = [("photo_small", method, loss, "few") for method in ("bow", "vse++") for loss in LOSSES[1:4]]
+    wanted += [("photo_vsrn", "vsrn", loss, "regions") for loss in LOSSES[:4]]
+    wanted += [("photo_runs", "vse++", "smoothap", "")]
+    for (study, method, loss, data), seed in itertools.product(wanted, range(3)):
+        record = copy.deepcopy(runs["vse++" if method == "vsrn" else method, seed])
+        record["data_hash"] = record["config"]["data_hash"] = data or record["data_hash"]
+        record["config"] |= {"method": method, "loss": loss, "drop_words": 0.0, "lr": 0.001}
+        made[study].append(record)
+        if seed == 0:
+            search = made["photo_tuning" if study == "photo_runs" else f"{study}_tuning"]
+            search += [record | {"config": record["config"] | {"seed": 100, "lr": lr}, "chosen": {
+                "update": record["chosen"]["update"], "val_rsum": 300 - lr}} for lr in (0.001, 0.003)]  # fmt: skip
+
+
+def test_the_whole_page_with_the_runs_of_today(made):
+    names, said = page()
+    assert "make records STUDY=sizes" in said and "not run yet" in said and names["cleaned"] == {}
+    assert "VSE++ with" in said and "data; time" in said
+
+
+def test_the_whole_page_with_all_runs(made):
+    everything(made)
+    names, said = page()
+    assert all(map(names["ready"], names["TITLES"])) and names["lacks"](*names["TITLES"]) == ""
+    for waiting in ("not run yet", "not both been run", "make records", "not been run"):
+        assert waiting not in said, said[said.find(waiting) - 300 : said.find(waiting) + 100]
+    assert len(names["cleaned"]) == 2 and len(names["changes"]) == 4 and len(names["batch_tests"]) == 3
+    assert "On photos as regions" in said and "data; time" in said
+    assert all(row["start here"] != "not run yet" for row in names["ADVICE"])
+    assert {where for where, _ in names["COMMANDS"]} == set(names["KINDS"])
+
+
+# 400 of the photos.
+
+
+def test_fewer_photos_are_the_same_for_everybody_and_keep_their_captions(tmp_path):
+    folder = tmp_path / "f8k"
+    folder.mkdir()
+    for part, number in (("train", 30), ("dev", 4), ("test", 5)):
+        np.save(folder / f"{part}_ims.npy", np.arange(number, dtype=np.float32)[:, None].repeat(3, 1))
+        (folder / f"{part}_caps.txt").write_text("".join(f"{i} {k}\n" for i in range(number) for k in range(5)))
+        (folder / f"{part}_ids.txt").write_text("".join(f"{i}\n" for i in range(number)))
+    made = flickr8k.fewer(folder, 12, tmp_path / "runs")
+    rows = np.load(made / "train_ims.npy")[:, 0].astype(int).tolist()
+    assert len(set(rows)) == 12 and rows == sorted(rows) and rows != list(range(12))
+    captions = (made / "train_caps.txt").read_text().splitlines()
+    assert captions == [f"{i} {k}" for i in rows for k in range(5)]
+    assert (made / "train_ids.txt").read_text().split() == [str(i) for i in rows]
+    for name in ("dev_ims.npy", "test_ims.npy", "dev_caps.txt", "test_caps.txt", "test_ids.txt"):
+        assert (made / name).read_bytes() == (folder / name).read_bytes()
+    assert flickr8k.fewer(folder, 12, tmp_path / "runs") == made and len(list((tmp_path / "runs").iterdir())) == 1
+    data = icrlib.load_dataset("flickr8k", features=made)
+    assert len(data.train) == 12 and data.train.image_of.tolist() == [i for i in range(12) for _ in range(5)]
+    with pytest.raises(ValueError, match="31 photos are wanted of 30"):
+        flickr8k.fewer(folder, 31, tmp_path / "runs")

@@ -1,0 +1,95 @@
+"""Runs for the decision page, made up, and its functions without a kernel: for the tests of its rule and words."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from functools import cache
+from pathlib import Path
+
+import jupytext
+import numpy as np
+
+from icrlib import records
+
+BOOK = Path(__file__).parents[2] / "book"
+SCRIPT, NOTEBOOK = BOOK / "lessons" / "which-loss.py", BOOK / "reproduce" / "run.ipynb"
+LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap", "dcl")
+MODELS = ("bow", "vse++", "vsrn")
+COST = {"bow": 10.0, "vse++": 40.0, "vsrn": 200.0}  # seconds of 3,000 updates
+NOT_YET = ("sizes", "size_tuning", "vsrn", "vsrn_tuning", "batches", "batch_tuning", "false_negatives",
+           "photo_small", "photo_small_tuning", "photo_vsrn", "photo_vsrn_tuning")  # fmt: skip
+find = records.find
+
+
+@cache
+def real(study):
+    return find(study=study)
+
+
+def without_runs(monkeypatch):
+    """Studies by name: those that are not trained yet without runs; a study that is not named has the book's own."""
+    studies = {name: [] for name in NOT_YET}
+
+    def fake(folder=None, *, study=None, **wanted):
+        found = studies[study] if study in studies else real(study)
+        return [r for r in found if all(r["config"].get(key) == value for key, value in wanted.items())]
+
+    monkeypatch.setattr(records, "find", fake)
+    monkeypatch.setenv("ICR_SMOKE", "1")
+    return studies
+
+
+def cells():
+    return [c.source for c in jupytext.read(SCRIPT).cells if c.cell_type == "code"]
+
+
+def section(last="Answer = namedtuple", wanted=()):
+    """What the cells define from the imports to the one with ``last``, and those that define what is ``wanted``."""
+    source = cells()
+    begin = next(k for k, cell in enumerate(source) if "from icrlib import chapter" in cell)
+    end = next(k for k, cell in enumerate(source) if last in cell)
+    names = {"smoke": False}
+    for k, cell in enumerate(source):
+        if begin <= k <= end or any(f"def {name}(" in cell or f"{name} = " in cell for name in wanted):
+            exec(cell, names)
+    names["plt"].close("all")
+    return names
+
+
+WORDS = ("def told(", ("TITLES", "commands", "lacks", "to_be_run", "by_model", "KINDS", "advice", "settings_of",
+                       "command"))  # fmt: skip
+
+
+def words():
+    """The functions that write the page's tables and commands, too."""
+    return section(*WORDS)
+
+
+def run(model, loss, seed, rsum, *, val=400.0, seconds=None, updates=3000, train=1500, lr=0.003, **config):
+    """A real record of a draw with another model, loss and result written into it."""
+    record = copy.deepcopy(next(r for r in real("ecir") if r["config"]["loss"] == ("ntxent" if loss == "dcl" else loss)
+                                and r["config"]["method"] == "vse++" and r["config"]["seed"] == seed % 10))  # fmt: skip
+    c = record["config"]
+    c |= {"method": model, "loss": loss, "seed": seed, "lr": lr, "updates": updates, "data_seed": seed} | config
+    c["data_options"] = c["data_options"] | {"seed": seed, "train": train, "regions": model == "vsrn"}
+    c["data_hash"] = record["data_hash"] = f"{train} {seed} {model == 'vsrn'}"
+    c["model_options"] = {"embed_dim": 128} | ({} if model == "bow" else {"word_dim": 64})
+    if loss == "dcl":
+        c["loss_options"] = c["loss_options"] | {"denominator": "negatives"}
+    record["test"]["rsum"], record["chosen"]["val_rsum"] = float(rsum), val
+    record["wall_seconds"] = (COST[model] if seconds is None else seconds) * updates / 3000
+    return record
+
+
+def sizes(made, train=400, rsum=None, models=MODELS, losses=LOSSES, seeds=3, seconds=None):
+    """Runs at one size, with known means and seconds, and a search of one rate that chose what they have."""
+    wobble = np.random.default_rng(train).normal(0, 0.5, (len(MODELS), len(LOSSES), 10))
+    for (m, model), (k, loss) in itertools.product(enumerate(models), enumerate(losses)):
+        base = (rsum or {}).get((model, loss), 300.0)
+        slow = (seconds or {}).get((model, loss))
+        about = {"train": train, "seconds": slow}
+        made["sizes"] += [run(model, loss, seed, base + wobble[m, k, seed] + 5 * seed, val=base, **about)
+                          for seed in range(seeds)]  # fmt: skip
+        made["size_tuning"] += [run(model, loss, 100, 1.0, lr=lr, val=400 - 1000 * abs(lr - 0.003), **about)
+                                for lr in (0.001, 0.003, 0.01)]  # fmt: skip
