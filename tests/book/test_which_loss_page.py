@@ -1,4 +1,4 @@
-"""What the decision page says, with the records of today and with all; and that the command line takes what it names."""
+"""What the decision page says, with the records of today and with all; the command line takes what it names."""
 
 from __future__ import annotations
 
