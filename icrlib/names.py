@@ -71,6 +71,7 @@ METHODS = Registry("method", {
     "vse++": "icrlib.models.vse:VSE",
     "bow": "icrlib.models.bow:BagOfWords",
     "vsrn": "icrlib.models.vsrn:VSRN",
+    "ltd": "icrlib.models.ltd:LTD",
 })  # fmt: skip
 LOSSES = Registry("loss", {
     "triplet": "icrlib.losses.triplet:Triplet",
@@ -86,7 +87,10 @@ LOSSES = Registry("loss", {
     "dcl": "icrlib.losses.dcl:DCL",
     "ntxent_sparse": "icrlib.losses.sparse:SparseNTXent",
 }, {"infonce": "ntxent"})  # fmt: skip
-AUXILIARIES = Registry("auxiliary", {})
+AUXILIARIES = Registry("auxiliary", {
+    "latent": "icrlib.auxiliary.latent:LatentTarget",
+    "tokens": "icrlib.auxiliary.tokens:TokenDecoder",
+})  # fmt: skip
 
 
 def label(name: str) -> str:

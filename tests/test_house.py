@@ -22,7 +22,7 @@ MAY = {
     "sampling": BASE | {"data"},
     "cocos": BASE | {"losses"},
     "evaluation": BASE | {"data", "models", "metrics"},
-    "auxiliary": BASE | {"losses"},
+    "auxiliary": BASE | {"losses", "data"},
     "records": BASE,
     "paper": BASE | {"losses"},
     "plots": BASE, "widgets": set(),

@@ -117,9 +117,9 @@ class Criterion(nn.Module):
         """What was learned, as it is now: the history shows it."""
         found = {}
         if self.log_scale is not None:
-            found["tau"] = float((-self.log_scale).exp())
+            found["tau"] = (-self.log_scale).exp().item()
         if self.bias is not None:
-            found["bias"] = float(self.bias)
+            found["bias"] = self.bias.item()
         return found
 
     def parameter_groups(self, lr: float) -> list[dict]:

@@ -93,6 +93,10 @@ class RetrievalModel(nn.Module):
         """Score matrix (images, captions)."""
         return self.similarity(self.encode_images(features), self.encode_captions(words, lengths))
 
+    def prepare(self, data: Any) -> None:
+        """Before training: take over what the data brings, the vocabulary above all."""
+        self.vocabulary = data.vocabulary
+
     def parameter_groups(self, lr: float, finetune_lr: float) -> list[dict]:
         """What an optimiser takes, each group with its own learning rate ``"base"`` before any drop."""
         return [{"params": list(self.parameters()), "base": lr}]
