@@ -35,7 +35,8 @@ NEUTRAL = {
 }  # fmt: skip
 # Where it ran, and how it was asked for: neither is part of what it is. Epochs are in updates and drops.
 NOT_KEPT = ("auxiliary", "epochs", "lr_update", "finetune_epochs")
-NO_PART = ("device", "threads", "asked", "changed", "epochs", "lr_update", "per_epoch", "data_seed")
+NO_PART = ("device", "threads", "asked", "changed", "epochs", "lr_update", "finetune_epochs", "per_epoch",
+           "data_seed")
 
 
 @dataclass(frozen=True)
