@@ -45,6 +45,14 @@ class Auxiliary(nn.Module):
     def prepare(self, data: Any, model: nn.Module) -> None:
         """Once, before the optimiser is made: targets of the training captions, layers whose size follows from them."""
 
+    def about(self) -> dict:
+        """What a record is to say of the targets: plain JSON values."""
+        return {}
+
+    def uses(self) -> list[type]:
+        """Further classes whose code decides the value: a record lists their sources, too."""
+        return []
+
     def forward(self, step: Step) -> Tensor:
         """The value of this batch, a scalar."""
         raise TypeError(f"{type(self).__name__} must define forward(step)")

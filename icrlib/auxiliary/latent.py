@@ -31,7 +31,8 @@ class LatentTarget(Auxiliary):
 
     def prepare(self, data: Any, model: nn.Module) -> None:
         """The targets of all training captions, from the cache if they are there; and the decoder."""
-        found = targets.of_dataset(data, self.target)
+        self.teacher = targets.for_dataset(data, self.target)
+        found = targets.vectors(data.train, self.teacher)
         # Not part of a checkpoint: they follow from the data and the teacher, and are large.
         self.register_buffer("targets", found, persistent=False)
         sizes = (model.options["embed_dim"], self.hidden, self.hidden, found.shape[1])
@@ -46,4 +47,7 @@ class LatentTarget(Auxiliary):
 
     def about(self) -> dict:
         """What a record says of the targets: ``floor``, what the best constant answer would reach (mean 1 − cos)."""
-        return {"target": self.target, "floor": float(1 - torch.nn.functional.normalize(self.targets, dim=1).mean(0).norm())}
+        return {"target": self.target, "teacher": self.teacher.identity, "floor": targets.floor(self.targets)}
+
+    def uses(self) -> list[type]:
+        return [type(self.teacher)]

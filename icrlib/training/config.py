@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from icrlib import devices
+from icrlib.data import targets
 from icrlib.data.splits import Dataset
 from icrlib.losses.build import by_name, canonical
 from icrlib.losses.build import options_of as loss_options_of
@@ -99,7 +100,7 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
     method = METHODS.canonical(method)
     loss = canonical(loss)
     kind = METHODS.find(method)
-    given = {name: value for name, value in given.items() if value is not None}
+    given = _target({name: value for name, value in given.items() if value is not None})
     defaults = data.defaults_for(method, loss)
     published = {name: value for key in ("*", loss, data.name) for name, value in kind.published.get(key, {}).items()}
     levels = (given, defaults, published)
@@ -126,6 +127,7 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
         values["warmup"] = _start(values, settings_given, defaults)
     _finetuning(values, settings_given, per_epoch)
     _pictures(values, data, kind, settings_given)
+    _words(values, kind, settings_given)
     _refuse_ignored(settings_given, values, made)
     _weighing(values, settings_given)
     _averaging(values, per_epoch, given, smoke)
@@ -138,6 +140,18 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
         drops=drops, per_epoch=per_epoch, backbone=data.options.get("backbone") if _on_pictures(data) else None,
         smoke=smoke, asked=given,
     )  # fmt: skip
+
+
+def _target(given: dict) -> dict:
+    """``target=`` by name: the words themselves are a decoder of their own, an object with ``encode`` gets a name."""
+    target = given.get("target")
+    if target is None or (isinstance(target, str) and target != "tokens"):
+        return given
+    if target != "tokens":
+        return given | {"target": targets.hold(target)}
+    if given.get("auxiliary", "tokens") != "tokens":
+        raise ValueError(f"target='tokens' is what auxiliary='tokens' decodes; got auxiliary={given['auxiliary']!r}")
+    return {name: value for name, value in given.items() if name != "target"} | {"auxiliary": "tokens"}
 
 
 def group(config: Config, kind: type) -> Any:
@@ -244,6 +258,14 @@ def _finetuning(values: dict, given: dict, per_epoch: int) -> None:
     if given.get("finetune_after") is not None:
         raise ValueError("give finetune_after= in updates or finetune_epochs= in epochs, not both")
     values["finetune_after"] = values["finetune_epochs"] * per_epoch
+
+
+def _words(values: dict, kind: type, given: dict) -> None:
+    """What is left out of captions: only where a model sees words."""
+    for name in ("drop_words", "delete_words") if not kind.reads_words else ():
+        if given.get(name):
+            raise ValueError(f"{name}= leaves words out, but {kind.label or kind.__name__} knows captions as wholes")
+        values[name] = SETTINGS[name].default
 
 
 def _weighing(values: dict, given: dict) -> None:

@@ -14,7 +14,7 @@ from icrlib.auxiliary.tokens import TokenDecoder
 from icrlib.data import targets
 
 SIZE, WORDS = 6, 12
-MODEL = SimpleNamespace(options={"embed_dim": SIZE})
+MODEL = SimpleNamespace(options={"embed_dim": SIZE}, reads_words=True)
 NUMBERS = torch.tensor([[1, 5, 7, 2, 0], [1, 4, 2, 0, 0], [1, 9, 9, 11, 2]])
 LENGTHS = torch.tensor([4, 3, 5])
 
@@ -29,10 +29,11 @@ def step(**more):
 @pytest.fixture
 def latent(monkeypatch):
     table = torch.nn.functional.normalize(torch.randn(5, 3, generator=torch.Generator().manual_seed(1)), dim=1)
-    monkeypatch.setattr(targets, "of_dataset", lambda data, name: table)
+    monkeypatch.setattr(targets, "for_dataset", lambda data, name: SimpleNamespace(identity="none"))
+    monkeypatch.setattr(targets, "vectors", lambda split, teacher: table)
     torch.manual_seed(0)
     made = LatentTarget("sbert", hidden=4)
-    made.prepare(None, MODEL)
+    made.prepare(SimpleNamespace(train=None), MODEL)
     return made.double()
 
 

@@ -42,6 +42,8 @@ def made(data, method="vse++", loss="ntxent", **given):
         ({}, {"learn_bias": True}, "learn_bias: NTXent has no bias"),
         ({}, {"batch_norm": "eval"}, "batch_norm= is about a network inside the model"),
         ({}, {"erase": 0.2}, "erase= is about a network inside the model"),
+        ({"method": "sentence"}, {"drop_words": 0.1, "embed_dim": 384}, "drop_words= leaves words out"),
+        ({"method": "ltd"}, {"target": "tokens", "auxiliary": "latent"}, "target='tokens' is what auxiliary='tokens'"),
         ({}, {"finetune_after": 0}, "finetune_after= is about a network inside the model"),
         ({}, {"updates": 3, "epochs": 3}, "give updates= or epochs=, not both"),
         ({"loss": "triplet_sh"}, {"updates": 50, "warmup": 50}, "warmup=50 of 50 updates: the loss itself would never"),
@@ -186,3 +188,20 @@ def test_what_a_method_averaged_is_left_out_of_a_smoke_run(tiny, monkeypatch):
     assert resolve(tiny, "vse++", "ntxent", smoke=True, given={}).average == "none"
     with pytest.raises(ValueError, match="a smoke run is shorter"):
         resolve(tiny, "vse++", "ntxent", smoke=True, given={"average": "swa"})
+
+
+def test_targets_by_name_and_of_ones_own(tiny):
+    """The words are a decoder of their own; an object with ``encode`` is known by its answers."""
+    words = made(tiny, method="ltd", target="tokens", eta=6.0)
+    assert (words.auxiliary, words.auxiliary_options, words.eta) == ("tokens", {}, 6.0)
+    assert words.identity() == made(tiny, method="ltd", auxiliary="tokens", eta=6.0).identity()
+
+    class Lengths:
+        def encode(self, captions):
+            return [[len(caption), caption.count("a") + 1.0, len(set(caption))] for caption in captions]
+
+    mine = made(tiny, method="ltd", target=Lengths())
+    assert mine.auxiliary_options["target"].startswith("own-")
+    assert mine.identity() == made(tiny, method="ltd", target=Lengths()).identity()
+    with pytest.raises(ValueError, match="encode"):
+        made(tiny, method="ltd", target=3)
