@@ -50,7 +50,7 @@ class LatentTarget(Auxiliary):
 
     def forward(self, step: Step) -> Tensor:
         wanted = self.targets[step.batch.captions.to(self.targets.device)]
-        return (1 - cosine_similarity(self.decode(step.captions), wanted)).mean()
+        return (1 - cosine_similarity(self.decode(step.captions.to(self.decode[0].weight.dtype)), wanted)).mean()
 
     def about(self) -> dict:
         """What a record says of the targets: ``floor``, what the best constant answer would reach (mean 1 − cos)."""

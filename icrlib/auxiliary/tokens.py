@@ -45,7 +45,7 @@ class TokenDecoder(Auxiliary):
 
     def forward(self, step: Step) -> Tensor:
         numbers = step.numbers[:, : int(step.lengths.max())]
-        states, _ = self.gru(self.embed(numbers), step.captions[None])
+        states, _ = self.gru(self.embed(numbers), step.captions.to(self.score.weight.dtype)[None])
         inside = torch.arange(numbers.shape[1], device=numbers.device) < step.lengths[:, None]
         if self.axis == SOFTMAX["time"]:  # behind a caption's end the released decoder's states are 0
             states = states * inside[..., None]
