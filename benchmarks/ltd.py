@@ -37,7 +37,8 @@ def steps(device: str, batch: int, size: int, dims: int, words: int, word_dim: i
     torch.manual_seed(0)
     encoders = models.build("ltd", size, words, embed_dim=dims, word_dim=word_dim)
     lengths = (torch.randn(batch) * 4.2 + 14.3).round().clamp(4, 60).long()
-    numbers = torch.randint(4, words, (batch, int(lengths.max()))) * (torch.arange(int(lengths.max())) < lengths[:, None])
+    longest = int(lengths.max())
+    numbers = torch.randint(4, words, (batch, longest)) * (torch.arange(longest) < lengths[:, None])
     given = [part.to(device) for part in (torch.rand(batch, size), numbers, lengths)]
     own, rows = torch.eye(batch, dtype=torch.bool, device=device), torch.arange(batch)
     data = SimpleNamespace(captions=batch, vocabulary=range(words))

@@ -1,4 +1,4 @@
-"""What there is, by name: methods, losses, auxiliaries and what a caption becomes, each imported only when somebody asks for it.
+"""What there is, by name: methods, losses, auxiliaries, vocabularies, each imported only when somebody asks for it.
 
 A new one is a file of its own and one line here; or no line at all, for everywhere that a name is taken, a caller's own
 ``"package.module:Name"`` is taken, too.

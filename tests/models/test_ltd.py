@@ -74,7 +74,7 @@ def test_padding_and_company_change_nothing(words):
 
 
 def test_as_released_the_backward_half_is_the_same_for_every_caption(words):
-    """At the last word the backward GRU has read ``<end>`` alone (RF §6.2); read at the start it tells captions apart."""
+    """At the last word the backward GRU has read ``<end>`` alone (RF §6.2); at the start it tells captions apart."""
     released, meant = make().back(words, LENGTHS), make(backward="start").back(words, LENGTHS)
     assert (released - released[0]).abs().max() == 0
     assert (meant - meant[0]).abs().max() > 1e-2

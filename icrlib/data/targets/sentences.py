@@ -1,4 +1,4 @@
-"""Captions as rows of a table of a teacher's vectors: what a model that reads whole sentences takes for word numbers."""
+"""Captions as rows of a table of a teacher's vectors: what a model of whole sentences takes for word numbers."""
 
 from __future__ import annotations
 
