@@ -32,6 +32,7 @@ class LTD(RetrievalModel):
     """
 
     label = "LTD"
+    takes_word_vectors = True
     # RF §6.6, §6.11. What follows from a number of epochs is in the rows of the paper's tables: paper.experiment.
     published: ClassVar[dict[str, dict]] = {
         "*": {"embed_dim": 1024, "word_dim": 300, "auxiliary": "latent", "objective": "lagrange",
