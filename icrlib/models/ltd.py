@@ -65,8 +65,8 @@ class LTD(RetrievalModel):
         if data.word_vectors is None:
             return
         if data.word_vectors.shape != self.embed.weight.shape:
-            raise ValueError(f"the data brings word vectors {tuple(data.word_vectors.shape)}, the embedding here is "
-                             f"{tuple(self.embed.weight.shape)}: take word_dim={data.word_vectors.shape[1]}")  # fmt: skip
+            raise ValueError(f"word vectors {tuple(data.word_vectors.shape)} for an embedding "
+                             f"{tuple(self.embed.weight.shape)}: take word_dim={data.word_vectors.shape[1]}")
         with torch.no_grad():
             self.embed.weight.copy_(data.word_vectors)
         self.embed.requires_grad_(False)

@@ -105,8 +105,8 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
     published = {name: value for key in ("*", loss, data.name) for name, value in kind.published.get(key, {}).items()}
     levels = (given, defaults, published)
     if data.word_vectors is not None and not getattr(kind, "takes_word_vectors", False):
-        raise ValueError(f"{kind.label or method} starts its words from nothing and takes no word vectors; load the data "
-                         "without word_vectors=, or take method='ltd'")  # fmt: skip
+        raise ValueError(f"{kind.label or method} starts its words from nothing and takes no word vectors; load the "
+                         "data without word_vectors=, or take method='ltd'")  # fmt: skip
     auxiliary, objective = _objective(levels)
     owners = options_for(method, loss, auxiliary)
     chosen = _placed(owners, levels)

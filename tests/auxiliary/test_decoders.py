@@ -8,10 +8,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+import icrlib
 from icrlib.auxiliary import AUXILIARIES
 from icrlib.auxiliary.latent import LatentTarget
 from icrlib.auxiliary.tokens import TokenDecoder
 from icrlib.data import targets
+from icrlib.training import loop
+from icrlib.training.config import resolve
 
 SIZE, WORDS = 6, 12
 MODEL = SimpleNamespace(options={"embed_dim": SIZE}, reads_words=True)
@@ -140,3 +143,35 @@ def test_padding_columns_of_the_whole_split_change_nothing():
 def test_bad_options(name, options, message):
     with pytest.raises(ValueError, match=message):
         AUXILIARIES.find(name)(**options)
+
+
+def test_the_decoder_is_half_as_wide_as_the_space(latent):
+    """The published 512 of 1,024, unless something else is said."""
+    assert [layer.out_features for layer in latent.decode[::2]] == [4, 4, 3]
+    usual = LatentTarget("sbert")
+    usual.prepare(SimpleNamespace(train=None), MODEL)
+    assert [layer.out_features for layer in usual.decode[::2]] == [3, 3, 3]
+
+
+def test_a_run_and_its_record(tmp_path, monkeypatch):
+    """On scenes, with the oracle: what is decoded gets better, λ moves, and the record lists the teacher's code."""
+    monkeypatch.setenv("ICRLIB_CACHE", str(tmp_path))
+    data = icrlib.load_dataset("scenes", smoke=True)
+    options = {"embed_dim": 16, "word_dim": 8, "lr": 0.01, "updates": 20, "evaluate_every": 10, "progress": False}
+    run = icrlib.train(data, "ltd", target="form", eta=0.4, **options)
+    first, last = run.history
+    assert last["reconstruction"] < first["reconstruction"] and last["lambda"] != first["lambda"]
+    assert run.record["auxiliary"]["target"] == "form" and 0.5 < run.record["auxiliary"]["floor"] < 0.8
+    assert {"auxiliary/latent.py", "data/targets/form.py", "models/ltd.py"} <= set(run.record["sources"])
+    assert run.record["log_columns"] == ["update", "loss", "reconstruction", "lambda"]
+    words = icrlib.train(data, "ltd", target="tokens", objective="dual", decoder_words=8, **options)
+    assert "auxiliary/tokens.py" in words.record["sources"] and "auxiliary" not in words.record
+    assert words.history[-1]["reconstruction"] < words.history[0]["reconstruction"]
+
+
+def test_rows_that_differ_in_the_auxiliary_start_from_the_same_encoders(tmp_path, monkeypatch):
+    monkeypatch.setenv("ICRLIB_CACHE", str(tmp_path))
+    data = icrlib.load_dataset("scenes", smoke=True)
+    made = [loop.prepare(data, resolve(data, "ltd", "ntxent", seed=3, given=given))[0].state_dict()
+            for given in ({"objective": "con"}, {"target": "form"}, {"target": "tokens", "eta": 6.0})]  # fmt: skip
+    assert all(torch.equal(value, other[name]) for other in made[1:] for name, value in made[0].items())
