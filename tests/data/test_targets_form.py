@@ -42,8 +42,8 @@ def test_every_caption_is_read_back_to_its_form(drawn):
 
 
 @pytest.mark.parametrize("text", [
-    "a dog", "a red blue ring", "red ring", "a ring red", "two rings", "a ring left a bar", "an red ring", "a plain ring",
-    "a ring left of a star above a bar", "a ring and a star among three", "",
+    "a dog", "a red blue ring", "red ring", "a ring red", "two rings", "a ring left a bar", "an red ring",
+    "a plain ring", "a ring left of a star above a bar", "a ring and a star among three", "",
 ])  # fmt: skip
 def test_other_texts_are_refused(text):
     with pytest.raises(ValueError, match="not a caption as 'scenes' writes them"):
