@@ -20,8 +20,8 @@ Each number is multiplied by the root of its block's share, then the row is scal
 list may be said in any order; "right of" and "below" fill the blocks of "left of" and "above" with the things turned
 round. Synonyms are gone in the form already. So all ways to say the same give equal vectors. Exchanging two colours
 leaves ``facts`` alone and moves ``pairs``, and with a relation the four blocks of places; exchanging places moves
-those blocks only. The shares make each of these cost a third to two thirds of 1 - cos, where two captions without any
-common fact cost nearly 1.
+those blocks only. On average each of these costs .3 to .45 of 1 - cos (measured; least, .04, where a size alone tells
+whose colour it is in a list of three), where two captions without a common fact cost nearly 1.
 """
 
 from __future__ import annotations
@@ -50,10 +50,9 @@ SCALE = torch.tensor([share for some, share in BLOCKS.values() for _ in some]).s
 
 def form_vectors(forms: Sequence[dict]) -> Tensor:
     """Logical forms (C) -> (C, 219) float32, rows of length 1."""
-    found = torch.zeros(len(forms), len(SCALE))
-    for row, form in enumerate(forms):
-        for place in _entries(form):
-            found[row, WHERE[place]] += 1
+    places = [(row, WHERE[place]) for row, form in enumerate(forms) for place in _entries(form)]
+    where = torch.tensor(places, dtype=torch.int64).view(-1, 2).unbind(1)
+    found = torch.zeros(len(forms), len(SCALE)).index_put_(where, torch.ones(()), accumulate=True)
     return unit(found * SCALE, [str(form) for form in forms], "form")
 
 

@@ -106,8 +106,8 @@ def unpacked() -> Path:
         parts += [Path(file.locate()) for file in found[:1]]
         missing += [] if found else [package]
     if missing:
-        raise NoSentenceEncoder("target 'mpnet' needs the sentence encoder all-mpnet-base-v2, and of its packages these "
-                                f"are not installed: {', '.join(missing)}. {WAYS}")  # fmt: skip
+        raise NoSentenceEncoder("target 'mpnet' needs the sentence encoder all-mpnet-base-v2, and of its packages "
+                                f"these are not installed: {', '.join(missing)}. {WAYS}")  # fmt: skip
     return unpack(parts, folder)
 
 

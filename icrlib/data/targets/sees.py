@@ -14,7 +14,7 @@ from icrlib.data.targets.base import Teacher
 from icrlib.data.targets.store import vectors
 from icrlib.data.targets.wording import EXCHANGES, exchanged, read, reworded, turned
 
-PARAPHRASES = {"other words": reworded, "turned round": turned}
+PARAPHRASES = {"one other word": lambda wording: reworded(wording, 1), "other words": reworded, "turned round": turned}
 TIE = 1e-6  # in 1 - cos: below it the rounding of float32 decides
 
 
@@ -25,11 +25,11 @@ def sees(
 
     ``count`` captions of those that name two things or more are drawn with ``seed``. One row for each ``swap``
     ("colour", "shape", "size" or "place" of two things exchanged, so that the caption means something else) and
-    ``paraphrase`` ("other words": every word with a synonym replaced; "turned round": "b right of a" for "a left of b",
-    a list backwards). A row has ``n`` captions that allow both; ``to_swap`` and ``to_paraphrase``, the mean 1 - cos;
-    ``accuracy``, the percentage of captions whose paraphrase is nearer; ``tied``, the percentage where both are equally
-    near (within 1e-6). None stands for no caption. A teacher that reads has accuracy 100; one that counts words has
-    ``to_swap`` 0.
+    ``paraphrase`` ("one other word": the first word with a synonym replaced; "other words": all of them; "turned
+    round": "b right of a" for "a left of b", a list backwards). A row has ``n`` captions that allow both; ``to_swap``
+    and ``to_paraphrase``, the mean 1 - cos; ``accuracy``, the percentage of captions whose paraphrase is nearer;
+    ``tied``, the percentage where both are equally near (within 1e-6). None stands for no caption. A teacher that reads
+    has accuracy 100; one that counts words has ``to_swap`` 0, but for the article where "orange" moves.
     """
     some = captions.captions if isinstance(captions, Split) else captions
     texts = [text for text in dict.fromkeys(some) if len(read(text).things) > 1]

@@ -96,11 +96,17 @@ def turned(wording: Wording) -> Wording | None:
     return replace(wording, things=wording.things[::-1], relation=TURNED.get(wording.relation))
 
 
-def reworded(wording: Wording) -> Wording | None:
-    """The same in other words: every word that has a synonym replaced by it; None where none has one."""
-    things = tuple({name: _other(word) for name, word in thing.items()} for thing in wording.things)
-    lead = LEADS[1 - LEADS.index(wording.lead)] if wording.lead else ""
-    changed = replace(wording, things=things, lead=lead)
+def reworded(wording: Wording, most: int = 99) -> Wording | None:
+    """The same in other words: the first ``most`` words of things that have a synonym replaced by it, and then the
+    beginning of a caption of a single thing; None where there is none."""
+    things, left = [], most
+    for thing in wording.things:
+        things.append(dict(thing))
+        for name, word in thing.items():
+            if left and _other(word) != word:
+                things[-1][name], left = _other(word), left - 1
+    lead = LEADS[1 - LEADS.index(wording.lead)] if wording.lead and left else wording.lead
+    changed = replace(wording, things=tuple(things), lead=lead)
     return changed if changed != wording else None
 
 
