@@ -236,9 +236,14 @@ OTHERS = {"1,500 updates": ("half", "half_tuning"), "6,000 updates": ("twice", "
           "not clipped": ("clipping", "tuning"), "own constants": ("tuned", "tuning")}
 
 
+OWN = paper.tuned_studies(records.find(study="tuning"))
+
+
 def find(study, **wanted):
-    """Runs of a study; where the search chose the published constant, ``tuned`` has none and ``ecir`` has them."""
-    return records.find(study=study, **wanted) or (records.find(study="ecir", **wanted) if study == "tuned" else [])
+    """Runs of a study; "tuned": those with the constant that the search chose, wherever they are."""
+    if study == "tuned":
+        study = OWN.get((wanted["method"], wanted["loss"]), study)
+    return records.find(study=study, **wanted)
 
 
 WAYS = {"3,000 updates": EVIDENCE["scenes", "vse++"]} | {
