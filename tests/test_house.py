@@ -22,6 +22,7 @@ MAY = {
     "sampling": BASE | {"data"},
     "cocos": BASE | {"losses"},
     "evaluation": BASE | {"data", "models", "metrics"},
+    "judged": BASE | {"data", "models", "metrics", "evaluation"},
     "auxiliary": BASE | {"losses", "data"},
     "records": BASE,
     "paper": BASE | {"losses"},
@@ -31,7 +32,8 @@ MAY = {
     "planning": BASE | {"data", "models", "records", "training"},
     "search": BASE | {"data", "models", "evaluation", "training"},
     "chapter": BASE | {"plots", "training"},
-    "cli": BASE | {"chapter", "data", "losses", "models", "paper", "planning", "records", "search", "training"},
+    "cli": BASE | {"chapter", "data", "judged", "losses", "models", "paper", "planning", "records", "search",
+                   "training"},
     "__main__": {"cli"},
 }  # fmt: skip
 
