@@ -14,8 +14,6 @@ from pathlib import Path
 
 from IPython.display import HTML
 
-from icrlib.errors import choose
-
 # As in the record of LTD's runs: the reconstruction starts near 1 and cannot fall below 0.09.
 PROBLEM = {"a": 0.2, "b": 0.3, "floor": 0.09, "start": -0.75, "descent": 1e-3, "init": 1.0, "low": 0.0, "high": 100.0,
            "steps": 30_000}  # fmt: skip
@@ -68,7 +66,8 @@ def wind_up(eta: float = 0.3, lr: float = 0.005, momentum: float = 0.9, rule: st
     for name, value in given.items():
         if value not in CHOICES[name]:
             raise ValueError(f"{name} must be one of {CHOICES[name]}, where its slider can stand; got {value!r}")
-    choose(rule, tuple(RULES), "rule of the multiplier")
+    if rule not in RULES:
+        raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}; got {rule!r}")
     uid = "wind-up-" + hashlib.sha256(json.dumps([given, rule]).encode()).hexdigest()[:6]
     ranges = "".join(_range(uid, name, LABELS[name], CHOICES[name].index(value), len(CHOICES[name]) - 1)
                      for name, value in given.items())  # fmt: skip
