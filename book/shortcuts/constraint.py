@@ -65,6 +65,7 @@ def colour(run):
     return COLOURS.get(ltd_curves.eta_of(run), {"baseline": "black", "dual": "#8c8c8c"}.get(run))
 
 
+# %% tags=["remove-cell"]
 def log_with_zero(ax, top=100, bottom=0.0, least=1e-3):
     """A logarithmic axis on which 0 has a place: even below ``least``."""
     ax.set_yscale("symlog", linthresh=least, linscale=0.5)
@@ -75,7 +76,7 @@ def log_with_zero(ax, top=100, bottom=0.0, least=1e-3):
     ax.minorticks_off()
 
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over 265,000 steps. Above, the reconstruction loss falls from about 1 below the dotted bound of 0.3, stays below it until about step 70,000, then runs above it for about as long, and ends at it. Below, the multiplier on a logarithmic axis with a zero: it rises to about 4, is zero from step 5,000 on, and stays there for most of the training, with a few small values near the end."}, "figure": {"name": "fig-off", "caption": "One run of the paper's authors on COCO with the bound η = 0.3, as they recorded it. Above: the reconstruction loss of single batches, and their mean over each epoch (dark). Below: the multiplier λ. Shaded: epochs whose mean is clearly above the bound while λ is 0 all the time."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over 265,000 steps. Above, the reconstruction loss falls from about 1 below the dotted bound of 0.3, stays below it until about step 60,000, then runs above it until step 160,000, and ends at it. Below, the multiplier on a logarithmic axis with a zero: it rises to about 4, is zero from step 5,000 on, and stays there but for two short peaks below 0.1, at steps 160,000 and 210,000."}, "figure": {"name": "fig-off", "caption": "One run of the paper's authors on COCO with the bound η = 0.3, as they recorded it. Above: the reconstruction loss of single batches, and their mean over each epoch (dark). Below: the multiplier λ. Shaded: epochs whose mean is clearly above the bound while λ is 0 all the time."}}
 steps, rec = curve("release", "lag_0.3", "reconstruction")
 value = curve("release", "lag_0.3", "lambda").values
 epochs = rec.reshape(EPOCHS, -1).mean(1), value.reshape(EPOCHS, -1).max(1)
@@ -97,11 +98,18 @@ assert len(sleeping) >= 15
 # %% tags=["hide-input"]
 idle = value <= replay.ZERO
 violated = rec > 0.3
-Markdown(f"λ is 0 in **{100 * idle.mean():.0f} %** of the records. And in **{100 * (idle & violated).mean():.0f} %** of "
-         f"all records it is 0 *although* the reconstruction of that batch is above the bound. Single batches scatter, so "
-         f"look at whole epochs: in {len(sleeping)} of {EPOCHS} epochs the mean is above the bound, by more than two standard "
+wakes = int(np.flatnonzero(epochs[1][5:] > 0)[0]) + 5
+assert epochs[0][wakes + 1] < 0.3 < epochs[0][wakes - 1] - 0.01
+Markdown(f"λ is 0 in **{100 * idle.mean():.0f} %** of the records. And in **{100 * (idle & violated).mean():.0f} "
+         "%** of "
+         "all records it is 0 *although* the reconstruction of that batch is above the bound. Single batches "
+         "scatter, so "
+         f"look at whole epochs: in {len(sleeping)} of {EPOCHS} epochs the mean is above the bound, by more than "
+         "two standard "
          f"errors, while λ does not move from 0 once. Over these epochs the mean reconstruction loss is "
-         f"{epochs[0][sleeping].mean():.3f}, and the highest of an epoch {epochs[0][sleeping].max():.3f}.")
+         f"{epochs[0][sleeping].mean():.3f}, and the highest of an epoch {epochs[0][sleeping].max():.3f}. Where λ "
+         "wakes "
+         f"at last, in epoch {wakes + 1}, the mean falls back to {epochs[0][wakes + 1]:.3f} within an epoch.")
 
 # %% [markdown]
 # So the expectation is wrong for a large part of the training: the bound is broken, and its watchman does nothing. The
@@ -193,9 +201,10 @@ def edge(eta):
 for eta in (0.3, 0.2, 0.1):
     best = edge(eta)
     price = eta * P["a"] * best / (2 * P["b"] * (1 - best))
-    dearer = (con(edge(eta * 0.9999)) - con(best)) / 0.0001  # per relative change of the bound
+    dearer = (con(edge(eta * 0.9999)) - con(best)) / 0.0001  # per relative change of η
     assert abs(dearer - price) < 1e-3
-    print(f"η = {eta}: edge at θ = {best:.3f}, L_con = {con(best):.4f}, price λ* = {price:.4f}")
+    print(f"η = {eta}: edge at θ = {best:.3f}, L_con = {con(best):.4f}, "
+          f"price λ* = {price:.4f}")
 
 # %% [markdown]
 # ## How λ is found: it climbs its own slope
@@ -291,7 +300,8 @@ def told(rule):
     lowest = int(raw.argmin())
     again = lowest + int((value[lowest:] > 0).argmax())
     return {"first": int(zero.argmax()), "zero": 100 * zero.mean(), "bad": 100 * bad.mean(), "low": raw.min(),
-            "lowest": lowest, "again": again, "worst": loss[lowest:].max(), "end": loss[-5000:].mean(), "last": value[-5000:].mean()}
+            "lowest": lowest, "again": again, "worst": loss[lowest:].max(), "end": loss[-5000:].mean(),
+            "last": value[-5000:].mean()}
 
 
 wound, put_back = told("published"), told("projected")
@@ -301,14 +311,20 @@ assert abs(put_back["end"] - 0.3) < 0.003 and abs(put_back["last"] - PRICE) < 0.
 # %% tags=["hide-input"]
 Markdown(
     f"**Published.** λ is 0 from step {wound['first']:,} on. x falls until step {wound['lowest']:,}, to "
-    f"{wound['low']:.1f}, because the first climb of λ had pushed θ far beyond the edge and the way back is slow. At that step "
-    f"the bound is broken, and x begins to climb; but it has {-wound['low']:.1f} to make good, and each step pays back "
-    f"only 0.005 of a slope of at most {rec(0) / 0.3 - 1:.2f}. Not before step {wound['again']:,} is λ above 0 again, "
-    f"{wound['again'] - wound['lowest']:,} steps later, and by then L_rec has risen to {wound['worst']:.3f}: the model did "
-    f"what the contrastive loss alone would do. λ was 0 in {wound['zero']:.0f} % of the steps, and in {wound['bad']:.0f} % "
+    f"{wound['low']:.1f}, because the first climb of λ had pushed θ far beyond the edge and the way back is slow. "
+    "At that step "
+    f"the bound is broken, and x begins to climb; but it has {-wound['low']:.1f} to make good, and each step pays "
+    "back "
+    f"only 0.005 of a slope of at most {rec(0) / 0.3 - 1:.2f}. Not before step {wound['again']:,} is λ above 0 "
+    "again, "
+    f"{wound['again'] - wound['lowest']:,} steps later, and by then L_rec has risen to {wound['worst']:.3f}: the "
+    "model did "
+    f"what the contrastive loss alone would do. λ was 0 in {wound['zero']:.0f} % of the steps, and in "
+    f"{wound['bad']:.0f} % "
     "of all steps although the bound was broken.\n\n"
     "**Projected.** The same climb, the same overshoot. But λ is there as soon as it is needed. Over the last "
-    f"5,000 steps L_rec is {put_back['end']:.3f} on average and λ {put_back['last']:.4f}; the price that we worked out is {PRICE:.4f}.")
+    f"5,000 steps L_rec is {put_back['end']:.3f} on average and λ {put_back['last']:.4f}; the price that we worked "
+    f"out is {PRICE:.4f}.")
 
 # %% [markdown]
 # So the answer to the question is bookkeeping. The published multiplier is at zero because it is in debt: it had been
@@ -345,13 +361,20 @@ assert smoke or (returns >= 3 and low[2].max() > 100 == low[3].max() and 5 < sha
 assert smoke or 30 < share_asleep(slow) < share_asleep(rules["published"]) < share_asleep(quick) < 70
 
 # %% tags=["hide-input"]
-Markdown(f"At η = 0.2 λ returns {returns} time{'s' * (returns != 1)} in 30,000 steps, each time too late and then for too "
-         "long, so that L_rec swings around the bound. At η = 0.05 it is the other end that winds up: λ is held at 100, and "
-         f"x runs on to {low[2].max():.0f}. Should the bound become possible later, x has to come down first, and all the "
-         "while the reconstruction counts a hundredfold. A large learning rate does not help, for the debt grows as fast as "
-         f"it is paid: at η = 0.3, λ is 0 with the bound broken in {share_asleep(quick):.0f} % of the steps at a rate of "
-         f"0.1, in {share_asleep(rules['published']):.0f} % at 0.005 and still in {share_asleep(slow):.0f} % at 0.0005. "
-         "With a momentum of 0.999 the running mean is a thousand steps behind, so that even a projected λ comes late "
+Markdown(f"At η = 0.2 λ returns {returns} time{'s' * (returns != 1)} in 30,000 steps, each time too late and then "
+         "for too "
+         "long, so that L_rec swings around the bound. At η = 0.05 it is the other end that winds up: λ is held at "
+         "100, and "
+         f"x runs on to {low[2].max():.0f}. Should the bound become possible later, x has to come down first, and "
+         "all the "
+         "while the reconstruction counts a hundredfold. A large learning rate does not help, for the debt grows "
+         "as fast as "
+         f"it is paid: at η = 0.3, λ is 0 with the bound broken in {share_asleep(quick):.0f} % of the steps at a "
+         "rate of "
+         f"0.1, in {share_asleep(rules['published']):.0f} % at 0.005 and still in {share_asleep(slow):.0f} % at "
+         "0.0005. "
+         "With a momentum of 0.999 the running mean is a thousand steps behind, so that even a projected λ comes "
+         "late "
          f"({share_asleep(late_mean):.0f} %); at 0.9 it is ten steps behind, which does not matter.")
 
 # %% [markdown]
@@ -373,7 +396,8 @@ def smooth(values):
 
 def panel(ax, record, quantity, runs):
     for run in runs:
-        if quantity == "lambda" and ltd_curves.eta_of(run) is None or run == "baseline" and quantity == "reconstruction":
+        free = ltd_curves.eta_of(run) is None
+        if quantity == "lambda" and free or quantity == "reconstruction" and run == "baseline":
             continue
         steps, values = curve(record, run, quantity)
         if quantity in ("reconstruction", "contrastive"):
@@ -382,7 +406,7 @@ def panel(ax, record, quantity, runs):
                 ls={"baseline": ":", "dual": "--"}.get(run, "-"))
 
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Four panels over the steps. a: recall sums rise; the bound 0.2 ends highest, 0.05 lowest. b: lambda on a logarithmic axis with zero; at 0.05 it sits at 100, at 0.1 it rises to 80 and falls slowly to 19, at 0.2 and 0.3 it falls to zero within the first tenth. c: reconstruction losses end at the bounds 0.2 and 0.3, near 0.09 for 0.05 and 0.1, and at 0.17 for dual. d: contrastive losses fall; they end apart, 0.05 highest and 0.2 lowest."}, "figure": {"name": "fig-figure-2", "caption": "LTD's Figure 2 from the released records on COCO. (a) Best recall sum so far, on validation data. (b) λ, with its zeros. (c) Reconstruction loss and (d) contrastive loss, means of each epoch; dotted lines in (c) are the bounds. One run each."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Four panels over the steps. a: recall sums rise; the bound 0.2 ends highest, 0.05 lowest. b: lambda on a logarithmic axis with zero; at 0.05 it sits at 100, at 0.1 it rises to 80 and falls slowly to 19, at 0.2 and 0.3 it falls to zero within the first tenth. c: reconstruction losses end at the bounds 0.2 and 0.3, near 0.09 for 0.05 and 0.1, and at 0.17 for dual. d: contrastive losses fall; they end apart, 0.05 highest and 0.2 lowest."}, "figure": {"name": "fig-ltd-2", "caption": "LTD's Figure 2 from the released records on COCO. (a) Best recall sum so far, on validation data. (b) λ, with its zeros. (c) Reconstruction loss and (d) contrastive loss, means of each epoch; dotted lines in (c) are the bounds. One run each."}}
 RUNS = ltd_curves.runs("release")
 fig, axes = plt.subplots(2, 2, figsize=(8.8, 6.4), sharex=True)
 titles = ("(a) best rsum so far", "(b) multiplier λ", "(c) reconstruction loss", "(d) contrastive loss")
@@ -400,7 +424,7 @@ axes[1, 1].set_yticks([0.8, 1, 2, 3], ["0.8", "1", "2", "3"])
 axes[1, 1].minorticks_off()
 for ax in axes[1]:
     ax.set(xlabel="steps in units of 100,000")
-fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize="small")
+fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize="small");
 
 # %% tags=["remove-cell"]
 def late(run, quantity, record="release"):
@@ -431,15 +455,18 @@ assert late("lag_0.1", "reconstruction") < 0.1 and peak_value[-1] > 10
 
 # %% tags=["hide-input"]
 Markdown("\n".join([
-    f"- **η = 0.05 cannot be kept.** The reconstruction loss of the last ten epochs is {late('lag_0.05', 'reconstruction'):.3f}. "
+    "- **η = 0.05 cannot be kept.** The reconstruction loss of the last ten epochs is "
+    f"{late('lag_0.05', 'reconstruction'):.3f}. "
     f"λ reaches 100 at step {full:,} and stays there, and by the replay below x runs on to "
     f"{replay.recorded('release', 'lag_0.05').raw[-1]:,.0f}.",
-    f"- **η = 0.1 is kept, narrowly,** at {late('lag_0.1', 'reconstruction'):.3f}. λ climbs to {peak_value[peak]:.0f} until "
+    f"- **η = 0.1 is kept, narrowly,** at {late('lag_0.1', 'reconstruction'):.3f}. λ climbs to "
+    f"{peak_value[peak]:.0f} until "
     f"step {peak_steps[peak]:,}, and then takes the remaining {peak_steps[-1] - peak_steps[peak]:,} steps to fall to "
     f"{peak_value[-1]:.0f}. That is a sum being paid back, too: a bound that is missed by little pays little a step.",
     f"- **η = 0.2 and 0.3 are kept early,** and λ is zero for the first time at step "
     f"{first_zero('lag_0.2'):,} and {first_zero('lag_0.3'):,}. It is zero in {idle_share('lag_0.2'):.0f} % and "
-    f"{idle_share('lag_0.3'):.0f} % of the records. Both end at their bounds: {late('lag_0.2', 'reconstruction'):.3f} and "
+    f"{idle_share('lag_0.3'):.0f} % of the records. Both end at their bounds: "
+    f"{late('lag_0.2', 'reconstruction'):.3f} and "
     f"{late('lag_0.3', 'reconstruction'):.3f}.",
 ]))
 
@@ -469,17 +496,19 @@ FITS = {(run, rule): replay.agreement("tmlr", run, rule)
 
 # %% tags=["hide-input", "full-width"]
 rows = [{"bound η": f"{eta:g}", "zero, recorded": f"{100 * FITS[run, 'published'].zero_recorded:.1f} %"} | {
-    f"{what}, {rule}": f"{getattr(FITS[run, rule], name):.4f}" if name == "correlation" else f"{100 * FITS[run, rule].zero:.1f} %"
-    for rule in replay.RULES for name, what in (("correlation", "correlation"), ("zero", "zero"))}
+    f"{name}, {rule}": f"{fit.correlation:.4f}" if name == "correlation" else f"{100 * fit.zero:.1f} %"
+    for rule in replay.RULES for fit in (FITS[run, rule],) for name in ("correlation", "zero")}
     for run, eta in ltd_curves.constrained("tmlr").items()]
-paper.styled(pd.DataFrame(rows), "The multiplier of the later record, replayed by both rules. Zero: the share of the 2,700 "
+paper.styled(pd.DataFrame(rows), "The multiplier of the later record, replayed by both rules. Zero: the share of "
+                                 "the 2,700 "
              "records in which λ is 0. Correlation: of the replayed with the recorded λ.", name="replay")
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Three panels for the bounds 0.15, 0.2 and 0.25 on an axis that is logarithmic with a zero. The recorded lambda and the replay by the published rule lie on each other: a peak at the beginning, then zero for most of the training. The replay by the projected rule is above zero again and again, at up to about one."}, "figure": {"name": "fig-replay", "caption": "λ of the later record (thick), replayed by the published rule (dashed) and by the projected rule (thin). The projected rule would have been awake most of the time."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Three panels for the bounds 0.15, 0.2 and 0.25 on an axis that is logarithmic with a zero. The recorded lambda and the replay by the published rule lie on each other: a peak at the beginning, then zero for most of the training. The replay by the projected rule is above zero again and again, and for 0.2 and 0.25 climbs beyond ten."}, "figure": {"name": "fig-replay", "caption": "λ of the later record (thick), replayed by the published rule (dashed) and by the projected rule (thin). Over these losses the projected rule would have been awake most of the time, and have climbed without end where they stay above the bound, because recorded losses do not answer."}}
 fig, axes = plt.subplots(1, 3, figsize=(9, 3.2), sharey=True)
 for ax, run in zip(axes, ("lag_0.15", "lag_0.2", "lag_0.25"), strict=True):
     steps, value = curve("tmlr", run, "lambda")
-    ax.plot(steps / UNIT, replay.recorded("tmlr", run, "projected").value, color="#949494", lw=0.7, label="projected rule")
+    other = replay.recorded("tmlr", run, "projected").value
+    ax.plot(steps / UNIT, other, color="#949494", lw=0.7, label="projected rule")
     ax.plot(steps / UNIT, value, color=LAMBDA, lw=3.4, alpha=0.6, label="recorded")
     ax.plot(steps / UNIT, replay.recorded("tmlr", run).value, color="black", ls="--", lw=1.1, label="published rule")
     ax.set(title=NAMES[run], xlabel="steps in units of 100,000")
@@ -502,20 +531,33 @@ assert all(abs(a - b) < 6e-6 for a, b in FIRST.values())
 # %% tags=["hide-input"]
 Markdown(
     f"At the bounds at which λ reaches zero, the published rule explains the record (correlations "
-    f"{paper.span((FITS[run, 'published'].correlation for run in BINDING), 4)}, and the zeros are where they should be). The "
-    f"projected rule does not: at η = 0.2 it would be at zero in {100 * FITS['lag_0.2', 'projected'].zero:.0f} % of the records "
-    f"and not in {100 * FITS['lag_0.2', 'published'].zero_recorded:.0f} %. In the replay x falls to {SAME:.0f} there. (At η = 0.15 "
-    "its correlation is high, too, because the peak at the beginning, which both rules share, outweighs all that follows; but "
+    f"{paper.span((FITS[run, 'published'].correlation for run in BINDING), 4)}, and the zeros are where they "
+    "should be). The "
+    f"projected rule does not: at η = 0.2 it would be at zero in {100 * FITS['lag_0.2', 'projected'].zero:.0f} % "
+    "of the records "
+    f"and not in {100 * FITS['lag_0.2', 'published'].zero_recorded:.0f} %. In the replay x falls to {SAME:.0f} "
+    "there. (At η = 0.15 "
+    "its correlation is high, too, because the peak at the beginning, which both rules share, outweighs all that "
+    "follows; but "
     f"its share of zeros is {100 * FITS['lag_0.15', 'projected'].zero:.0f} % and not "
     f"{100 * FITS['lag_0.15', 'published'].zero_recorded:.0f} %.) At η = 0.05 and 0.1 "
-    "λ never comes to zero, so that the two rules agree and nothing can be learned about the lower end.\n\n"
-    f"**The paper's own record** has the same first step: λ = {FIRST['lag_0.3'][0]:.5f} after one update at η = 0.3, and "
-    f"1 + 0.005 · g is {FIRST['lag_0.3'][1]:.5f}; the other bounds agree as well. Its whole replay drifts, as feared: at "
-    f"η = 0.2 the recorded λ is zero in {100 * OWN['lag_0.2'].zero_recorded:.0f} % of the records, the replayed one in "
-    f"{100 * OWN['lag_0.2'].zero:.0f} %. But there is a trace that needs no replay. Take two neighbouring records, a hundred "
+    "λ never comes to zero, so that the two rules agree and nothing can be learned about the lower end.")
+
+# %% tags=["hide-input"]
+Markdown(
+    f"**The paper's own record** has the same first step: λ = {FIRST['lag_0.3'][0]:.5f} after one update at η = "
+    "0.3, and "
+    f"1 + 0.005 · g is {FIRST['lag_0.3'][1]:.5f}; the other bounds agree as well. Its whole replay drifts, as "
+    "feared: at "
+    f"η = 0.2 the recorded λ is zero in {100 * OWN['lag_0.2'].zero_recorded:.0f} % of the records, the replayed "
+    "one in "
+    f"{100 * OWN['lag_0.2'].zero:.0f} %. But there is a trace that needs no replay. Take two neighbouring records, "
+    "a hundred "
     f"steps apart, with λ = 0 in both: at η = 0.2, in {IDLE['lag_0.2'][0]:,} of {IDLE['lag_0.2'][1]:,} such pairs "
-    f"the loss is above the bound both times, at η = 0.3 in {IDLE['lag_0.3'][0]:,} of {IDLE['lag_0.3'][1]:,}. An x that is "
-    "put back to zero rises at the first loss above the bound; over the whole epochs of the first figure it could not "
+    f"the loss is above the bound both times, at η = 0.3 in {IDLE['lag_0.3'][0]:,} of {IDLE['lag_0.3'][1]:,}. An x "
+    "that is "
+    "put back to zero rises at the first loss above the bound; over the whole epochs of the first figure it could "
+    "not "
     "have stayed down.")
 
 # %% [markdown]
@@ -532,26 +574,38 @@ Markdown(
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Two scatter plots of the final best recall sum over the mean contrastive loss of the last ten epochs, six runs of the paper's record on the left, seven of the later record on the right. In both, the points fall along a line from the upper left, low contrastive loss and high recall, to the lower right."}, "figure": {"name": "fig-contrastive", "caption": "Where each recorded run ended: contrastive loss (mean of the last ten epochs, training batches) and best validation rsum. Left: the paper's record. Right: the later one."}}
 fig, axes = plt.subplots(1, 2, figsize=(8.4, 3.4))
 ENDS = {}
-for ax, (record, title) in zip(axes, {"release": "the paper's record", "tmlr": "the later record"}.items(), strict=True):
-    ends = {run: (late(run, "contrastive", record), curve(record, run, "rsum").values[-1]) for run in ltd_curves.runs(record)}
+for ax, (record, title) in zip(axes, {"release": "the paper's record", "tmlr": "the later "
+                                                                               "record"}.items(), strict=True):
+    ends = {run: (late(run, "contrastive", record), curve(record, run, "rsum").values[-1])
+            for run in ltd_curves.runs(record)}
     for run, (loss, rsum) in ends.items():
         ax.plot(loss, rsum, "o", color=colour(run), ms=8)
-        ax.annotate(NAMES[run], (loss, rsum), xytext=(6, 4), textcoords="offset points", fontsize=9)
+        ax.annotate(NAMES[run], (loss, rsum), xytext=(-34 if run == "dual" else 7, -11 if run == "baseline" else 3),
+                    textcoords="offset points", fontsize=9)
     ax.set(title=title, xlabel="contrastive loss", ylabel="best rsum")
     ax.margins(0.18)
-    ENDS[record] = {run: float(rsum) for run, (_, rsum) in ends.items()}, float(np.corrcoef(list(ends.values()), rowvar=False)[0, 1])
+    together = float(np.corrcoef(list(ends.values()), rowvar=False)[0, 1])
+    ENDS[record] = {run: float(rsum) for run, (_, rsum) in ends.items()}, together
 assert all(correlation < -0.9 for _, correlation in ENDS.values())
 
 # %% tags=["hide-input"]
 (first_ends, r), (later_ends, r_later) = ENDS["release"], ENDS["tmlr"]
-again = {run: sorted(curve(record, run, "rsum").values[-1] for record in ("release", "old")) for run in ("baseline", "lag_0.2")}
-Markdown(f"The correlation over the six runs is **{r:.3f}** (over the seven of the later record {r_later:.3f}): the lower the "
-         f"contrastive loss, the higher the recall. The record contradicts the claim. Six points with one seed each are little, "
-         f"and the loss is one of training batches; but 'does not depend' is not what they show. How much does one run say? "
-         f"The authors' earlier runs of the same kind give an idea: the baseline ended at {again['baseline'][0]:.1f} and "
-         f"{again['baseline'][1]:.1f}, η = 0.2 at {again['lag_0.2'][0]:.1f} and {again['lag_0.2'][1]:.1f}. So the gain of "
-         f"η = 0.2 over the baseline, {first_ends['lag_0.2'] - first_ends['baseline']:.1f} here, was seen twice, and the "
-         f"{first_ends['dual'] - first_ends['baseline']:.1f} of dual are not much more than the baseline's own spread.")
+again = {run: sorted(curve(record, run, "rsum").values[-1] for record in ("release", "old"))
+         for run in ("baseline", "lag_0.2")}
+Markdown(f"The correlation over the six runs is **{r:.3f}** (over the seven of the later record {r_later:.3f}): "
+         "the lower the "
+         "contrastive loss, the higher the recall. The record contradicts the claim. Six points with one seed "
+         "each are little, "
+         "and the loss is one of training batches; but 'does not depend' is not what they show. How much does one "
+         "run say? "
+         "The authors' earlier runs of the same kind give an idea: the baseline ended at "
+         f"{again['baseline'][0]:.1f} and "
+         f"{again['baseline'][1]:.1f}, η = 0.2 at {again['lag_0.2'][0]:.1f} and {again['lag_0.2'][1]:.1f}. So the "
+         "gain of "
+         f"η = 0.2 over the baseline, {first_ends['lag_0.2'] - first_ends['baseline']:.1f} here, was seen twice, "
+         "and the "
+         f"{first_ends['dual'] - first_ends['baseline']:.1f} of dual are not much more than the baseline's own "
+         "spread.")
 
 # %% [markdown]
 # ## The same on scenes, with both rules trained
@@ -604,10 +658,11 @@ def own_panel(ax, quantity):
         ax.plot(x, np.mean(lines, 0), lw=1.6, **look(which))
 
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Four panels as in the figure of the published records, from our own runs on scenes: validation recall sum, multiplier, reconstruction loss and contrastive loss over the updates, one curve for each bound, for dual and for the baseline. Empty with a note where the runs have not been made."}, "figure": {"name": "fig-own-figure-2", "caption": "Figure 2 on scenes, from our own runs: means over the draws. (a) Validation rsum of each evaluation, not a running maximum."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Four panels as in the figure of the published records, from our own runs on scenes: validation recall sum, multiplier, reconstruction loss and contrastive loss over the updates, one curve for each bound, for dual and for the baseline. Empty with a note where the runs have not been made."}, "figure": {"name": "fig-ltd-2-scenes", "caption": "Figure 2 on scenes, from our own runs: means over the draws. (a) Validation rsum of each evaluation, not a running maximum."}}
 fig, axes = plt.subplots(2, 2, figsize=(8.8, 6.2 if OURS else 2.6), sharex=True)
 own_titles = ("(a) validation rsum", "(b) multiplier λ", "(c) reconstruction loss", "(d) contrastive loss")
-for ax, quantity, title in zip(axes.flat, ("rsum", "lambda", "reconstruction", "contrastive"), own_titles, strict=True):
+quantities = ("rsum", "lambda", "reconstruction", "contrastive")
+for ax, quantity, title in zip(axes.flat, quantities, own_titles, strict=True):
     ax.set(title=title)
     if OURS:
         own_panel(ax, quantity)
@@ -627,15 +682,18 @@ def spoken(which, runs):
     """One of our settings under a constraint, as a line."""
     ends = [float(constrained.curves(run)["reconstruction"][-30:].mean()) for run in runs]
     zero, bad = np.mean([constrained.asleep(run) for run in runs], 0)
-    return (f"- η = {which.eta:g} ({len(runs)} draw{'s' * (len(runs) != 1)}): the reconstruction loss ends at {np.mean(ends):.3f}; "
-            f"λ is zero in {100 * zero:.0f} % of the logged updates, in {100 * bad:.0f} % although the batch breaks the bound; "
+    return (f"- η = {which.eta:g} ({len(runs)} draw{'s' * (len(runs) != 1)}): the reconstruction loss ends at "
+            f"{np.mean(ends):.3f}; "
+            f"λ is zero in {100 * zero:.0f} % of the logged updates, in {100 * bad:.0f} % although the batch "
+            "breaks the bound; "
             f"test rsum {constrained.interval([run['test']['rsum'] for run in runs])}.")
 
 
 lines = [spoken(which, runs) for which, runs in sorted(OURS.items(), key=str) if which.objective == "lagrange"]
 
 # %% tags=["hide-input"]
-Markdown("\n".join([f"Target: {TARGET}. Published rule. In brackets 95 % intervals over draws of the data.\n", *lines]) if lines
+Markdown("\n".join([f"Target: {TARGET}. Published rule. In brackets 95 % intervals over draws of the "
+                    "data.\n", *lines]) if lines
          else f"Figure 2's bounds on scenes: {MAKE['ltd_eta']}.")
 
 # %% [markdown]
@@ -671,44 +729,60 @@ TABLE = [side_by_side(target, eta, rules) for (target, eta), rules in sorted(PAI
  if TABLE else Markdown(f"Both rules trained side by side: {MAKE['ltd']}."))
 
 # %% tags=["hide-input"]
-apart = {key: constrained.interval(of(rules["projected"], lambda r: r["test"]["rsum"]),
-                                   of(rules["published"], lambda r: r["test"]["rsum"])) for key, rules in PAIRS.items()}
+apart = {key: constrained.interval(*(of(rules[rule], lambda r: r["test"]["rsum"]) for rule in ("projected", "published")))
+         for key, rules in PAIRS.items()}
 higher = sum(d.low is not None and d.low > 0 for d in apart.values())
 lower = sum(d.high is not None and d.high < 0 for d in apart.values())
-Markdown(f"Of {len(apart)} pairs, the interval of the difference in rsum is above zero in {higher} (projected retrieves "
-         f"better), below zero in {lower}, and contains zero in {len(apart) - higher - lower}. Five draws describe; this is no "
-         "verdict on either rule." if apart else "What a multiplier that cannot wind up makes of the training is therefore still "
+Markdown(f"Of {len(apart)} pairs, the interval of the difference in rsum is above zero in {higher} (projected "
+         "retrieves "
+         f"better), below zero in {lower}, and contains zero in {len(apart) - higher - lower}. Five draws "
+         "describe; this is no "
+         "verdict on either rule." if apart else "What a multiplier that cannot wind up makes of the training is "
+                                                 "therefore still "
          "open here.")
 
 # %% [markdown]
 # ## What we found
 
+# %% tags=["remove-cell"]
+push = (
+    f"- **In these runs the constraint is a push at the beginning.** λ reaches {BEFORE['lag_0.2']:.1f} at η = 0.2 "
+    f"and {BEFORE['lag_0.3']:.1f} at 0.3, is at zero after {100 * first_zero('lag_0.2') / 265_560:.0f} and "
+    f"{100 * first_zero('lag_0.3') / 265_560:.0f} % of the training, and from the sixth epoch on never above "
+    f"{AFTER['lag_0.2']:.2f} and {AFTER['lag_0.3']:.2f}. Small is not nothing: at η = 0.2 these small values hold "
+    "the reconstruction at its bound, perhaps because the decoder has no other gradient and the optimiser rescales it. "
+    "Whether any of this is why these runs retrieve well cannot be told from the records: " + (
+        f"on scenes, the two rules differ decidedly in neither direction in {len(apart) - higher - lower} of "
+        f"{len(apart)} pairs."
+        if apart else "it takes the runs above, which are not made yet.")
+)
+
 # %% tags=["hide-input"]
 Markdown("\n".join([
-    f"- **The multiplier sleeps because it adds up.** On the paper's record with η = 0.3, λ is zero in {idle_share('lag_0.3'):.0f} % "
-    f"of the records, and for {len(sleeping)} whole epochs with the bound broken. The raw number behind λ is not held at zero; "
+    "- **The multiplier sleeps because it adds up.** On the paper's record with η = 0.3, λ is zero in "
+    f"{idle_share('lag_0.3'):.0f} % "
+    f"of the records, and for {len(sleeping)} whole epochs with the bound broken. The raw number behind λ is not "
+    "held at zero; "
     f"by the replay it falls to {replay.recorded('release', 'lag_0.3').raw.min():.0f}, and has to come back first.",
-    f"- **The record was made by this rule.** Replayed over five bounds of the later record, it has correlations of at least "
-    f"{min(FITS[run, 'published'].correlation for run in ltd_curves.constrained('tmlr')):.4f} with the recorded λ; a projected rule does not fit "
+    "- **The record was made by this rule.** Replayed over five bounds of the later record, it has correlations "
+    "of at least "
+    f"{min(FITS[run, 'published'].correlation for run in ltd_curves.constrained('tmlr')):.4f} with the recorded λ; "
+    "a projected rule does not fit "
     "wherever λ reaches zero.",
-    f"- **The other end winds up as well.** Below the floor (η = 0.05) λ is at its limit of 100, and after a long climb (η = 0.1) "
-    f"it takes {peak_steps[-1] - peak_steps[peak]:,} steps to fall from {peak_value[peak]:.0f} to {peak_value[-1]:.0f}.",
-    f"- **In these runs the constraint is a push at the beginning.** λ reaches {BEFORE['lag_0.2']:.1f} at η = 0.2 and "
-    f"{BEFORE['lag_0.3']:.1f} at 0.3, is at zero after {100 * first_zero('lag_0.2') / 265_560:.0f} and "
-    f"{100 * first_zero('lag_0.3') / 265_560:.0f} % of the training, and from the sixth epoch on never above "
-    f"{AFTER['lag_0.2']:.2f} and {AFTER['lag_0.3']:.2f}. Small is not nothing: at η = 0.2 these small values hold the "
-    "reconstruction at its bound, perhaps because the decoder has no other gradient and the optimiser rescales it. "
-    "Whether any of this is why these runs retrieve well cannot be told from the records: " + (
-        f"on scenes, the two rules differ decidedly in neither direction in {len(apart) - higher - lower} of {len(apart)} pairs."
-        if apart else "it takes the runs above, which are not made yet."),
-    f"- **The contrastive loss does depend on the bound**: over the six recorded runs its correlation with the recall is {r:.3f}.",
+    "- **The other end winds up as well.** Below the floor (η = 0.05) λ is at its limit of 100, and after a long "
+    "climb (η = 0.1) "
+    f"it takes {peak_steps[-1] - peak_steps[peak]:,} steps to fall from {peak_value[peak]:.0f} to "
+    f"{peak_value[-1]:.0f}.",
+    push,
+    "- **The contrastive loss does depend on the bound**: over the six recorded runs its correlation with the "
+    f"recall is {r:.3f}.",
 ]))
 
 # %% [markdown]
 # ## Exercises
 #
 # ````{exercise-start} How long does it sleep?
-# :label: ex-asleep
+# :label: ex-wound-up
 # ````
 #
 # The raw number is at $x = -X$, and from now on the reconstruction loss is $L > \eta$, always the same. Momentum has settled, so
@@ -738,7 +812,7 @@ check_asleep(mine)
 # ````{exercise-end}
 # ````
 #
-# ````{solution-start} ex-asleep
+# ````{solution-start} ex-wound-up
 # :class: dropdown
 # ````
 #
@@ -777,7 +851,7 @@ def check_put_back(value):
     for step, loss in enumerate(losses):
         multiplier.step(loss)
         expected = float(multiplier.value)
-        assert abs(float(got[step]) - expected) < 1e-9, f"not yet: after step {step} you have {got[step]}, not {expected}"
+        assert abs(float(got[step]) - expected) < 1e-9, f"not yet: λ after step {step} is {got[step]}, not {expected}"
     return "right"
 
 
@@ -835,7 +909,7 @@ def check_price(value):
             if abs(slope) < 1e-10 or abs(theta) > 10:
                 break
         there = 0.09 + 0.3 * (theta - 1) ** 2
-        assert abs(there - eta) < 1e-6, f"not yet: at η = {eta} your λ = {got:.4f} lets the model rest at L_rec = {there:.4f}"
+        assert abs(there - eta) < 1e-6, f"not yet: at η = {eta} your λ = {got:.4f} leads to L_rec = {there:.4f}"
     return "right"
 
 

@@ -23,7 +23,7 @@ def page(monkeypatch):
     """A function: {study: records} -> (names, what the cells showed as text), of the section on our own runs alone."""
     sources = [c.source for c in jupytext.read(SCRIPT).cells if c.cell_type == "code"]
     start = next(k for k, text in enumerate(sources) if text.startswith("MAKE ="))
-    end = next(k for k, text in enumerate(sources) if "The multiplier sleeps because" in text)
+    end = next(k for k, text in enumerate(sources) if text.startswith("push = ("))
     setup = next(text for text in sources if "chapter.start(smoke)" in text)
 
     def run(studies):
