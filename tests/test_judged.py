@@ -122,7 +122,7 @@ def test_a_split_that_knows_no_truth(split):
         Judgements.true(split)
 
 
-@pytest.mark.parametrize("part", [1, 3, 1000])
+@pytest.mark.parametrize("part", [1, 4, 5, 200, 1000])  # the last part is smaller for some
 def test_parts_equal_the_whole(model, monkeypatch, part):
     split = make_split("test", 23, 5, fewest=1, most=3)  # no caption twice: blocks of another size round ties apart
     judgements, _ = drawn(split, 2)

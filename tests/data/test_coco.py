@@ -42,6 +42,15 @@ def test_in_another_order_and_in_part(made):
     assert ids.captions == [captions[c] for _, c in chosen]
 
 
+def test_two_images_with_the_same_captions_are_told_apart_by_their_order_alone(made):
+    split, path = made
+    two = Split("test", split.features[:2], ["a red ring", "a red ring"], torch.tensor([0, 1]), ["2", "6"])
+    change_annotations(path, lambda images: images.__setitem__(slice(None), [
+        {"filename": f"{n}.jpg", "cocoid": n, "split": "test", "sentences": [{"raw": "A red ring.", "sentid": 10 + n}]}
+        for n in (2, 6)]))  # fmt: skip
+    assert coco.ids_of(path, two) == coco.Ids([2, 6], [12, 16])
+
+
 def test_case_and_punctuation_do_not_count(made):
     split, path = made
     plain = [text.upper().replace(",", " ,") + " ." for text in split.captions]
