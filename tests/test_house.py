@@ -30,6 +30,7 @@ MAY = {
     "training": BASE | {"data", "models", "losses", "metrics", "auxiliary", "cocos", "evaluation", "sampling",
                         "records"},
     "planning": BASE | {"data", "models", "records", "training"},
+    "probes": BASE | {"data", "models", "evaluation"},
     "search": BASE | {"data", "models", "evaluation", "training"},
     "chapter": BASE | {"plots", "training"},
     "cli": BASE | {"chapter", "data", "judged", "losses", "models", "paper", "planning", "records", "search",

@@ -36,6 +36,11 @@ def through_norm(query, weights, candidates):
     return (pull - (pull @ query) * query / (query @ query)) / query.norm()
 
 
+def caption_gradient(query, own, others, tau):
+    pictures = torch.cat([own[None], others])
+    return (torch.softmax(pictures @ query / tau, 0) @ pictures - own) / tau
+
+
 def _one_positive():
     above = torch.sigmoid(torch.tensor([0.02, -0.06], dtype=torch.float64) / 0.02)
     row = above * (1 - above) / (0.02 * (1 + above.sum()) ** 2)
@@ -277,6 +282,12 @@ CHECKS = [
     ("gradients/one-picture", "check_effective", 1 / 0.375, (3.0, 1.0, 0.375)),
     ("gradients/one-picture", "check_softplus_weights", lambda s: torch.sigmoid(s[1] - s[0]) * _PULL_PUSH,
      (lambda s: -torch.sigmoid(s[1] - s[0]) * _PULL_PUSH, lambda s: torch.sigmoid(s[0] - s[1]) * _PULL_PUSH)),
+    ("shortcuts/contrastive", "check_caption_gradient", caption_gradient,
+     (lambda *a: -caption_gradient(*a), lambda q, v, o, t: t * caption_gradient(q, v, o, t),
+      lambda q, v, o, t: (torch.softmax(o @ q / t, 0) @ o - v) / t)),
+    ("shortcuts/contrastive", "check_shortcut_advantage", lambda b, t, p: t * np.log(b / p - b + 1),
+     (lambda b, t, p: -t * np.log(b / p - b + 1), lambda b, t, p: t * np.log(1 / p),
+      lambda b, t, p: np.log(b / p - b + 1), lambda b, t, p: t * np.log((b - 1) / p))),
     ("shortcuts/constraint", "check_asleep", lambda X, L, eta, lr: int(X / (lr * (L / eta - 1))) + 1,
      (lambda X, L, eta, lr: -int(X / (lr * (L / eta - 1))) - 1, lambda X, L, eta, lr: int(X / (lr * (L / eta - 1))),
       lambda X, L, eta, lr: int(X / (lr * (L - eta))) + 1, lambda X, L, eta, lr: int(X / (L / eta - 1)) + 1)),
