@@ -520,4 +520,4 @@ check_shortcut_advantage(lambda B, tau, p: tau * np.log(B / p - B + 1))
 # ````{exercise-end}
 # ````
 #
-# Next: {doc}`../extend/own-loss` adds a loss of your own, and tests it.
+# Next: {doc}`constraint` asks how hard a model should be held to such a demand.

@@ -103,10 +103,10 @@ def _method(objective: str, auxiliary: dict, eta: float | None) -> dict:
 
 def _targets(kind: str) -> tuple[dict, list[str]]:
     """Rows 4.*: the target itself as the caption's vector. No decoder, no words, no mixed precision."""
-    settings = {"method": "sentence", "target": "sbert", "embed_dim": 384, "precision": "float32"} | SWA
+    settings = {"method": "sentence", "teacher": "sbert", "embed_dim": 384, "precision": "float32"} | SWA
     if kind == "fixed":
         return settings | {"loss": "alignment"}, [STALE]
-    return settings | LOSS["ntxent"] | {"caption_lr": 2e-5}, [STALE, AT_ZERO]
+    return settings | LOSS["ntxent"] | {"tuned": True, "caption_lr": 2e-5}, [STALE, AT_ZERO]
 
 
 def _table_3(name: str) -> dict:
