@@ -23,7 +23,7 @@ SIZES = {"updates": 4, "batch_size": 8, "embed_dim": 8, "word_dim": 8, "progress
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Photos with COCO's ids, features, a model, and both kinds of judgements; one caption is in no file."""
+    """Photos with COCO's ids, features, a model, and both kinds of judgements; one caption is in no file of CxC."""
     folder = tmp_path_factory.mktemp("judge")
     make(folder / "photos", test=12)
     number_photos(folder / "photos")
@@ -31,7 +31,7 @@ def place(tmp_path_factory):
     images, captions = ids_in(path)
     rows = [row for row in draw_ratings(path, more=60) if row[0] != captions[3]]
     write_ratings(folder / "cxc" / "sits_test.csv", rows)
-    write_lists(folder / "eccv", {images[0]: captions[:3], images[5]: captions[8:12]}, {captions[0]: images[:2]})
+    write_lists(folder / "eccv", {images[0]: captions[:4], images[5]: captions[8:12]}, {captions[0]: images[:2]})
     features.extract(folder / "photos", folder / "features", backbone="scenes", progress=False)
     icrlib.train(icrlib.load_dataset("coco", features=folder / "features", min_count=1), out=folder / "run", **SIZES)
     return folder
@@ -70,6 +70,7 @@ def test_own_thresholds_originals_and_both_files(place):
     result = icr(*both, "--threshold", "3.5", "--threshold", "none", "--keep-originals")
     assert result.exit_code == 0, result.output
     assert columns(result) == ["own pairs", "CxC ≥ 3.5 or own", "CxC, all rated", "ECCV Caption"]
+    assert "12 images, 24 captions" in result.output  # ECCV Caption names the one that CxC lacks
     alone = icr(*words(place, "--eccv", str(place / "eccv")))
     assert columns(alone) == ["own pairs", "ECCV Caption"] and "12 images, 24 captions" in alone.output
 
