@@ -180,7 +180,7 @@ def test_a_step_that_is_decided_only_just_is_narrow_and_both_ends_are_named(made
     assert "(or" not in clear["three_sentences"]()[0]
     verdict = type(step[2])
     assert [found["narrow"](verdict(word, "", 3, p=0.01, adjusted=p)) for word, p in (
-        ("holds", 0.04), ("fails", 0.04), ("holds", 0.02), ("undecided", 0.2))] == [True, True, False, False]  # fmt: skip
+        ("holds", 0.04), ("fails", 0.04), ("holds", 0.02), ("undecided", 0.2))] == [True, True, False, False]
 
 
 def test_a_point_of_rsum_is_spread_over_the_six_as_a_twin_says(made):
