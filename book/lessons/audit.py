@@ -703,7 +703,7 @@ Markdown(f"In all four rows {min(left):.1f} to {max(left):.1f} queries remain, a
 # smaller, $n_\text{eff}$ stays what it was. So where no candidate has a weight worth the name, it still says how many
 # negatives share that nothing, and it must be read beside the largest weight.
 
-# %% tags=["hide-input"]
+# %% tags=["remove-cell"]
 def share_of_positives(scores, mask, tau=0.01, eps=0.01):
     """Counted pairs of image queries as released: how many, and how many of them join two positives."""
     counted_, among = 0, 0
