@@ -81,9 +81,9 @@ PUBLISHED = {"triplet": ("margin", 0.2), "triplet_sh": ("margin", 0.2), "ntxent"
 
 
 def search(rng, draws=(100, 101), methods=("vse++", "bow")):
-    """A search of four losses over three constants, two of them other ones, and two rates; scores drawn by lot."""
+    """A search of four losses over four constants, three of them other ones, and two rates; scores drawn by lot."""
     for method, (loss, (name, value)) in itertools.product(methods, PUBLISHED.items()):
-        for factor, lr in itertools.product((0.5, 1, 4), (0.001, 0.01)):
+        for factor, lr in itertools.product((0.5, 1, 2, 4), (0.001, 0.01)):
             sums = {seed: float(rng.normal(400, 20)) for seed in draws}
             yield from tried(loss, sums, method=method, lr=lr, loss_options={name: value * factor})
 
@@ -111,7 +111,7 @@ def test_where_runs_with_own_constants_are_is_what_a_twin_says():
         found = paper.tuned_studies(made)
         assert found == twin(made)
         said += found.values()
-    assert len(said) == 160 and 20 < said.count("ecir") < 100  # both words, a third of them by chance the published one
+    assert len(said) == 160 and 20 < said.count("ecir") < 80  # a quarter by chance
 
 
 def test_of_the_books_search_too_and_the_runs_are_there_with_that_constant():
@@ -135,7 +135,7 @@ def test_an_unfinished_search_names_no_study():
         return set(paper.tuned_studies([r for r in copy.deepcopy(made) if not test(r["config"])]))
 
     others = {("vse++", loss) for loss in PUBLISHED if loss != "ntxent"}
-    assert without(lambda c: c["loss_options"].get("tau") == 0.05) == others  # two constants only
+    assert without(lambda c: c["loss_options"].get("tau") in (0.05, 0.2)) == others  # two constants only
     assert without(lambda c: c["loss_options"].get("tau") == 0.1) == others  # never with the published one
     assert without(lambda c: c["loss_options"].get("tau") == 0.4 and c["seed"] == 101) == others  # a draw is missing
     assert paper.tuned_studies([]) == {}
