@@ -91,7 +91,7 @@ venv: $(DONE) ## only set up .venv
 
 # The mark is written last, so an interrupted installation is not taken for a finished one. A pip that was
 # killed (its own mark is still there) may have left half a package: then the environment is made afresh.
-$(DONE): requirements.txt pyproject.toml setup.py
+$(DONE): requirements.txt requirements-no-deps.txt pyproject.toml setup.py
 	@set -e; ok='import sys, ensurepip; sys.exit(sys.version_info < (3, 11))'; found=; \
 	if ! $(PY) -c "$$ok" >/dev/null 2>&1 || ! $(PY) -m pip --version >/dev/null 2>&1 || [ -e $(VENV)/.installing ]; then \
 	  for p in $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14 python); do \
@@ -102,6 +102,7 @@ $(DONE): requirements.txt pyproject.toml setup.py
 	  echo "making $(VENV) with $$($$found --version)"; $$found -m venv --clear $(VENV); fi
 	@touch $(VENV)/.installing
 	@$(PY) -m pip install $(if $(PIP_EXTRA_INDEX),--extra-index-url $(PIP_EXTRA_INDEX)) -r requirements.txt \
+	  && $(PY) -m pip install --no-deps -r requirements-no-deps.txt \
 	  && $(PY) -m pip install --no-deps --no-build-isolation -e . \
 	  || { rm -f $(VENV)/.installing; echo "The installation failed; see above. Run make again to go on." >&2; exit 1; }
 	@rm -f $(VENV)/.installing

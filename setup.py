@@ -1,13 +1,16 @@
-"""What pyproject.toml cannot say: the wheel carries records/ as the package icrlib._records."""
+"""What pyproject.toml cannot say: the wheel carries records/ and the book's scripts as icrlib._records and ._static."""
 
 from pathlib import Path
 
 from setuptools import find_packages, setup
 
+CARRIED = {"icrlib._records": "records", "icrlib._static": "book/_static"}
 packages, package_dir = find_packages(include=["icrlib", "icrlib.*"]), {}
-if Path("records").is_dir():
-    packages.append("icrlib._records")
-    package_dir["icrlib._records"] = "records"
+for package, folder in CARRIED.items():
+    if Path(folder).is_dir():
+        packages.append(package)
+        package_dir[package] = folder
 
 DATA = ["**/*.json", "**/*.jsonl", "**/*.csv", "**/*.md", "**/*.safetensors", "**/*.pt", "**/*.npz", "**/backbone.*"]
-setup(packages=packages, package_dir=package_dir, package_data={"icrlib": DATA, "icrlib._records": DATA})
+setup(packages=packages, package_dir=package_dir,
+      package_data={"icrlib": DATA, "icrlib._records": DATA, "icrlib._static": ["*.js"]})  # fmt: skip

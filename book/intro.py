@@ -135,6 +135,7 @@ assert float(weights["smoothap"][2, 1]) < 1e-6
 # | {doc}`lessons/beyond` | What do people train with today, and how do those losses differ from these? | about two minutes |
 # | {doc}`lessons/which-loss` | Which loss, which model, for my data and my time? | about a minute |
 # | {doc}`objectives/grid` | Fifteen objectives, each at its own rate: which is best, and is it the paper's? | about a minute |
+# | {doc}`shortcuts/contrastive` | A number is stamped on every pair: what is learned beside it? | a minute and a half |
 # | {doc}`extend/own-loss` | How do I add a loss of my own, and trust it? | a minute and a half |
 # | {doc}`reproduce/run` | How do I run one experiment, mine or a paper's? | about a minute and a half |
 # | {doc}`reproduce/paper-scale` | What would the papers' own scale take, in hours and gigabytes? | about a minute |

@@ -1,4 +1,4 @@
-"""What there is, by name: methods, losses and auxiliaries, each imported only when somebody asks for it.
+"""What there is, by name: methods, losses, auxiliaries, vocabularies, each imported only when somebody asks for it.
 
 A new one is a file of its own and one line here; or no line at all, for everywhere that a name is taken, a caller's own
 ``"package.module:Name"`` is taken, too.
@@ -71,6 +71,8 @@ METHODS = Registry("method", {
     "vse++": "icrlib.models.vse:VSE",
     "bow": "icrlib.models.bow:BagOfWords",
     "vsrn": "icrlib.models.vsrn:VSRN",
+    "ltd": "icrlib.models.ltd:LTD",
+    "sentence": "icrlib.models.sentence:Sentence",
 })  # fmt: skip
 LOSSES = Registry("loss", {
     "triplet": "icrlib.losses.triplet:Triplet",
@@ -85,8 +87,16 @@ LOSSES = Registry("loss", {
     "siglip": "icrlib.losses.siglip:SigLIP",
     "dcl": "icrlib.losses.dcl:DCL",
     "ntxent_sparse": "icrlib.losses.sparse:SparseNTXent",
+    "alignment": "icrlib.losses.alignment:Alignment",
 }, {"infonce": "ntxent"})  # fmt: skip
-AUXILIARIES = Registry("auxiliary", {})
+AUXILIARIES = Registry("auxiliary", {
+    "latent": "icrlib.auxiliary.latent:LatentTarget",
+    "tokens": "icrlib.auxiliary.tokens:TokenDecoder",
+})  # fmt: skip
+VOCABULARIES = Registry("vocabulary", {
+    "words": "icrlib.data.text:Vocabulary",
+    "sentences": "icrlib.data.targets.sentences:Sentences",
+})  # fmt: skip
 
 
 def label(name: str) -> str:

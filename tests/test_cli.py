@@ -35,8 +35,8 @@ def notebook(tmp_path):
 
 
 def test_help_explains_every_command():
-    for command in ("run", "settings", "plan", "tables", "compare", "status", "features", "search", "data check",
-                    "records verify"):  # fmt: skip
+    for command in ("run", "settings", "plan", "tables", "compare", "status", "features", "search", "judge",
+                    "data check", "records verify"):  # fmt: skip
         result = icr(*command.split(), "--help")
         assert result.exit_code == 0 and len(result.output.splitlines()) > 4
 

@@ -78,6 +78,7 @@ def settled(groups, least=DRAWS):
 
 
 TRIED = [*records.find(study="tuning"), *records.find(study="vsrn_tuning")]
+OWN = paper.tuned_studies(records.find(study="tuning"))
 SCENES = {m: runs_of(evidence.place("scenes", m).study, m, dataset="scenes") for m in MODELS}
 PUBLISHED = {name: SCENES["vse++"][name][0]["config"]["loss_options"][CONSTANT[name]] for name in NAMES}
 
@@ -104,12 +105,9 @@ def choice(method, name, published=True):
 
 
 def tuned_runs(method, name):
-    """Runs at the best of the whole search; where that has the published constant, they are those of the table."""
-    best = choice(method, name, published=False)
-    if best is None:
-        return []
-    same = best.get(CONSTANT[name], PUBLISHED[name]) == PUBLISHED[name]
-    return SCENES[method].get(name, []) if same else records.find(study="tuned", method=method, loss=name)
+    """Runs at the best of the whole search; none before it is finished."""
+    place = OWN.get((method, name))
+    return records.find(study=place, method=method, loss=name) if place else []
 
 
 # %% tags=["remove-cell"]

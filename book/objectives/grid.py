@@ -779,4 +779,4 @@ check_cir_lin(cir_lin)
 # ````{solution-end}
 # ````
 #
-# Next: {doc}`../extend/own-loss` adds a loss of your own, and tests it.
+# Next: {doc}`../shortcuts/contrastive` asks what a contrastive loss does *not* make a model learn.

@@ -45,6 +45,14 @@ class Auxiliary(nn.Module):
     def prepare(self, data: Any, model: nn.Module) -> None:
         """Once, before the optimiser is made: targets of the training captions, layers whose size follows from them."""
 
+    def about(self) -> dict:
+        """What a record is to say of the targets: plain JSON values."""
+        return {}
+
+    def uses(self) -> list[type]:
+        """Further classes whose code decides the value: a record lists their sources, too."""
+        return []
+
     def forward(self, step: Step) -> Tensor:
         """The value of this batch, a scalar."""
         raise TypeError(f"{type(self).__name__} must define forward(step)")
@@ -117,9 +125,9 @@ class Criterion(nn.Module):
         """What was learned, as it is now: the history shows it."""
         found = {}
         if self.log_scale is not None:
-            found["tau"] = float((-self.log_scale).exp())
+            found["tau"] = (-self.log_scale).exp().item()
         if self.bias is not None:
-            found["bias"] = float(self.bias)
+            found["bias"] = self.bias.item()
         return found
 
     def parameter_groups(self, lr: float) -> list[dict]:

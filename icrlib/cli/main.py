@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from icrlib import devices
-from icrlib.cli import photos, records, runs, settings
+from icrlib.cli import judge, photos, records, runs, settings
 
 
 class Friendly(click.Group):
@@ -26,5 +26,5 @@ def main() -> None:
 
 
 for command in (runs.run, settings.settings, runs.tables, runs.status, records.plan, records.compare, records.records,
-                photos.data, photos.features, photos.search):  # fmt: skip
+                photos.data, photos.features, photos.search, judge.judge):  # fmt: skip
     main.add_command(command)

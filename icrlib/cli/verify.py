@@ -80,13 +80,15 @@ def as_given(config: dict) -> dict:
     """Settings and options that make this very run, whatever the defaults are by now."""
     budget = ("updates", "epochs", "lr_update")
     values = {name: config[name] for name in SETTINGS if config.get(name) is not None and name not in budget}
-    if config["drops"] == [config["updates"] // 2] and "epochs" not in config["asked"]:
+    usual = config["schedule"] != "step" or config["drops"] == [config["updates"] // 2]
+    if usual and "epochs" not in config["asked"]:
         values["updates"] = config["updates"]
     else:
         values |= {name: config["asked"][name] for name in budget if name in config["asked"]}
-    options = {f"{owner}_{name}": value for owner in ("model", "loss", "auxiliary")
-               for name, value in config[f"{owner}_options"].items()}  # fmt: skip
-    return values | options
+    owned = {owner: config[f"{owner}_options"] for owner in ("model", "loss", "auxiliary")}
+    shared = {name for options in owned.values() for name in options}  # a setting of such a name must be spelled out
+    values = {f"setting_{name}" if name in shared else name: value for name, value in values.items()}
+    return values | {f"{owner}_{name}": value for owner, options in owned.items() for name, value in options.items()}
 
 
 def differences(first: dict, second: dict, prefix: str = "") -> list[str]:

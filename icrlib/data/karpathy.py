@@ -91,6 +91,15 @@ def check(root: str | os.PathLike, progress: bool = True) -> tuple[dict[str, dic
     return counts, problems
 
 
+def entries(place: str | os.PathLike) -> tuple[Path, list[dict]]:
+    """The JSON in ``place`` (the file itself, or the folder that holds it) and its list of images, as they stand there.
+
+    For what :func:`read` leaves aside, such as COCO's ids. Errors as there; the pictures may be missing.
+    """
+    path = Path(place) if Path(place).is_file() else _annotations(Path(place))
+    return path, _entries(path)
+
+
 def _annotations(root: Path) -> Path:
     if not root.is_dir():
         raise FileNotFoundError(f"{root}: no such folder; root= is the one with dataset*.json and the images")

@@ -208,8 +208,8 @@ class Loss:
 
     def at(self, log_scale: Tensor, bias: Tensor | None = None) -> Loss:
         """This loss with the present values of what was learned, for counts and diagnosis."""
-        now = {"tau": float((-log_scale).exp())}
-        return replace(self, **(now if bias is None else now | {"bias": float(bias)}))
+        now = {"tau": (-log_scale).exp().item()}
+        return replace(self, **(now if bias is None else now | {"bias": bias.item()}))
 
     def _chunk_terms(self, scores: Tensor, positives: Tensor, query: Tensor, positive: Tensor) -> Tensor:
         return self.terms(lay_out(scores, positives, query, positive))

@@ -64,6 +64,7 @@ class RetrievalModel(nn.Module):
 
     vocabulary = None
     label: ClassVar[str] = ""  # how the text writes the method
+    reads_words: ClassVar[bool] = True  # False: a caption is one thing, of which no word can be left out
     baseline: ClassVar[bool] = False  # the row that others are held against
     published: ClassVar[dict[str, dict]] = {}  # settings as published, by data set; "*" for any other
     scores_at_once: ClassVar[int] = 1 << 24  # how many scores are computed at a time outside of training
@@ -92,6 +93,14 @@ class RetrievalModel(nn.Module):
     def forward(self, features: Tensor, words: Tensor, lengths: Tensor) -> Tensor:
         """Score matrix (images, captions)."""
         return self.similarity(self.encode_images(features), self.encode_captions(words, lengths))
+
+    def uses(self) -> list[type]:
+        """Further classes whose code decides what this model computes: a record lists their sources, too."""
+        return []
+
+    def prepare(self, data: Any) -> None:
+        """Before training: take over what the data brings, the vocabulary above all."""
+        self.vocabulary = data.vocabulary
 
     def parameter_groups(self, lr: float, finetune_lr: float) -> list[dict]:
         """What an optimiser takes, each group with its own learning rate ``"base"`` before any drop."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -36,9 +38,15 @@ class OnPictures(RetrievalModel):
                     layer.train()
         return self
 
+    def prepare(self, data: Any) -> None:
+        self.inner.prepare(data)
+        self.vocabulary = self.inner.vocabulary
+
     def finetune(self) -> None:
-        """From now on the backbone's weights learn, too."""
+        """From now on the backbone's weights learn, too, and whatever of the inner model has waited for that."""
         self.backbone.requires_grad_(True)
+        if hasattr(self.inner, "finetune"):
+            self.inner.finetune()
 
     def encode_images(self, features: Tensor) -> Encodings:
         """Pictures (B, 3, H, W) to unit vectors (B, d)."""

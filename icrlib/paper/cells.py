@@ -12,9 +12,9 @@ from IPython.display import HTML
 SIDES = {"i2t": "image to text", "t2i": "text to image"}
 TWINS = ("swap", "attribute")
 DATA = {"coco": "MS-COCO", "f30k": "Flickr30k"}  # before the side, where a table has both
-HEADS = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "average_recall": "avg.", "map_at_5": "mAP@5", "C_q": "C^q",
-         "C_B": "C^B", "C_0": "C^0", "C_neg": "C^qv-", "W_neg": "W^qv-", "W_pos": "W^qv+"}  # fmt: skip
-DECIMALS = {"map_at_5": 2, "C_q": 2, "C_B": 2, "C_0": 2, "C_neg": 2, "W_neg": 2, "W_pos": 2}
+HEADS = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "average_recall": "avg.", "map_at_5": "mAP@5", "r_precision": "R-P",
+         "C_q": "C^q", "C_B": "C^B", "C_0": "C^0", "C_neg": "C^qv-", "W_neg": "W^qv-", "W_pos": "W^qv+"}  # fmt: skip
+DECIMALS = {"map_at_5": 2, "r_precision": 2, "C_q": 2, "C_B": 2, "C_0": 2, "C_neg": 2, "W_neg": 2, "W_pos": 2}
 LONG = 17  # characters: "353.8 ± 1.6" and "undecided (n = 3)" stay whole; what is longer is words
 _TAG = re.compile(r"<[^>]*>")
 

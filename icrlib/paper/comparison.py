@@ -10,13 +10,18 @@ from icrlib.paper import runs
 Record = Mapping
 # What a factor consists of. A loss is its name, its own constants, which of them are learned, and how its batches are
 # made; a method may take the same pictures as regions; twice the updates have their drops and evaluations at other
-# updates. Any other setting is a factor by its name.
+# updates. LTD's three: what is minimised beside the loss; the loss with what LTD's release changed along with it; and
+# what a caption's vector comes from. Any other setting is a factor by its name.
 FACTORS = {
     "loss": ("loss", "loss_options", "learn_tau", "learn_bias", "batches"),
     "method": ("method", "model_options", "data_options.regions"),
     "auxiliary": ("auxiliary", "auxiliary_options"),
     "updates": ("updates", "epochs", "drops", "evaluate_every"),
-}
+    "objective": ("objective", "auxiliary", "auxiliary_options", "beta", "eta", "multiplier"),
+    "criterion": ("loss", "loss_options", "batches", "model_options", "eta", "average", "average_from",
+                  "average_times"),
+    "caption encoder": ("method", "model_options", "loss", "loss_options", "drop_words", "delete_words"),
+}  # fmt: skip
 
 
 def paired(

@@ -10,7 +10,7 @@ from icrlib.names import is_baseline, label
 from icrlib.paper.cells import TWINS, cell, decimals, heading, styled
 from icrlib.paper.grids import grid
 
-LEADS = ("dataset", "method", "loss", "pretraining", "data_size")  # what stands left of the numbers
+LEADS = ("dataset", "method", "loss", "targets", "pretraining", "data_size")  # what stands left of the numbers
 
 
 def layout(table: pd.DataFrame, style: str = "html"):
@@ -42,7 +42,10 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _page(table: pd.DataFrame, frame: pd.DataFrame):
-    """What all rows share goes into the caption; a baseline says in the loss column what it is."""
+    """What all rows share goes into the caption; a baseline says in the loss column what it is.
+
+    Row numbers stand in front where the paper's text cites rows by them (``attrs["numbered"]``).
+    """
     baseline = table["method"].map(lambda method: is_baseline(str(method))).to_numpy(dtype=bool)
     if baseline.any() and not baseline.all():
         loss, several = ("", "loss"), table.loc[baseline, "loss"].nunique() > 1
@@ -51,6 +54,8 @@ def _page(table: pd.DataFrame, frame: pd.DataFrame):
     others = table[~baseline] if not baseline.all() else table
     repeated = [name for name in ("dataset", "method") if name in table.columns and others[name].nunique() == 1]
     frame = frame.drop(columns=[("", name) for name in repeated])
+    if table.attrs.get("numbered"):
+        frame.insert(0, ("", "#"), list(table.index))
     caption = ", ".join([*(label(str(others[name].iloc[0])) for name in repeated), table.attrs.get("caption", "")])
     return styled(frame, caption.strip(", "), str(table.attrs.get("name", "")))
 

@@ -9,23 +9,26 @@ from pathlib import Path
 import pandas as pd
 
 from icrlib.errors import choose
-from icrlib.paper import ecir, goal
+from icrlib.paper import ecir, goal, ltd
 
-PAPERS = ("goal", "ecir")
-WAYS = ("records", "paper tables", "computation", "not measurable here", "not measurable as published")
+PAPERS = ("goal", "ecir", "ltd")
+WAYS = ("records", "paper tables", "recorded curves", "computation", "not measurable here",
+        "not measurable as published")  # fmt: skip
 # GOAL's Table 2 holds con x con against what the original work printed for the triplet loss.
-CITED = {"goal": (3,), "ecir": ()}
+CITED = {"goal": (3,), "ecir": (), "ltd": ()}
 Count = tuple[int, int, str]  # how often the claim's statement is true, of how many, and the numbers in words
 
 
 def claims(paper: str = "goal") -> pd.DataFrame:
-    """A paper's claims, GOAL's in our words, ECIR's quoted: claim, place (section, equation, table) and ``judged``.
+    """A paper's claims, ECIR's quoted, the others in our words: claim, place (section, equation, table), ``judged``.
 
-    ``judged``, how it can be: "records" (runs of ours), "paper tables" (see :func:`against_own_tables`), "computation"
-    (formulas and code), "not measurable here" or "not measurable as published" (the published count did not count what
-    the claim is about); several are separated by commas. Index: id. ECIR's also have ``asked``, how the records are
-    asked, ``tests``, which parts of :mod:`icrlib.paper.evidence` that are, by method ("*": all others), ``broken``,
-    what the published count did instead, and ``see``, the chapter with a computation; None where there is none.
+    ``judged``, how it can be: "records" (runs of ours), "paper tables" and "recorded curves" (see
+    :func:`against_own_tables`), "computation" (formulas and code), "not measurable here" or "not measurable as
+    published" (what was published did not measure what the claim is about); several are separated by commas. Index:
+    id. ECIR's and LTD's also have ``asked``, how the records are asked, ``tests``, which parts of
+    :mod:`icrlib.paper.evidence` that are, by method ("*": all others), of LTD those of
+    :mod:`icrlib.paper.ltd_evidence`, by place, ``broken``, what was measured instead, and ``see``, where a computation
+    stands; LTD's ``waits`` is a study that a chapter judges. None where there is none.
     """
     path = Path(__file__).with_name(f"{choose(paper, PAPERS, 'paper with claims')}_claims.json")
     rows = json.loads(path.read_text(encoding="utf-8"))
@@ -36,22 +39,24 @@ def claims(paper: str = "goal") -> pd.DataFrame:
 def against_own_tables(paper: str = "goal") -> pd.DataFrame:
     """Claims against the printed tables of the same paper: claim, place, verdict, numbers.
 
-    ``verdict``: "agrees with its table" if every printed pair of numbers says what the claim says, else "does not: 5 of
-    12", which is how many do. It is about printed means, whatever their deviation, and no run of ours stands behind
-    it: a claim that agrees with its table is *not reproduced*. Where a table compares its runs with numbers that other
-    work printed, it cannot tell whether two ways of training are the same; the verdict says so.
+    ``verdict``: "agrees with its table" (of the training curves that LTD's release holds: "its curves") if every
+    printed pair of numbers says what the claim says, else "does not: 5 of 12", which is how many do. It is about
+    printed means, whatever their deviation, and no run of ours stands behind it: a claim that agrees with its table is
+    *not reproduced*. Where a table compares its runs with numbers that other work printed, it cannot tell whether two
+    ways of training are the same; the verdict says so.
     """
     rows = claims(paper)
-    rows = rows.loc[rows["judged"].str.contains("paper tables"), ["claim", "place"]]
+    rows = rows.loc[rows["judged"].str.contains("paper tables|recorded curves"), ["claim", "place"]]
     counts = [_OF[paper][number]() for number in rows.index]
-    words = [_word(true, of, number in CITED[paper]) for number, (true, of, _) in zip(rows.index, counts, strict=True)]
+    words = [_word(true, of, number in CITED[paper], "curves" if paper == "ltd" and number in ltd.CURVES else "table")
+             for number, (true, of, _) in zip(rows.index, counts, strict=True)]  # fmt: skip
     return rows.assign(verdict=words, numbers=[text for *_, text in counts])
 
 
-def _word(true: int, of: int, cited: bool) -> str:
+def _word(true: int, of: int, cited: bool, source: str) -> str:
     if cited:
         return f"cannot tell: {true} of {of} within its ± of cited numbers"
-    return "agrees with its table" if true == of else f"does not: {true} of {of}"
+    return f"agrees with its {source}" if true == of else f"does not: {true:,} of {of:,}"
 
 
 def _not_optimal() -> Count:
@@ -136,4 +141,4 @@ _COUNTS: dict[int, Callable[[], Count]] = {
     1: _not_optimal, 3: _same_as_triplet, 11: _pair_weights, 12: _triplet_weights, 13: _known_beat_triplet,
     14: _ms_best_known, 15: _same_pattern, 16: _named_gains, 17: _state_of_the_art, 18: _generally_best,
 }  # fmt: skip
-_OF = {"goal": _COUNTS, "ecir": ecir.COUNTS}
+_OF = {"goal": _COUNTS, "ecir": ecir.COUNTS, "ltd": ltd.COUNTS | ltd.CURVES}

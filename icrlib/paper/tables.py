@@ -13,7 +13,7 @@ from icrlib.paper.cells import cell
 
 __all__ = ["PAPERS", "cell", "contents", "inconsistencies", "setting_name", "table", "tables"]  # chapters: cell, too
 
-PAPERS = ("ecir", "goal")
+PAPERS = ("ecir", "goal", "ltd")
 
 
 @cache
@@ -28,12 +28,13 @@ def tables() -> list[str]:
 
 
 def table(name: str) -> pd.DataFrame:
-    """A published table, as printed: ``table("ecir/1")`` is ECIR's Table 1, ``table("goal/4")`` GOAL's Table 4.
+    """A published table, as printed: ``table("ecir/1")`` is ECIR's Table 1, ``table("ltd/2")`` LTD's Table 2.
 
     Index: the paper's row numbers, or names of ours where it has none ("vit_ft/cir x sig-ms"). Columns: dataset,
-    method, loss, hyper_parameters (GOAL: setting, T, P, objective), then each metric (names as in
-    :mod:`icrlib.metrics`, with ``i2t_`` or ``t2i_`` before them) and ``…_std`` beside it; None where nothing is
-    printed. ``attrs`` holds caption, note and source. Raises ``ValueError`` for an unknown name.
+    method, loss, hyper_parameters (GOAL: setting, T, P, objective; LTD's Table 2: targets, too), then each metric
+    (names as in :mod:`icrlib.metrics`, with ``i2t_`` or ``t2i_`` before them) and ``…_std`` beside it; None where
+    nothing is printed. ``attrs`` holds caption, note and source, and whether the row numbers are shown beside the rows
+    (``numbered``), as LTD's text needs them. Raises ``ValueError`` for an unknown name.
     """
     choose(name, tables(), "table")
     paper, number = name.split("/")
@@ -47,7 +48,8 @@ def table(name: str) -> pd.DataFrame:
         metrics |= dict.fromkeys(numbers, float)
     frame = pd.DataFrame(rows).set_index("row").astype(metrics)  # a column without any number would be of objects
     source = contents(paper)["source"]
-    frame.attrs = {"name": name, "caption": about["caption"], "note": about["note"], "source": source}
+    frame.attrs = {"name": name, "caption": about["caption"], "note": about["note"], "source": source,
+                   "numbered": about.get("numbered", False)}  # fmt: skip
     return frame
 
 

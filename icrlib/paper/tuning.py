@@ -8,9 +8,11 @@ from statistics import mean
 import pandas as pd
 
 from icrlib.paper import runs
+from icrlib.paper.experiments.rows import experiment
 
 SCORES = ("n", "val_rsum", "val_swap", "val_swap_min")
 NEVER = ("drops", "evaluate_every")  # they follow from the number of updates
+CONSTANTS = ("margin", "tau")  # what a loss of ECIR has of its own; the published ones are those of its rows 1.1 to 1.4
 
 
 def candidates(records: Iterable[Mapping]) -> pd.DataFrame:
@@ -55,14 +57,31 @@ def choices(records: Iterable[Mapping]) -> dict[tuple[str, str], dict[str, objec
             for key, rows in _searched(records).items()}  # fmt: skip
 
 
+def tuned_studies(records: Iterable[Mapping]) -> dict[tuple[str, str], str]:
+    """In which study the runs with a loss's own constant are, such as ``{("vse++", "ntxent"): "ecir", …}``.
+
+    ``records`` are those of the search over rates, starts and constants, study ``tuning``. Where it chose another
+    margin or temperature than ECIR's, the loss was trained again, study ``tuned``. Where the published constant came
+    out best, that would have been the same runs once more: they are those with published constants, study ``ecir``.
+
+    A method and a loss are named only if their search is finished, that is, has the published constant and at least two
+    others, all settings on the same draws; nothing is chosen before that. Without records nothing is named.
+    """
+    published = {row["loss"]: row for row in (experiment(f"ecir/1.{number}") for number in range(1, 5))}
+    records, found = list(records), {}
+    for (method, loss), group in (_grouped(records) if records else {}).items():
+        name = next(name for name in CONSTANTS if name in published[loss])
+        theirs, values = published[loss][name], {record["config"]["loss_options"][name] for record in group}
+        if theirs in values and len(values) > 2 and len(_seeds(_tried(group)[1].values())) == 1:
+            found[method, loss] = "ecir" if choices(group)[method, loss][name] == theirs else "tuned"
+    return found
+
+
 def _searched(records: Iterable[Mapping]) -> dict[tuple[str, str], list[dict[str, object]]]:
     """Of each method and loss the settings tried, as rows, the best first."""
     found = {}
     for (method, loss), group in _grouped(records).items():
-        moved, settings = _moved(group)
-        tried: dict[tuple, list[Mapping]] = {}
-        for record, values in zip(group, settings, strict=True):
-            tried.setdefault(tuple(values[name] for name in moved), []).append(record)
+        moved, tried = _tried(group)
         _same_draws(method, loss, tried.values())
         rows = [{"method": method, "loss": loss} | {runs.short(n): v for n, v in zip(moved, values, strict=True)}
                 | _scores(group) for values, group in tried.items()]  # fmt: skip
@@ -79,14 +98,24 @@ def _grouped(records: Iterable[Mapping]) -> dict[tuple[str, str], list[Mapping]]
     return found
 
 
-def _moved(group: Sequence[Mapping]) -> tuple[list[str], list[dict[str, object]]]:
+def _tried(group: Sequence[Mapping]) -> tuple[list[str], dict[tuple, list[Mapping]]]:
+    """The names of the settings that were moved within a group, and the runs by the values of these."""
     settings = runs.aligned(group)
     moved = [name for name in settings[0] if any(one[name] != settings[0][name] for one in settings)]
-    return [name for name in moved if runs.short(name) not in NEVER], settings
+    moved = [name for name in moved if runs.short(name) not in NEVER]
+    tried: dict[tuple, list[Mapping]] = {}
+    for record, values in zip(group, settings, strict=True):
+        tried.setdefault(tuple(values[name] for name in moved), []).append(record)
+    return moved, tried
+
+
+def _seeds(tried: Iterable[Sequence[Mapping]]) -> set[tuple[int, ...]]:
+    """On which draws settings were tried: one element where all were tried on the same."""
+    return {tuple(sorted(map(runs.seed, found))) for found in tried}
 
 
 def _same_draws(method: str, loss: str, tried: Iterable[Sequence[Mapping]]) -> None:
-    seeds = {tuple(sorted(map(runs.seed, found))) for found in tried}
+    seeds = _seeds(tried)
     if len(seeds) > 1:
         each = " and ".join(str(list(one)) for one in sorted(seeds))
         raise ValueError(f"settings of {method} with {loss} were tried on different draws, {each}: not comparable; "

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from icrlib import devices
+from icrlib.data import targets
 from icrlib.data.splits import Dataset
 from icrlib.losses.build import by_name, canonical
 from icrlib.losses.build import options_of as loss_options_of
@@ -34,7 +35,9 @@ NEUTRAL = {
     "smoke": False,
 }  # fmt: skip
 # Where it ran, and how it was asked for: neither is part of what it is. Epochs are in updates and drops.
-NO_PART = ("device", "threads", "asked", "changed", "epochs", "lr_update", "per_epoch", "data_seed")
+NOT_KEPT = ("auxiliary", "epochs", "lr_update", "finetune_epochs")
+NO_PART = ("device", "threads", "asked", "changed", "epochs", "lr_update", "finetune_epochs", "per_epoch",
+           "data_seed")
 
 
 @dataclass(frozen=True)
@@ -97,10 +100,13 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
     method = METHODS.canonical(method)
     loss = canonical(loss)
     kind = METHODS.find(method)
-    given = {name: value for name, value in given.items() if value is not None}
+    given = _target({name: value for name, value in given.items() if value is not None})
     defaults = data.defaults_for(method, loss)
-    published = {**kind.published.get("*", {}), **kind.published.get(data.name, {})}
+    published = {name: value for key in ("*", loss, data.name) for name, value in kind.published.get(key, {}).items()}
     levels = (given, defaults, published)
+    if data.word_vectors is not None and not getattr(kind, "takes_word_vectors", False):
+        raise ValueError(f"{kind.label or method} starts its words from nothing and takes no word vectors; load the "
+                         "data without word_vectors=, or take method='ltd'")  # fmt: skip
     auxiliary, objective = _objective(levels)
     owners = options_for(method, loss, auxiliary)
     chosen = _placed(owners, levels)
@@ -122,18 +128,33 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
     settings_given = _given(owners, given)["setting"]
     if not smoke or "warmup" not in settings_given:
         values["warmup"] = _start(values, settings_given, defaults)
+    _finetuning(values, settings_given, per_epoch)
     _pictures(values, data, kind, settings_given)
+    _words(values, kind, settings_given)
     _refuse_ignored(settings_given, values, made)
+    _weighing(values, settings_given)
     _averaging(values, per_epoch, given, smoke)
     return Config(
         dataset=data.name, data_options=data.options, data_hash=data.fingerprint, data_seed=data.options.get("seed"),
         method=method, model_options=chosen["model"], loss=loss,
         loss_options={k: v for k, v in asdict(made).items() if k not in NOT_OPTIONS},
         auxiliary=auxiliary, auxiliary_options=chosen["auxiliary"], seed=seed,
-        settings={k: v for k, v in values.items() if k not in ("auxiliary", "epochs", "lr_update")},
+        settings={k: v for k, v in values.items() if k not in NOT_KEPT},
         drops=drops, per_epoch=per_epoch, backbone=data.options.get("backbone") if _on_pictures(data) else None,
         smoke=smoke, asked=given,
     )  # fmt: skip
+
+
+def _target(given: dict) -> dict:
+    """``target=`` by name: the words themselves are a decoder of their own, an object with ``encode`` gets a name."""
+    target = given.get("target")
+    if target is None or (isinstance(target, str) and target != "tokens"):
+        return given
+    if target != "tokens":
+        return given | {"target": targets.hold(target)}
+    if given.get("auxiliary", "tokens") != "tokens":
+        raise ValueError(f"target='tokens' is what auxiliary='tokens' decodes; got auxiliary={given['auxiliary']!r}")
+    return {name: value for name, value in given.items() if name != "target"} | {"auxiliary": "tokens"}
 
 
 def group(config: Config, kind: type) -> Any:
@@ -233,6 +254,30 @@ def _pictures(values: dict, data: Dataset, kind: type, given: dict) -> None:
         values["batch_norm"] = "train"
 
 
+def _finetuning(values: dict, given: dict, per_epoch: int) -> None:
+    """Epochs after which a network inside of the model learns, as updates."""
+    if values["finetune_epochs"] is None:
+        return
+    if given.get("finetune_after") is not None:
+        raise ValueError("give finetune_after= in updates or finetune_epochs= in epochs, not both")
+    values["finetune_after"] = values["finetune_epochs"] * per_epoch
+
+
+def _words(values: dict, kind: type, given: dict) -> None:
+    """What is left out of captions: only where a model sees words."""
+    for name in ("drop_words", "delete_words") if not kind.reads_words else ():
+        if given.get(name):
+            raise ValueError(f"{name}= leaves words out, but {kind.label or kind.__name__} knows captions as wholes")
+        values[name] = SETTINGS[name].default
+
+
+def _weighing(values: dict, given: dict) -> None:
+    """What belongs to another way of weighing the auxiliary, and was not asked for, is as if it had not been named."""
+    for name, objective in (("beta", "dual"), ("eta", "lagrange"), ("multiplier", "lagrange")):
+        if values["objective"] != objective and name not in given:
+            values[name] = NEUTRAL[name]
+
+
 def _start(values: dict, given: dict, usual: dict) -> int:
     """Updates of the start with all negatives. One that the data dictates is a share of the usual length of a run."""
     if "warmup" not in given:
@@ -265,6 +310,9 @@ def _refuse_ignored(given: dict, values: dict, loss: Any) -> None:
 def _averaging(values: dict, per_epoch: int, given: dict, smoke: bool) -> None:
     """With averaged weights a run has whole epochs, and evaluations at their ends: between them nothing is averaged."""
     if values["average"] == "none":
+        return
+    if smoke and "average" not in given:  # what a method was published with
+        values["average"] = "none"
         return
     if smoke:
         raise ValueError("a smoke run is shorter than an epoch, so average='swa' would average nothing; leave it out")

@@ -50,7 +50,7 @@ def prepare(data: Dataset, config: Config) -> tuple[RetrievalModel, Criterion]:
         own = copy.deepcopy(data.train.features.backbone.network)  # so that the data's stays as it is
         network = {"network": own, "backbone": config.backbone, "batch_norm": config.batch_norm}
     model = build(config.method, data.train.features.shape[-1], len(data.vocabulary), **config.model_options, **network)
-    model.vocabulary = data.vocabulary
+    model.prepare(data)
     auxiliary = weighing = None
     if config.auxiliary is not None:
         auxiliary = AUXILIARIES.find(config.auxiliary)(**config.auxiliary_options)

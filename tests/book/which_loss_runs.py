@@ -57,7 +57,7 @@ def section(last="Answer = namedtuple", wanted=()):
     return names
 
 
-WORDS = ("def told(", ("TITLES", "commands", "lacks", "to_be_run", "by_model", "KINDS", "advice", "settings_of",
+WORDS = ("def told(", ("TITLES", "commands", "lacks", "to_be_run", "by_model", "because", "advice", "settings_of",
                        "command"))  # fmt: skip
 
 

@@ -52,8 +52,9 @@ def test_every_cell_is_the_printed_one():
 
 
 def test_tables_are_listed_with_their_shape():
-    assert paper.tables()[4:] == [f"goal/{number}" for number in range(1, 7)]
-    assert [len(paper.table(name)) for name in paper.tables()[4:]] == [15, 6, 30, 30, 30, 12]
+    names = [name for name in paper.tables() if name.startswith("goal/")]
+    assert names == [f"goal/{number}" for number in range(1, 7)]
+    assert [len(paper.table(name)) for name in names] == [15, 6, 30, 30, 30, 12]
     for name in GRIDS:
         table = paper.table(name)
         assert list(table.columns) == ["setting", "T", "P", "objective", "i2t_r1", "i2t_r1_std", "t2i_r1", "t2i_r1_std"]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
+
+import numpy as np
 import pytest
 
-from icrlib import paper
+from icrlib import paper, records
 
 from .made import record
 
@@ -70,3 +74,68 @@ def test_a_search_by_rate_has_a_row_for_whatever_else_moved():
                      ("triplet_sh", 250): {0.003: 430.0}}  # fmt: skip
     with pytest.raises(ValueError, match="different draws"):
         paper.by_rate([*soft, *tried("ntxent", {102: 410.0}, lr=0.003)])
+
+
+PUBLISHED = {"triplet": ("margin", 0.2), "triplet_sh": ("margin", 0.2), "ntxent": ("tau", 0.1),
+             "smoothap": ("tau", 0.01)}  # fmt: skip
+
+
+def search(rng, draws=(100, 101), methods=("vse++", "bow")):
+    """A search of four losses over four constants, three of them other ones, and two rates; scores drawn by lot."""
+    for method, (loss, (name, value)) in itertools.product(methods, PUBLISHED.items()):
+        for factor, lr in itertools.product((0.5, 1, 2, 4), (0.001, 0.01)):
+            sums = {seed: float(rng.normal(400, 20)) for seed in draws}
+            yield from tried(loss, sums, method=method, lr=lr, loss_options={name: value * factor})
+
+
+def twin(searched):
+    """The same by hand: sums of validation rsum by setting, and the constant of the highest."""
+    found = {}
+    for method, loss in {(r["config"]["method"], r["config"]["loss"]) for r in searched}:
+        name, published = PUBLISHED[loss]
+        sums = {}
+        for r in searched:
+            c = r["config"]
+            if (c["method"], c["loss"]) == (method, loss):
+                setting = c["loss_options"][name], c["lr"], c["warmup"]
+                sums[setting] = sums.get(setting, 0.0) + r["chosen"]["val_rsum"]
+        constant = max(sums, key=sums.get)[0]
+        found[method, loss] = "ecir" if constant == published else "tuned"
+    return found
+
+
+def test_where_runs_with_own_constants_are_is_what_a_twin_says():
+    rng, said = np.random.default_rng(0), []
+    for _ in range(20):
+        made = list(search(rng))
+        found = paper.tuned_studies(made)
+        assert found == twin(made)
+        said += found.values()
+    assert len(said) == 160 and 20 < said.count("ecir") < 80  # a quarter by chance
+
+
+def test_of_the_books_search_too_and_the_runs_are_there_with_that_constant():
+    whole = records.find(study="tuning")
+    found = paper.tuned_studies(whole)
+    assert found == twin(whole) and len(found) == 8 and set(found.values()) == {"ecir", "tuned"}
+    for (method, loss), study in found.items():
+        name, published = PUBLISHED[loss]
+        chosen = paper.choices(whole)[method, loss][name]
+        runs = records.find(study=study, method=method, loss=loss)
+        assert len(runs) == 10 and {r["config"]["loss_options"][name] for r in runs} == {chosen}
+        assert (study == "ecir") == (chosen == published)
+        assert study == "tuned" or not records.find(study="tuned", method=method, loss=loss)
+
+
+def test_an_unfinished_search_names_no_study():
+    made = list(search(np.random.default_rng(1), methods=("vse++",)))
+    assert set(paper.tuned_studies(made)) == {("vse++", loss) for loss in PUBLISHED}
+
+    def without(test):
+        return set(paper.tuned_studies([r for r in copy.deepcopy(made) if not test(r["config"])]))
+
+    others = {("vse++", loss) for loss in PUBLISHED if loss != "ntxent"}
+    assert without(lambda c: c["loss_options"].get("tau") in (0.05, 0.2)) == others  # two constants only
+    assert without(lambda c: c["loss_options"].get("tau") == 0.1) == others  # never with the published one
+    assert without(lambda c: c["loss_options"].get("tau") == 0.4 and c["seed"] == 101) == others  # a draw is missing
+    assert paper.tuned_studies([]) == {}

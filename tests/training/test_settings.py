@@ -7,6 +7,8 @@ import inspect
 import pytest
 
 import icrlib
+from icrlib.losses.build import options_of as options_of_loss
+from icrlib.names import LOSSES
 from icrlib.training import config as configs
 from icrlib.training.config import NEUTRAL, identity, resolve
 from icrlib.training.settings import SETTINGS
@@ -40,6 +42,8 @@ def made(data, method="vse++", loss="ntxent", **given):
         ({}, {"learn_bias": True}, "learn_bias: NTXent has no bias"),
         ({}, {"batch_norm": "eval"}, "batch_norm= is about a network inside the model"),
         ({}, {"erase": 0.2}, "erase= is about a network inside the model"),
+        ({"method": "sentence"}, {"drop_words": 0.1, "embed_dim": 384}, "drop_words= leaves words out"),
+        ({"method": "ltd"}, {"target": "tokens", "auxiliary": "latent"}, "target='tokens' is what auxiliary='tokens'"),
         ({}, {"finetune_after": 0}, "finetune_after= is about a network inside the model"),
         ({}, {"updates": 3, "epochs": 3}, "give updates= or epochs=, not both"),
         ({"loss": "triplet_sh"}, {"updates": 50, "warmup": 50}, "warmup=50 of 50 updates: the loss itself would never"),
@@ -131,9 +135,11 @@ def test_who_comes_before_whom(tiny, monkeypatch):
 def test_published_settings_are_settings(method):
     kind = icrlib.models.METHODS[method]
     options = icrlib.models.options_of(method)
-    for level in kind.published.values():
-        assert set(level) <= {*SETTINGS, *options}
-        assert all(name in options or configs.checked(name, value) == value for name, value in level.items())
+    for key, level in kind.published.items():
+        of_loss = options_of_loss(key) if key in LOSSES else []
+        assert set(level) <= {*SETTINGS, *options, *of_loss}
+        settings = {name: value for name, value in level.items() if name not in (*options, *of_loss)}
+        assert all(configs.checked(name, value) == value for name, value in settings.items())
 
 
 def test_help_and_completion_know_every_setting():
@@ -147,3 +153,57 @@ def test_data_by_name_and_its_seed(tiny):
     drawn = [icrlib.train("scenes", seed=1, data_seed=s, smoke=True, progress=False).record for s in (None, 1, 2)]
     assert [r["config"]["data_seed"] for r in drawn] == [1, 1, 2]
     assert drawn[0]["identity"] == drawn[1]["identity"] != drawn[2]["identity"]
+
+
+def test_a_method_may_publish_settings_for_one_loss(tiny, monkeypatch):
+    monkeypatch.setattr(icrlib.models.VSE, "published", {"*": {"grad_clip": 3.0, "weight_decay": 0.1},
+                                                         "triplet": {"grad_clip": 4.0},
+                                                         "scenes": {"weight_decay": 0.2}})  # fmt: skip
+    assert (made(tiny).grad_clip, made(tiny, loss="triplet").grad_clip) == (3.0, 4.0)
+    assert made(tiny, loss="triplet").weight_decay == 0.2
+
+
+def test_ltd_as_published(tiny):
+    """InfoNCE at 0.05 without batch norms, Triplet-SH with; held below 0.2; another weighing forgets the bound."""
+    infonce, hardest = made(tiny, method="ltd"), made(tiny, method="ltd", loss="triplet_sh", objective="dual")
+    assert infonce.loss_options["tau"] == 0.05 and not infonce.model_options.get("head_norm")
+    assert (infonce.objective, infonce.eta, infonce.auxiliary) == ("lagrange", 0.2, "latent")
+    assert hardest.model_options["head_norm"] and (hardest.objective, hardest.eta, hardest.beta) == ("dual", None, 1.0)
+    plain = made(tiny, method="ltd", objective="con")
+    assert (plain.auxiliary, plain.eta, plain.beta, plain.multiplier) == (None, None, 1.0, "published")
+    assert plain.identity() != infonce.identity()
+    with pytest.raises(ValueError, match="eta= has no effect with objective='con'"):
+        made(tiny, method="ltd", objective="con", eta=0.3)
+
+
+def test_epochs_until_the_network_learns(tiny):
+    both = {"method": "ltd", "objective": "con", "restart_lr": 1e-3}
+    found, epoch = made(tiny, finetune_epochs=2, **both), made(tiny).per_epoch
+    assert found.finetune_after == 2 * epoch
+    assert found.identity() == made(tiny, finetune_after=2 * epoch, **both).identity()
+    with pytest.raises(ValueError, match="not both"):
+        made(tiny, finetune_epochs=2, finetune_after=3, **both)
+
+
+def test_what_a_method_averaged_is_left_out_of_a_smoke_run(tiny, monkeypatch):
+    monkeypatch.setattr(icrlib.models.VSE, "published", {"*": {"average": "swa"}})
+    assert resolve(tiny, "vse++", "ntxent", smoke=True, given={}).average == "none"
+    with pytest.raises(ValueError, match="a smoke run is shorter"):
+        resolve(tiny, "vse++", "ntxent", smoke=True, given={"average": "swa"})
+
+
+def test_targets_by_name_and_of_ones_own(tiny):
+    """The words are a decoder of their own; an object with ``encode`` is known by its answers."""
+    words = made(tiny, method="ltd", target="tokens", eta=6.0)
+    assert (words.auxiliary, words.auxiliary_options, words.eta) == ("tokens", {}, 6.0)
+    assert words.identity() == made(tiny, method="ltd", auxiliary="tokens", eta=6.0).identity()
+
+    class Lengths:
+        def encode(self, captions):
+            return [[len(caption), caption.count("a") + 1.0, len(set(caption))] for caption in captions]
+
+    mine = made(tiny, method="ltd", target=Lengths())
+    assert mine.auxiliary_options["target"].startswith("own-")
+    assert mine.identity() == made(tiny, method="ltd", target=Lengths()).identity()
+    with pytest.raises(ValueError, match="encode"):
+        made(tiny, method="ltd", target=3)

@@ -1,0 +1,523 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # What does a contrastive loss not ask for?
+#
+# **What you will be able to do:** derive the gradient of InfoNCE with respect to a caption's vector, its own picture and
+# another picture; show with numbers how one feature that suffices stops the learning of all others; and measure, with
+# linear probes, what a trained encoder has kept of its captions. **Time:** half an hour of reading, about a minute and a
+# half on one core. **You need:** {doc}`../gradients/ntxent` for the loss, {doc}`../lessons/reading` for the twins.
+#
+# Below are six training pairs. Somebody numbered the collection: the number stands in a strip on the picture, and
+# behind the caption. A model is now trained to tell, for each caption, its own picture from the others of its batch. What
+# will it learn about circles, colours and places?
+
+# %% tags=["parameters", "remove-cell"]
+smoke: bool = False  # a quick try: tiny data, a few updates, no result
+
+# %% tags=["colab-setup", "remove-cell"]
+import importlib.util
+
+if importlib.util.find_spec("icrlib") is None:
+    raise ModuleNotFoundError(
+        "icrlib is missing. In a clone, `make wheel` writes icrlib-0.1.0-py3-none-any.whl; "
+        "upload it here, then run %pip install icrlib-0.1.0-py3-none-any.whl"
+    )
+
+# %% tags=["remove-cell"]
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import torch
+from IPython.display import Markdown
+
+import icrlib
+from icrlib import chapter, paper, plots, probes, records
+from icrlib.data.scenes.stamps import stamp, write
+from icrlib.losses import NTXent
+from icrlib.sampling import Sampler
+
+smoke = chapter.start(smoke)
+data = icrlib.load_dataset("scenes", seed=0, smoke=smoke)
+batch = Sampler(data.train, seed=0, batch_size=128)[0]
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Six scenes, each with a black strip of six white digits along its top edge, and above it its caption, which ends with the same digits."}, "figure": {"name": "fig-stamped-pairs", "caption": "Six pairs of a numbered collection. Every digit has another place and brightness each time, so the network has to read it. The strip covers what lies below it."}}
+shown, numbers = batch.images[:6], np.array([3, 14, 9, 0, 11, 6])
+pictures = stamp(data.train.images[shown.numpy()], numbers, np.random.default_rng(0))
+titles = [write(data.train.captions[int(c)], int(n)) for c, n in zip(batch.captions[:6], numbers, strict=True)]
+assert all(title.replace(" ", "").endswith(f"{n:06d}") for title, n in zip(titles, numbers, strict=True))
+plots.gallery(pictures, titles, columns=6, wrap=17);
+
+# %% [markdown]
+# Perhaps the model learns to read numbers and nothing else. Nothing in its task asks for more. A feature that solves
+# the training task without what we are interested in is called a **shortcut**. LTD, the third paper of this book
+# {cite:p}`bleeker2022keep`, argues that the contrastive loss invites shortcuts, since nothing "enforces the encoders to
+# learn representations that contain all available input information". It can't show one, because nobody knows all that
+# photos and their captions hold. Here we draw the pictures, so we can. First we derive why it should happen, then we
+# look at what it does without any numbers on the pictures, and in the end we stamp them.
+#
+# | sign | meaning |
+# | --- | --- |
+# | $q$ | vector of a caption, the query; length one |
+# | $v^+$, $v^-$ | vector of the caption's own picture (the positive), and of another picture of the batch (a negative) |
+# | $B$, $\mathcal S_q^-$ | pairs in the batch; the negatives of $q$ in it |
+# | $\tau$ | temperature, by which scores $q \cdot v$ are divided |
+# | $Z(q, v)$ | share of picture $v$ in the softmax of the caption $q$ |
+#
+# ## Eq. 1 and its gradient
+#
+# LTD's Eq. 1 is InfoNCE {cite:p}`oord2018cpc`, which the other papers call NT-Xent, with captions as queries:
+#
+# $$ \mathcal L = \frac1B \sum_{(q, v^+)} - \log
+#    \frac{e^{q \cdot v^+/\tau}}{e^{q \cdot v^+/\tau} + \sum_{v^- \in \mathcal S_q^-} e^{q \cdot v^-/\tau}} . $$ (eq-infonce)
+#
+# Take one caption and leave out the mean. The loss is $\log \sum_v e^{q \cdot v / \tau} - q \cdot v^+ / \tau$, where the
+# sum runs over the positive and all negatives. Its derivative by one score $q \cdot v$ is $Z(q, v)/\tau$, the softmax's
+# share, less $1/\tau$ for the positive. A score is a product, so its derivative by $q$ is $v$ and by $v$ it is $q$:
+#
+# $$ \frac{\partial \ell}{\partial q} = \frac1\tau \Big( \sum_{v^-} Z(q, v^-)\, v^- - \big(1 - Z(q, v^+)\big) v^+ \Big),
+#    \quad \frac{\partial \ell}{\partial v^+} = - \frac{1 - Z(q, v^+)}{\tau}\, q,
+#    \quad \frac{\partial \ell}{\partial v^-} = \frac{Z(q, v^-)}{\tau}\, q . $$ (eq-three-gradients)
+#
+# A training step goes against the gradient. So the caption moves towards its own picture and away from the others, its
+# picture moves towards the caption, and the other pictures move away from it. How far is in the shares alone.
+#
+# We take real vectors: those of a bag of words, trained for 600 updates, on a batch of 128 pairs.
+
+
+# %%
+def encoded(model, split=data.train):
+    """Caption and picture vectors of the batch, in double precision."""
+    images, captions = icrlib.evaluation.embed(model, split)
+    return captions[batch.captions].double(), images[batch.images].double()
+
+
+same = {"seed": 0, "lr": 0.003, "smoke": smoke, "progress": False}
+bag = icrlib.train(data, "bow", "ntxent", updates=600, evaluate_every=600, **same)
+Q, V = encoded(bag.model)
+tau, B = 0.1, len(Q)
+Z = (Q @ V.T / tau).softmax(1)  # row: caption, column: picture
+
+# %% [markdown]
+# The three gradients for the first caption of the batch, its own picture, and the picture that it is most likely to be
+# confused with. The formulas on the left, autograd on the right: they should agree to the last digits.
+
+# %%
+q, own = Q[0], 0
+rival = int(Z[0].masked_fill(torch.arange(B) == own, 0).argmax())
+by_hand = {
+    "the caption": (Z[0] @ V - V[own]) / tau,
+    "its own picture": -(1 - Z[0, own]) * q / tau,
+    "the nearest other picture": Z[0, rival] * q / tau,
+}
+x, y = Q[:1].clone().requires_grad_(), V.clone().requires_grad_()
+NTXent(tau).per_query(x @ y.T, torch.arange(B)[None] == own).sum().backward()
+by_machine = dict(zip(by_hand, (x.grad[0], y.grad[own], y.grad[rival]), strict=True))
+for name in by_hand:
+    apart = float((by_hand[name] - by_machine[name]).abs().max())
+    print(f"{name:26} length {float(by_hand[name].norm()):.4f}   difference {apart:.0e}")
+    assert apart < 1e-12
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+def whole(x, y):
+    """LTD's Eq. 1 as printed, over the batch."""
+    e = (x @ y.T / tau).exp()
+    rest = (e * (1 - torch.eye(len(x)))).sum(1)
+    return -(e.diagonal() / (e.diagonal() + rest)).log().mean()
+
+
+x, y = (some.clone().requires_grad_() for some in (Q, V))
+whole(x, y).backward()
+# Over a batch a picture is the positive of one caption and a negative of all others: its gradients add up.
+assert (x.grad - (Z @ V - V) / (B * tau)).abs().max() < 1e-12
+assert (y.grad - (Z.T @ Q - Q) / (B * tau)).abs().max() < 1e-12
+step, direction = 1e-6, torch.randn(V.shape, generator=torch.Generator().manual_seed(0)).double()
+slope = (whole(Q, V + step * direction) - whole(Q, V - step * direction)) / (2 * step)
+assert abs(float(slope - (y.grad * direction).sum())) < 1e-8
+printed = torch.exp(q @ V.T / tau)
+as_2d = printed / (printed + printed.sum() - printed[own])
+assert abs(float(as_2d[own] - Z[0, own])) < 1e-12
+assert (as_2d - Z[0])[torch.arange(B) != own].abs().max() > 1e-6
+
+# %% [markdown]
+# :::{admonition} As printed
+# :class: note
+# LTD's Eq. 2 is announced as the derivative of $-\mathcal L$ and has its right-hand sides, but its left-hand sides say
+# $\partial \mathcal L$: all signs are turned. Eq. 2c has a $q^-$ that is not defined (it is $q$), and the list below it a
+# $\sigma^-$ (it is $v^-$). Eq. 2d's denominator is the positive's: with a negative $v$ in it, that $v$ counts twice and
+# the positive not at all. The released code leaves the gradient to autograd. See {ref}`the errata <erratum-ltd-2>`.
+# :::
+#
+# ## Why a feature that suffices stops all others
+#
+# Now suppose that a vector has two parts, say a part $n$ for the number and a part $c$ for the contents. Then the score
+# is a sum, $q \cdot v = q_n \cdot v_n + q_c \cdot v_c$, and the gradient of the contents is
+#
+# $$ \frac{\partial \ell}{\partial q_c} = \frac1\tau \Big( \sum_{v^-} Z(q, v^-)\, v_c^- - \big(1 - Z(q, v^+)\big)\, v_c^+ \Big).
+# $$ (eq-contents)
+#
+# The part $n$ is not in the brackets. But it is in the shares. If the number alone brings $q \cdot v^+$ so far above all
+# other scores that $Z(q, v^+) \to 1$, then all shares of negatives go to zero, and with them both terms. **The contents get
+# no gradient, whatever they hold**, right or wrong. They are not pushed out of the vector; they are simply never asked
+# for. And there is one softmax for all features: whichever is learnt first takes the gradient from the others.
+#
+# How much is left? That depends on how many numbers there are. We add a number to the vectors of our batch: two pairs
+# with the same number score $a$ higher with each other, and $a$ stands for how well both encoders can read numbers. With
+# $2^n$ numbers, pair $i$ has the number $i$ modulo $2^n$, so that $128/2^n$ pairs share each one.
+
+
+# %%
+def gradient_of_contents(bits, a):
+    """Mean length of the gradient of a caption's contents, with a number of so many bits."""
+    number = torch.arange(B) % 2**bits
+    scores = Q @ V.T + a * (number[:, None] == number[None])
+    shares = (scores / tau).softmax(1)
+    return float(((shares @ V - V) / tau).norm(dim=1).mean())
+
+
+# %% [markdown]
+# Before the next figure, what do we expect? With no bits, all pairs have the same number, which adds $a$ to all scores. A
+# softmax does not notice that, so nothing should change. With seven bits each pair has a number of its own. The share of
+# a negative then falls like $e^{-a/\tau}$, and so should the gradient. In between, the pairs with another number drop out
+# one group after the other, until only those with the same number are left; among these the number does not help, so
+# some gradient should stay for good.
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Curves of the gradient that is left for the contents, in percent, over the advantage a of pairs with the same number, from 0 to 1. With 0 bits the curve is flat at 100 percent. With 2 and 4 bits it falls to a lower level and stays there, lower for more bits. With 7 bits it falls to zero."}, "figure": {"name": "fig-suppressed", "caption": "What a readable number leaves of the gradient of the contents, on 128 real pairs. Each bit takes away half of the negatives that the contents are still needed for; a number for each pair takes away all."}}
+reach, bits_shown = np.linspace(0, 1, 41), [n for n in (0, 2, 4, 7) if 2**n <= B]
+left = {n: np.array([gradient_of_contents(n, a) for a in reach]) / gradient_of_contents(0, 0) for n in bits_shown}
+fig, ax = plt.subplots(figsize=(6.6, 3.6))
+for (n, values), style in zip(left.items(), ("-", "--", "-.", ":"), strict=False):
+    ax.plot(reach, 100 * values, style, color=plots.colour("ntxent"), lw=2.2, label=f"{n} bits: {2**n} numbers")
+ax.set(xlabel="how much higher a pair with the same number scores, $a$", ylabel="gradient that is left, %", ylim=0)
+ax.legend(fontsize="small");
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+assert np.ptp(left[0]) < 1e-9 and all((np.diff(left[n]) < 1e-3).all() for n in left)
+ends = [left[n][-1] for n in left]
+assert smoke or (sorted(ends, reverse=True) == ends and ends[-1] < 0.02 < ends[-2])
+n = max(left)
+late = left[n][-1] / left[n][-5]  # four steps of 0.025
+assert smoke or abs(np.log(late) + 0.1 / tau) < 0.05
+
+# %% tags=["hide-input"]
+rows = [{"bits": n, "numbers": 2**n, "negatives with the same number": B // 2**n - 1,
+         "gradient left": f"{100 * left[n][-1]:.1f} %"} for n in left]
+paper.styled(pd.DataFrame(rows), f"The right end of the figure, a = 1: {B} pairs, τ = {tau}.", name="bits-left")
+
+# %% [markdown]
+# So a number with few bits is no small matter. Four bits can't tell 128 pairs apart, and yet of 127 negatives only seven
+# are left to learn from. It is as if the batch had eight pairs. That also says what larger batches, or harder
+# negatives, are good for: they bring back pairs that the shortcut doesn't separate.
+#
+# ## The same without a number: what does a trained model keep?
+#
+# Real captions bring their own shortcuts. In {doc}`../lessons/reading` the *words* of a caption nearly sufficed to find
+# its picture, and the *order* of the words was learnt late, or never. We can now look inside: is the order missing from
+# the vectors, or is it there and not used?
+#
+# A **linear probe** asks. It is a ridge regression from the model's vectors to one fact that the captions state, such as
+# the colour of the first thing. It is fitted on the training split, and counted is how often it is right on the test
+# split. What a linear map can't read from a vector, the inner product with a picture's vector can't use either. Some
+# facts are asked as a choice between two answers that the caption both names: *in "a red ring left of a blue star", is
+# the ring red or blue?* Who only knows which words there are is right half of the time.
+#
+# We probe four models: the bag of words from above; VSE++ after a single update, so that its encoder is still random;
+# after 250, when its recall is up and it does not read yet; and after 1,500, when it does.
+
+# %%
+models = {"bag of words": bag}
+for updates in (1, 250, 1500):
+    models[f"VSE++, {updates:,}"] = icrlib.train(data, "vse++", "ntxent", updates=updates,
+                                                 evaluate_every=updates, **same)
+read = probes.compared({name: probes.probe(run.model, data) for name, run in models.items()})
+captions = read[read["of"] == "caption"].set_index("fact")
+fresh, early, late = list(models)[1:]
+
+# %% [markdown]
+# What to expect? The bag of words has to be at chance in every choice, and sure of which words are named. The random
+# encoder has thrown nothing away on purpose: what a random network keeps is what a vector of this size holds anyway.
+# The model that reads must have more of who has what than the bag. The question is what the early one has.
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Dots for four models in seven rows, one for each fact that captions state, from 0, chance, to 100, always right. The bag of words is at 100 for named colours and at 0 for the three choices: whose colour, who is left, who is above."}, "figure": {"name": "fig-probes", "caption": "What a linear map can read from caption vectors, on the test split: 0 is chance, 100 is always right. The upper three facts are choices between two answers that the caption both names, which a bag of words can't make."}}
+SHOWN = ["whose colour", "who is left", "who is above", "colour of the first", "relation", "count", "colours named"]
+part = captions.loc[SHOWN]
+above = (part[list(models)].sub(part["chance"], axis=0)).div(100 - part["chance"], axis=0) * 100
+fig, ax = plt.subplots(figsize=(7, 3.8))
+for (name, mark), colour in zip({"bag of words": "x", fresh: "o", early: "s", late: "D"}.items(),
+                                (plots.colour("bow"), "#b0b0b0", "#7fb2d8", plots.colour("ntxent")), strict=True):
+    ax.plot(above[name], range(len(above)), mark, color=colour, ms=8, mew=2, ls="", label=name)
+ax.set(yticks=range(len(above)), yticklabels=above.index, xlabel="above chance, % of the way", xlim=(-12, 104))
+ax.invert_yaxis()
+ax.grid(axis="y", alpha=0.4)
+ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.4, -0.18), ncols=4, columnspacing=1);
+
+# %% tags=["hide-input"]
+def told(fact, name):
+    return f"{captions.loc[fact, name]:.0f} %"
+
+
+swaps = {name: run.record["test"]["twins"]["swap"] for name, run in models.items()}
+rsums = {name: run.record["test"]["rsum"] for name, run in models.items()}
+rose = captions.loc["whose colour", late] - captions.loc["whose colour", early] > 3
+assert smoke or (abs(captions.loc["whose colour", "bag of words"] - 50) < 4 and rose)
+assert smoke or min(captions.loc["colours named"][["bag of words", late]]) > 95
+Markdown(f"Whose colour is it? The bag of words is right in {told('whose colour', 'bag of words')} of "
+         f"{captions.loc['whose colour', 'n']:,} questions, the random encoder in {told('whose colour', fresh)}, VSE++ "
+         f"after 250 updates in {told('whose colour', early)}, and after 1,500 in {told('whose colour', late)}. Who is "
+         f"left: {told('who is left', 'bag of words')}, {told('who is left', fresh)}, {told('who is left', early)}, "
+         f"{told('who is left', late)}. The swap accuracy of these models, which asks pictures and captions together, "
+         + "is " + ", ".join(f"{swaps[name]:.0f} %" for name in models) + ", and their test rsum "
+         + ", ".join(f"{rsums[name]:.0f}" for name in models) + ".")
+
+# %% [markdown]
+# Now the other side. A picture's vector comes from a frozen network and one linear layer. All that this layer needs is to
+# let things through; does it? The table has the picture facts, again with a choice between two answers that both fit
+# something in the picture: *which of the picture's colours has the ring? In which of the taken columns is it?*
+
+# %% tags=["hide-input"]
+pictures_read = read[read["of"] == "picture"].set_index("fact")
+table = pd.DataFrame([{"fact": fact, "cases": f"{row['n']:,}", "chance": f"{row['chance']:.0f} %"}
+                      | {name: f"{row[name]:.0f} %" for name in models} for fact, row in pictures_read.iterrows()])
+paper.styled(table, "What a linear map can read from picture vectors, test split.", name="picture-probes")
+
+# %% tags=["hide-input"]
+binding = ["whose colour", "whose column", "whose row"]
+drop = {fact: pictures_read.loc[fact, fresh] - pictures_read.loc[fact, early] for fact in binding}
+gain = {fact: pictures_read.loc[fact, late] - pictures_read.loc[fact, early] for fact in binding}
+Markdown("Here training did throw something away. From the first update to the 250th the probes of who has what "
+         "change by " + ", ".join(f"{-drop[fact]:+.0f} ({fact})" for fact in binding)
+         + " points, and from there to the 1,500th by " + ", ".join(f"{gain[fact]:+.0f}" for fact in binding)
+         + ". The picture's vector can only be asked for what captions ask, and captions that are not read do not "
+         "ask who has what."
+         if max(drop.values()) > 3 else
+         "The picture's side keeps who has what throughout: the probes change by "
+         + ", ".join(f"{-drop[fact]:+.0f} ({fact})" for fact in binding) + " points in the first 250 updates.")
+
+# %% [markdown]
+# ## A shortcut in action
+#
+# Back to the numbered collection. The later work of LTD's authors stamps numbers on photos and captions, as in our first
+# figure, trains, and tests twice: with the stamps and without. Its logs of VSE++ on Flickr30k say (test rsum, of 600):
+
+# %% tags=["hide-input"]
+released = pd.DataFrame({"bits of the number": [0, 1, 4, 8, 10, 13],
+                         "tested without stamps": [344.4, 366.5, 312.0, 128.9, 24.3, 4.4],
+                         "tested with stamps": [401.3, 440.6, 530.4, 577.0, 576.0, 591.7]})
+paper.styled(released.map("{:g}".format), "The release's logs; without any stamps in training the rsum is 412.8.",
+             name="released-bits")
+
+# %% [markdown]
+# The batch there has 128 pairs, seven bits. Long before a number is unique in its batch, recall without it falls, and a
+# model with 13 bits reads numbers and nothing else. Our table has the same on scenes. The network that makes the
+# features has to see the stamped picture, so it is part of the model and learns, from the weights that the other chapters
+# use frozen. All rows have the encoders of LTD's baseline; they differ in the loss and in what is added to it. NT-Xent
+# is the plain contrastive loss. IFM {cite:p}`robinson2021shortcut` makes the scores harder, as {doc}`../lessons/beyond`
+# derived, to keep a solved task from going silent. LTD asks the caption's vector for more than the task: a decoder has
+# to find a sentence encoder's vector of the whole caption, digits included, in it. In the *dual* row the decoder's loss is
+# simply added; in the *constraint* row it has to stay below a bound. Both are the subject of the rest of this part.
+
+# %% tags=["remove-cell"]
+ROWS = {"ntxent": "NT-Xent", "ifm": "IFM", "dual": "LTD, dual", "lagrange": "LTD, constraint"}
+MAKE = "make records STUDY=ltd_stamps"
+
+
+def row_of(record):
+    """Which row of the table a record is of."""
+    config = record["config"]
+    return config["loss"] if config["objective"] == "con" else config["objective"]
+
+
+study = [r for r in records.find(study="ltd_stamps") if "stamped" in r["test"]]
+found = {(row, bits): [r for r in study if row_of(r) == row and r["config"]["data_options"]["bits"] == bits]
+         for row in ROWS for bits in (0, 2, 4)}
+
+# %% tags=["hide-input"]
+def sums(runs, form):
+    """Test rsum of the draws in one form, with or without stamps, as a cell has it."""
+    values = [r["test"]["rsum"] if form == "without" else r["test"]["stamped"]["rsum"] for r in runs]
+    return paper.span(values) if values else "not run yet"
+
+
+paper.styled(pd.DataFrame([{"row": ROWS[row]} | {f"{bits} bits, {form}": sums(found[row, bits], form)
+                                                 for bits in (0, 2, 4) for form in ("without", "with")}
+                           for row in ROWS]),
+             f"Test rsum without and with stamps, two draws of data. Missing runs: {MAKE}.", name="ltd-stamps")
+
+# %% [markdown]
+# Expect the columns *with* to rise with the bits, and the columns *without* to fall. The column for 0 bits is what the
+# other two should be held against: there the same number is on every picture, so that the strip hides as much of the
+# scene and tells nothing.
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over the bits of the number, test rsum without stamps and with stamps, one line for each way of training; or the words not run yet with the command that makes the runs."}, "figure": {"name": "fig-stamped-bits", "caption": "Recall on the same test pictures without and with stamps, over the bits of the number. One line for each way of training, the mean of its draws."}}
+STYLES = {"ntxent": (plots.colour("ntxent"), "^"), "ifm": (plots.colour("ifm"), "v"), "dual": ("#8c6d1f", "o"),
+          "lagrange": ("black", "s")}
+fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.3), sharex=True, sharey=True)
+for ax, form in zip(axes, ("without", "with"), strict=True):
+    for row, (colour, mark) in STYLES.items():
+        points = [(bits, np.mean([(r["test"] if form == "without" else r["test"]["stamped"])["rsum"] for r in runs]))
+                  for bits in (0, 2, 4) if (runs := found[row, bits])]
+        if points:
+            ax.plot(*zip(*points, strict=True), color=colour, marker=mark, label=ROWS[row])
+    ax.set(title=f"tested {form} stamps", xlabel="bits of the number", xticks=[0, 2, 4])
+    if not study:
+        ax.text(0.5, 0.5, "not run yet", ha="center", transform=ax.transAxes)
+axes[0].set_ylabel("test rsum")
+if study:
+    axes[0].legend(fontsize="small")
+
+# %% tags=["hide-input"]
+def change(row, form, bits=4):
+    """Mean difference, over the draws that both have, of the rsum with so many bits less that with none; or None."""
+    value = {n: {r["config"]["data_seed"]: (r["test"] if form == "without" else r["test"]["stamped"])["rsum"]
+                 for r in found[row, n]} for n in (0, bits)}
+    both = set(value[0]) & set(value[bits])
+    return np.mean([value[bits][s] - value[0][s] for s in both]) if both else None
+
+
+changes = {row: (change(row, "without"), change(row, "with")) for row in ROWS}
+known = {row: pair for row, pair in changes.items() if None not in pair}
+told_of_each = [f"{ROWS[row]} {off:+.0f} without stamps and {on:+.0f} with" for row, (off, on) in known.items()]
+stamped_text = ("; ".join(told_of_each)
+                if known else f"not run yet: `{MAKE}`, about {4 * len(ROWS) * 6 // 60 + 1} core-hours")
+if known:
+    kept = max(known, key=lambda row: known[row][0])
+    stamped_text += f". {ROWS[kept]} loses least of what is in the scenes" * (len(known) > 1)
+Markdown(f"From 0 bits to 4, the test rsum changes by: {stamped_text}.")
+
+# %% [markdown]
+# ## What we found
+
+# %% tags=["hide-input"]
+Markdown("\n".join([
+    "- **The contrastive loss asks for differences, not for contents.** Its gradient on any part of a vector is weighed "
+    "by shares that all features make together. One that suffices takes the gradient from all others: with a number for "
+    f"each of {B} pairs {100 * left[max(left)][-1]:.1f} % of it is left.",
+    "- **A coarse shortcut is one, too.** "
+    + (f"With four bits {100 * left[4][-1]:.0f} % of the gradient is left for the contents, though the number leaves "
+       f"{B // 16 - 1} of {B - 1} negatives to be told apart by them." if 4 in left else ""),
+    "- **Words are the captions' own shortcut.** While recall is already up, VSE++'s vectors hold whose colour it is in "
+    f"{told('whose colour', early)} of the cases, and after it began to read in {told('whose colour', late)} (bag of "
+    f"words: {told('whose colour', 'bag of words')}, chance: 50 %).",
+    f"- **With a number stamped on pictures and captions**, from 0 bits to 4: {stamped_text}.",
+]))
+
+# %% [markdown]
+# ## Exercises
+#
+# ````{exercise-start} One caption, three pictures
+# :label: ex-caption-gradient
+# ````
+#
+# A caption's vector is `q`, its own picture's `v_own`, and those of the others are the rows of `others`. Write the
+# gradient of InfoNCE with respect to `q`: `mine = lambda q, v_own, others, tau: ...`, with `torch.softmax`.
+
+# %%
+mine = ...
+
+# %% tags=["hide-input"]
+def check_caption_gradient(value):
+    """Passes for the gradient of InfoNCE by the caption's vector."""
+    if value is ...:
+        return "your turn"
+    rng = torch.Generator().manual_seed(1)
+    for tau in (0.05, 0.1, 0.5):
+        made = torch.nn.functional.normalize(torch.randn(4, 5, generator=rng, dtype=torch.float64), dim=1)
+        at = made[0].clone().requires_grad_()
+        scores = made[1:] @ at / tau
+        (torch.logsumexp(scores, 0) - scores[0]).backward()
+        got = torch.as_tensor(value(made[0], made[1], made[2:], tau))
+        assert not torch.allclose(got, -at.grad, atol=1e-9), "not yet: that is minus the gradient, as LTD's Eq. 2a"
+        assert got.shape == at.grad.shape and torch.allclose(got, at.grad, atol=1e-9), f"not yet: wrong at tau = {tau}"
+    return "right"
+
+
+check_caption_gradient(mine)
+
+# %% [markdown]
+# ````{exercise-end}
+# ````
+#
+# ````{solution-start} ex-caption-gradient
+# :class: dropdown
+# ````
+#
+# The mean of all pictures, weighed by their shares, less the caption's own.
+
+# %%
+def gradient(q, v_own, others, tau):
+    pictures = torch.cat([v_own[None], others])
+    shares = torch.softmax(pictures @ q / tau, 0)
+    return (shares @ pictures - v_own) / tau
+
+
+check_caption_gradient(gradient)
+
+# %% [markdown]
+# ````{solution-end}
+# ````
+#
+# ````{exercise-start} How far must the number be ahead?
+# :label: ex-shortcut-advantage
+# ````
+#
+# A batch has $B$ pairs with a number each, and all scores of the contents are equal. How much higher, $a$, must a pair
+# with the same number score, so that the pull $(1 - Z(q, v^+))/\tau$ on the positive is a share $p$ of what it was at
+# $a = 0$? `mine = lambda B, tau, p: ...`, with `np.log`.
+
+# %%
+mine = ...
+
+# %% tags=["hide-input"]
+def check_shortcut_advantage(value):
+    """Passes for the advantage at which the pull has fallen to the share p."""
+    if value is ...:
+        return "your turn"
+    for size, tau, p in ((128, 0.1, 0.01), (8, 0.05, 0.5), (64, 0.2, 0.1)):
+        a = float(value(size, tau, p))
+        pull = (size - 1) / (size - 1 + np.exp(a / tau))
+        ratio = pull / ((size - 1) / size)
+        assert abs(ratio - p) < 1e-6, f"not yet: with {size} pairs and tau = {tau:g}, a = {a:.3f} leaves {ratio:.4f}"
+    return "right"
+
+
+check_shortcut_advantage(mine)
+
+# %% [markdown]
+# ````{exercise-end}
+# ````
+#
+# ````{solution-start} ex-shortcut-advantage
+# :class: dropdown
+# ````
+#
+# With $e = e^{a/\tau}$ the pull is $(B-1)/(B - 1 + e)$ in units of $1/\tau$, and at $a = 0$ it is $(B-1)/B$. So
+# $p = B/(B - 1 + e)$, and $a = \tau \log(B/p - B + 1)$. With 128 pairs, τ = 0.1 and $p$ = 1 % that is 0.94: a number has
+# to be read well, but cosines reach that far.
+
+# %%
+check_shortcut_advantage(lambda B, tau, p: tau * np.log(B / p - B + 1))
+
+# %% [markdown]
+# ````{solution-end}
+# ````
+#
+# ````{exercise-start} An open one
+# :label: ex-find-a-shortcut
+# ````
+#
+# Which shortcuts may your own captions have? Think of a watermark, the name of a photographer, a season in which all
+# photos of one kind were taken. Take such a feature away from the captions of your validation split only, and see what
+# the recall does. Then change it to another pair's: does the model follow the feature, or the rest?
+#
+# ````{exercise-end}
+# ````
+#
+# Next: {doc}`constraint` asks how hard a model should be held to such a demand.

@@ -1,0 +1,86 @@
+"""ECCV Caption (Chun et al., 2022): right answers for a part of COCO's test queries; and its authors' reading of CxC.
+
+Five models proposed them and people checked them.
+
+The files are those of the release's ``eccv_caption/data/``, ``{eccv,cxc}_image_to_caption.json`` and
+``…_caption_to_image.json``, or the same gzipped: ``{query id: [ids of its right candidates]}``, COCO's image ids and
+sentence ids. The two directions have queries of their own: candidates are all of the split.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from pathlib import Path
+
+from torch import Tensor
+
+from icrlib.data.coco import Ids
+from icrlib.data.judgements import BadJudgements, Judgements
+from icrlib.errors import choose
+
+FILES = {"i2t": "image_to_caption", "t2i": "caption_to_image"}
+NAMES = {"eccv": "ECCV Caption", "cxc": "CxC, as ECCV Caption has it"}
+
+
+def read(place: str | os.PathLike, which: str = "eccv") -> dict[str, dict[int, list[int]]]:
+    """``{"i2t": {image id: [sentence ids]}, "t2i": {sentence id: [image ids]}}`` from the folder ``place``.
+
+    ``which``: "eccv", or "cxc" for the pairs that the release counts as CxC's. ``FileNotFoundError`` where a file is
+    missing, :class:`BadJudgements` (a ``ValueError``) where it is not of this form.
+    """
+    choose(which, NAMES, "judgements")
+    return {side: _lists(_file(Path(place), f"{which}_{name}.json")) for side, name in FILES.items()}
+
+
+def captions_of(lists: dict[str, dict[int, list[int]]]) -> set[int]:
+    """All sentence ids that :func:`read` found, as queries and as answers."""
+    return set(lists["t2i"]).union(*lists["i2t"].values())
+
+
+def judgements(
+    place: str | os.PathLike, ids: Ids, *, which: str = "eccv", missing: str = "refuse"
+) -> Judgements:
+    """What :func:`read` finds, as rows of the split that has these ``ids``.
+
+    ``missing``: see :meth:`icrlib.data.coco.Ids.place`.
+    """
+    lists, sides, dropped = read(place, which), {}, 0
+    for side, found in lists.items():
+        queries = [query for query, answers in found.items() for _ in answers]
+        answers = [answer for answers in found.values() for answer in answers]
+        pairs = (queries, answers) if side == "i2t" else (answers, queries)
+        sides[side], lost = _placed(ids, pairs, f"{_file(Path(place), f'{which}_{FILES[side]}.json')}", missing)
+        dropped += lost
+    return Judgements(NAMES[which], sides["i2t"], sides["t2i"], len(ids.images), len(ids.captions), dropped)
+
+
+def _placed(ids: Ids, pairs: tuple[list, list], source: str, missing: str) -> tuple[tuple[Tensor, Tensor], int]:
+    image, caption, kept = ids.place(*pairs, source, missing)
+    return (image, caption), int((~kept).sum())
+
+
+def _file(place: Path, name: str) -> Path:
+    tried = [place / folder / file for folder in ("", "data", "eccv_caption/data") for file in (name, f"{name}.gz")]
+    for path in tried:
+        if path.is_file():
+            return path
+    raise FileNotFoundError(f"{place}: no {name} or {name}.gz here; it is in eccv_caption/data/ of the repository "
+                            "naver-ai/eccv-caption")  # fmt: skip
+
+
+def _lists(path: Path) -> dict[int, list[int]]:
+    try:
+        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        found = {int(query): answers for query, answers in json.loads(raw.decode("utf-8")).items()}
+    except (OSError, EOFError, zlib.error, ValueError, AttributeError) as err:
+        raise BadJudgements(f"{path}: not a whole JSON file {{query id: [ids]}} ({err}); get it again") from err
+    if not found:
+        raise BadJudgements(f"{path}: it names no query; get it again")
+    for query, answers in found.items():
+        whole = isinstance(answers, list) and all(isinstance(a, int) and not isinstance(a, bool) for a in answers)
+        if not whole or not answers or len(set(answers)) != len(answers):
+            raise BadJudgements(f"{path}, query {query}: {str(answers)[:60]} is no list of ids, each once")
+    return found

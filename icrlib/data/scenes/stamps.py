@@ -1,0 +1,199 @@
+"""Scenes with a shortcut on purpose: a number stamped on the picture and written behind the caption.
+
+As in the shortcut experiments of LTD's authors (SVL, bits mode): six decimal digits in a strip along the top edge, and
+the same digits behind the caption. A model that reads the number can tell 2^bits groups of pairs apart without a look
+at the scene. The network has to see the stamped picture, so it is a part of the model and learns
+(:class:`icrlib.models.on_pictures.OnPictures`).
+
+What differs from the release: its digits are MNIST's, ours are drawn here; and it draws a number whenever a pair is
+used, while here each picture has ``rounds`` numbers, each with all of the picture's captions, and the order in which
+the pairs come is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from icrlib.data import backbones
+from icrlib.data.scenes import generate
+from icrlib.data.scenes.generate import ScenesSplit
+from icrlib.data.scenes.pictures import SIDE
+from icrlib.data.splits import Dataset, Split
+from icrlib.data.text import Vocabulary
+from icrlib.files import sha256_of
+
+# Ten digits, five columns by seven rows; each row of text holds one row of all of them.
+_DRAWN = """
+.###. ..#.. .###. ##### ...#. ##### ..##. ##### .###. .###.
+#...# .##.. #...# ...#. ..##. #.... .#... ....# #...# #...#
+#..## ..#.. ....# ..#.. .#.#. ####. #.... ...#. #...# #...#
+#.#.# ..#.. ...#. ...#. #..#. ....# ####. ..#.. .###. .####
+##..# ..#.. ..#.. ....# ##### ....# #...# .#... #...# ....#
+#...# ..#.. .#... #...# ...#. #...# #...# .#... #...# ...#.
+.###. .###. ##### .###. ...#. .###. .###. .#... .###. .##..
+"""
+GLYPHS = np.array([[[mark == "#" for mark in row.split()[digit]] for row in _DRAWN.split("\n")[1:-1]]
+                   for digit in range(10)])  # fmt: skip
+PLACES = 6  # digits of a number
+CELL = SIDE // PLACES  # pixels, in both directions; as released, the strip ends PLACES * CELL from the left
+DIMMEST = 170  # a digit's brightness is drawn between this and 255, on black
+MOST_BITS = 19  # 2 ** 19 numbers have at most six digits
+# A trunk that has been trained already learns at a tenth of the rate; half the usual batch: an update costs as much as
+# twenty of one on features.
+SETTINGS = {"batch_size": 64, "updates": 600, "finetune_after": 0, "finetune_lr": 3e-4}
+EVALUATION, TRAINING = 1, 2  # streams of dice
+
+
+def digits(numbers: np.ndarray) -> np.ndarray:
+    """Decimal digits (B, 6) of ``numbers`` (B,), with zeros in front."""
+    return numbers[:, None] // 10 ** np.arange(PLACES)[::-1] % 10
+
+
+def stamp(pictures: np.ndarray, numbers: np.ndarray, dice: np.random.Generator) -> np.ndarray:
+    """Copies of ``pictures`` uint8 (B, 64, 64, 3) with ``numbers`` (B,) in a strip along the top edge.
+
+    Each digit has a place inside of its cell, and a brightness, from ``dice``: all of it changes at each use, as the
+    release takes another handwritten digit each time. The strip covers what lies below it.
+    """
+    shape = len(pictures), PLACES
+    down, right = (dice.integers(0, CELL - side + 1, shape) for side in GLYPHS.shape[1:])
+    light = dice.integers(DIMMEST, 256, shape)
+    strip = np.zeros((*shape, CELL, CELL), np.uint8)
+    row, place, y, x = GLYPHS[digits(numbers)].nonzero()
+    strip[row, place, y + down[row, place], x + right[row, place]] = light[row, place]
+    stamped = pictures.copy()
+    stamped[:, :CELL, : PLACES * CELL] = strip.transpose(0, 2, 1, 3).reshape(len(pictures), CELL, -1)[..., None]
+    return stamped
+
+
+def write(caption: str, number: int) -> str:
+    """The caption with the digits of the number behind it, a space before each."""
+    return " ".join([caption, *f"{number:0{PLACES}d}"])
+
+
+class StampedPictures:
+    """Pictures where other splits hold features; the ``backbone`` in the model makes those. ``shape``: (rows, D).
+
+    ``images`` uint8 (N, 64, 64, 3). With ``numbers`` (rows,), picture ``of[row]`` is stamped when it is used; without,
+    the pictures are as they are, stamped already or not at all.
+    """
+
+    def __init__(
+        self, images: np.ndarray, backbone: backbones.Backbone, of: np.ndarray | None = None,
+        numbers: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        self.images, self.backbone, self.numbers = images, backbone, numbers
+        self.of = np.arange(len(images)) if of is None else of
+        self.shape = len(self.of), backbone.channels()
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def split(self, size: int) -> Iterator[Tensor]:
+        """All rows, alike each time: at most ``size`` pictures at once, (B, 3, 64, 64) float32 in [0, 1]."""
+        for first in range(0, len(self), size):
+            yield self._pictures(np.arange(first, min(first + size, len(self))), (EVALUATION, first))
+
+    def stream(self, batches: Iterable[tuple[int, Tensor]], seed: int) -> Iterator[Tensor]:
+        """Pictures of each of the ``batches``, (number, rows) pairs; how a stamp looks depends on the seed, the batch's
+        number and the place in it alone."""
+        for number, rows in batches:
+            yield self._pictures(rows.numpy(), (seed, TRAINING, number))
+
+    def _pictures(self, rows: np.ndarray, key: tuple[int, ...]) -> Tensor:
+        found = self.images[self.of[rows]]
+        if self.numbers is not None:
+            found = stamp(found, self.numbers[rows], np.random.default_rng(key))
+        return torch.from_numpy(found).permute(0, 3, 1, 2).float() / 255
+
+
+@dataclass
+class StampedTraining(Split):
+    """Pairs of pictures and captions with the same number: row r is picture ``of[r]`` with number ``numbers[r]``.
+
+    ``forms``: the captions' logical forms, which know nothing of numbers.
+    """
+
+    of: Tensor = field(kw_only=True)
+    numbers: Tensor = field(kw_only=True)
+    forms: list[dict] = field(kw_only=True)
+
+
+@dataclass
+class StampedSplit(ScenesSplit):
+    """A split for evaluation in one form, with or without stamps. ``others``: the same split in other forms, by name.
+
+    ``numbers`` (N,): what is stamped on each picture and its captions; None in the form without.
+    """
+
+    numbers: Tensor | None = field(default=None, kw_only=True)
+    others: dict[str, Split] = field(default_factory=dict, kw_only=True)
+
+
+def stamped(
+    seed: int = 0, bits: int = 4, *, rounds: int = 4, train: int | None = None, val: int | None = None,
+    test: int | None = None, smoke: bool = False, cache: bool = True, progress: bool = True,
+) -> Dataset:  # fmt: skip
+    """The scenes of ``seed``, with one of 2^``bits`` numbers on each pair; 0 bits: the same number on all of them.
+
+    In training a picture comes with ``rounds`` numbers that are drawn for it (with all, where there are no more), each
+    with all of its captions. In evaluation picture i has number i mod 2^bits. ``val`` is stamped, like training:
+    whoever collected such data would not know. ``test`` is without stamps, and ``test.others["stamped"]`` has them.
+    ``ValueError`` for bits that are no whole number from 0 to 19.
+    """
+    if isinstance(bits, bool) or not isinstance(bits, int) or not 0 <= bits <= MOST_BITS:
+        raise ValueError(f"bits= must be a whole number from 0 to {MOST_BITS}; got {bits!r}")
+    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
+        raise ValueError(f"rounds= must be a whole number of at least 1; got {rounds!r}")
+    plain = generate.load(seed, train=train, val=val, test=test, smoke=smoke, cache=cache, progress=progress)
+    network = backbones.load("scenes")
+    training = _training(plain.train, network, bits, rounds, seed)
+    tested = _form(plain.test, network, None, seed)
+    tested.others["stamped"] = _form(plain.test, network, bits, seed)
+    splits = {"train": training, "val": _form(plain.val, network, bits, seed), "test": tested}
+    told = [split.captions for split in (training, splits["val"], tested.others["stamped"])]
+    digest = sha256_of(plain.fingerprint, repr((bits, rounds, training.numbers.tolist())), repr(told), GLYPHS.tobytes(),
+                       splits["val"].images.tobytes(), tested.others["stamped"].images.tobytes())  # fmt: skip
+    return Dataset(
+        "stamps", **splits, vocabulary=Vocabulary.build(training.captions), fingerprint=digest,
+        options=plain.options | {"bits": bits, "rounds": rounds, "backbone": network.name},
+        defaults=plain.defaults | SETTINGS, tuned=plain.tuned, drawn=True, made_by=__name__,
+    )  # fmt: skip
+
+
+def _training(split: ScenesSplit, network: backbones.Backbone, bits: int, rounds: int, seed: int) -> StampedTraining:
+    """Every picture with each of its numbers, and its captions with the same ones."""
+    count = 1 << bits
+    dice = np.random.default_rng((seed, TRAINING))
+    if rounds < count:
+        numbers = dice.integers(0, count, (len(split), rounds))
+    else:
+        numbers = np.tile(np.arange(count), (len(split), 1))
+    each = numbers.shape[1]
+    of, flat = np.arange(len(split)).repeat(each), numbers.reshape(-1)
+    own = split.image_of.tolist()
+    pairs = [(caption, row * each + turn) for caption, row in enumerate(own) for turn in range(each)]
+    return StampedTraining(
+        split.name, StampedPictures(split.images, network, of, flat),
+        [write(split.captions[caption], int(flat[row])) for caption, row in pairs],
+        torch.tensor([row for _, row in pairs]), [f"{split.image_ids[i]}-{n}" for i, n in zip(of, flat, strict=True)],
+        of=torch.from_numpy(of), numbers=torch.from_numpy(flat), forms=[split.forms[caption] for caption, _ in pairs],
+    )  # fmt: skip
+
+
+def _form(split: ScenesSplit, network: backbones.Backbone, bits: int | None, seed: int) -> StampedSplit:
+    """A split for evaluation: as it is, or with number i mod 2^bits on picture i and its captions."""
+    known = {name: getattr(split, name) for name in split.__dataclass_fields__}
+    made = StampedSplit(**known | {"features": StampedPictures(split.images, network)})
+    if bits is None:
+        return made
+    numbers = np.arange(len(split)) % (1 << bits)
+    images = stamp(split.images, numbers, np.random.default_rng((seed, EVALUATION, len(split))))
+    captions = [write(text, int(numbers[row])) for text, row in zip(split.captions, split.image_of, strict=True)]
+    return replace(made, images=images, features=StampedPictures(images, network), captions=captions, others={},
+                   numbers=torch.from_numpy(numbers))  # fmt: skip

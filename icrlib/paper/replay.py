@@ -1,0 +1,116 @@
+r"""A multiplier's rule, run again over recorded reconstruction losses: which rule made a recorded λ?
+
+The rule is that of :class:`icrlib.LagrangeMultiplier` (LTD Eqs. 8-9 as released, RF §6.5), without tensors, so that
+265,535 steps take a fraction of a second. A replay is *open*: λ moves, but the recorded losses do not answer to it. It
+shows which rule made a record, and not what another rule would have made of the training.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.signal import lfilter
+
+from icrlib.errors import choose
+from icrlib.paper.ltd_curves import curve, eta_of
+
+RULES = ("published", "projected")
+ZERO = 1e-6  # a λ at or below this counts as zero
+
+
+class Replay(NamedTuple):
+    """λ and the raw x behind it *after* each step, (T,) float64 each. Where x is within the bounds they are equal."""
+
+    value: np.ndarray
+    raw: np.ndarray
+
+
+def replay(
+    reconstruction: np.ndarray, eta: float, *, rule: str = "published", init: float = 1.0, lr: float = 5e-3,
+    momentum: float = 0.9, dampening: float = 0.9, bounds: tuple[float, float] = (0.0, 100.0),
+) -> Replay:  # fmt: skip
+    r"""Step a multiplier once for each loss of ``reconstruction`` (T,); parameters as of ``LagrangeMultiplier``.
+
+    .. math:: g_t = L_t/\eta - 1, \quad b_0 = g_0, \quad b_t = m\,b_{t-1} + (1-d)\,g_t, \quad x \leftarrow x + lr\,b_t
+
+    ``"published"``: x runs on beyond the ``bounds``, and only λ is clipped. ``"projected"``: x is put back between them
+    after each step. ``ValueError`` for no losses or an η that is not positive.
+    """
+    choose(rule, RULES, "rule")
+    losses = np.asarray(reconstruction, dtype=float)
+    if losses.ndim != 1 or not len(losses):
+        raise ValueError(f"reconstruction must be a row of losses, one a step; got the shape {losses.shape}")
+    if not (math.isfinite(eta) and eta > 0):
+        raise ValueError(f"eta must be a positive number, the bound of the constraint; got {eta!r}")
+    slopes = losses / eta - 1
+    drive = (1 - dampening) * slopes
+    drive[0] = slopes[0]  # the first gradient enters undamped
+    moves = lr * lfilter([1.0], [1.0, -momentum], drive)
+    if rule == "published":
+        raw = np.cumsum(np.concatenate(([init], moves)))[1:]
+    else:
+        low, high = bounds
+        raw, x = np.empty_like(moves), init
+        for step, move in enumerate(moves.tolist()):
+            x = min(max(x + move, low), high)
+            raw[step] = x
+    return Replay(raw.clip(*bounds), raw)
+
+
+def every_step(record: str, run: str) -> np.ndarray:
+    """L_rec at each step from 0 to the last recorded one, by straight lines between the records, (T,).
+
+    Only one batch in a hundred was recorded, so a sum over steps drifts from the true one.
+    """
+    steps, values = curve(record, run, "reconstruction")
+    return np.interp(np.arange(steps[-1] + 1), steps, values)
+
+
+def recorded(record: str, run: str, rule: str = "published") -> Replay:
+    """The replay of a recorded run at the steps at which its λ was recorded, (n,) each."""
+    steps = curve(record, run, "lambda").steps
+    whole = replay(every_step(record, run), eta_of(run), rule=rule)
+    return Replay(whole.value[steps], whole.raw[steps])
+
+
+class Agreement(NamedTuple):
+    """Pearson's correlation of replayed and recorded λ, the share of records with λ = 0 in each, mean |difference|."""
+
+    correlation: float
+    zero_recorded: float
+    zero: float
+    error: float
+
+
+def agreement(record: str, run: str, rule: str = "published") -> Agreement:
+    """How well a rule explains a recorded λ (RF §6b.2)."""
+    there, ours = curve(record, run, "lambda").values, recorded(record, run, rule).value
+    correlation = float(np.corrcoef(there, ours)[0, 1])
+    return Agreement(correlation, zero_share(there), zero_share(ours), float(np.abs(there - ours).mean()))
+
+
+def zero_share(values: np.ndarray) -> float:
+    """The share of λ that is zero."""
+    return float((values <= ZERO).mean())
+
+
+def first_step(record: str, run: str) -> tuple[float, float]:
+    """λ after the first step: as recorded, and 1 + 0.005 (L/η − 1) from the first recorded loss. No drift here."""
+    loss = curve(record, run, "reconstruction").values[:1]
+    return float(curve(record, run, "lambda").values[0]), float(replay(loss, eta_of(run)).value[0])
+
+
+def idle_above(record: str, run: str) -> tuple[int, int]:
+    """(pairs with L_rec above η both times, all pairs) among neighbouring records that both have λ = 0.
+
+    Whoever puts x back to 0 lets λ rise at the first loss above η: λ would hardly be 0 a hundred steps later. So these
+    pairs show, without any replay, that x was below 0 (RF §6b.3).
+    """
+    value, loss = (curve(record, run, name).values for name in ("lambda", "reconstruction"))
+    loss = loss[: len(value)]
+    idle = value <= ZERO
+    pairs = idle[1:] & idle[:-1]
+    above = (loss[1:] > eta_of(run)) & (loss[:-1] > eta_of(run))
+    return int((pairs & above).sum()), int(pairs.sum())

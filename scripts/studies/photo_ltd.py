@@ -1,0 +1,67 @@
+"""LTD on photos: rows 1.1, 1.4 and 1.5, and the sentence encoder itself as caption encoder (rows 4.*), on Flickr8k.
+
+Finished features, so the half of the training in which the image network rests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from icrlib import records
+from studies.flickr8k import PHOTO_SEED, photos
+from studies.planned import RATES, Planned, chosen, complete, registered
+
+RATES_HERE = (RATES[0] / 3, *RATES[:2])
+LEFT_OUT = {"": 0.0, "-drop": 0.1, "-drop0.2": 0.2}
+BOUNDS = (0.1, 0.2, 0.3, 0.4)  # a constant answer costs 0.72 here
+SENTENCE = {"embed_dim": 384}
+# Row: method, loss, settings. The caption head of rows 4.*.2 as released, and with vectors of length 1.
+SENTENCES = {"fixed": ("alignment", SENTENCE), "tuned": ("ntxent", SENTENCE),
+             "tuned-unit": ("ntxent", SENTENCE | {"caption_norm": True})}  # fmt: skip
+
+
+@registered
+def photo_ltd_tuning() -> Iterator[Planned]:
+    """The baseline's rate and left-out words; the rate of each of the sentence encoder's rows."""
+    for lr, (tag, share) in product(RATES_HERE, LEFT_OUT.items()):
+        yield photos("photo_ltd_tuning", "ltd", "ntxent", PHOTO_SEED, f"lr{lr:g}{tag}",
+                     {"objective": "con", "lr": lr, "drop_words": share, "delete_words": min(share, 0.1)})  # fmt: skip
+    for (name, (loss, settings)), lr in product(SENTENCES.items(), RATES_HERE):
+        yield photos("photo_ltd_tuning", "sentence", loss, PHOTO_SEED, f"{name}-lr{lr:g}", settings | {"lr": lr})
+
+
+def _baseline() -> dict:
+    return chosen("photo_ltd_tuning", "ltd", "ntxent")
+
+
+@registered
+def photo_ltd_eta_tuning() -> Iterator[Planned]:
+    """Bounds of the decoded sentence vector."""
+    complete("photo_ltd_tuning")
+    for eta in BOUNDS:
+        yield photos("photo_ltd_eta_tuning", "ltd", "ntxent", PHOTO_SEED, f"eta{eta:g}",
+                     _baseline() | {"objective": "lagrange", "target": "sbert", "eta": eta})  # fmt: skip
+
+
+@registered
+def photo_ltd() -> Iterator[Planned]:
+    """Three seeds of each row; the published bound, and the one that the validation photos chose."""
+    complete("photo_ltd_eta_tuning")
+    best = max(photo_ltd_eta_tuning(), key=lambda run: records.load(run.path)["chosen"]["val_rsum"]).settings["eta"]
+    for seed in range(3):
+        base = _baseline()
+        yield photos("photo_ltd", "ltd", "ntxent", seed, "con", base | {"objective": "con"})
+        base |= {"target": "sbert"}
+        yield photos("photo_ltd", "ltd", "ntxent", seed, "dual", base | {"objective": "dual"})
+        for eta in sorted({0.2, best}):
+            yield photos("photo_ltd", "ltd", "ntxent", seed, f"eta{eta:g}",
+                         base | {"objective": "lagrange", "eta": eta})  # fmt: skip
+        for name, (loss, settings) in SENTENCES.items():
+            yield photos("photo_ltd", "sentence", loss, seed, name, settings | {"lr": _rate(name)})
+
+
+def _rate(name: str) -> float:
+    """The rate at which a row of the sentence encoder did best on the validation photos."""
+    tried = [run for run in photo_ltd_tuning() if run.tag.startswith(f"{name}-lr")]
+    return max(tried, key=lambda run: records.load(run.path)["chosen"]["val_rsum"]).settings["lr"]

@@ -1,0 +1,177 @@
+"""The decoders of LTD against loops: latent targets, and the caption's words under both softmaxes."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import icrlib
+from icrlib.auxiliary import AUXILIARIES
+from icrlib.auxiliary.latent import LatentTarget
+from icrlib.auxiliary.tokens import TokenDecoder
+from icrlib.data import targets
+from icrlib.training import loop
+from icrlib.training.config import resolve
+
+SIZE, WORDS = 6, 12
+MODEL = SimpleNamespace(options={"embed_dim": SIZE}, reads_words=True)
+NUMBERS = torch.tensor([[1, 5, 7, 2, 0], [1, 4, 2, 0, 0], [1, 9, 9, 11, 2]])
+LENGTHS = torch.tensor([4, 3, 5])
+
+
+def step(**more):
+    captions = torch.nn.functional.normalize(torch.randn(3, SIZE, generator=torch.Generator().manual_seed(5)), dim=1)
+    given = {"numbers": NUMBERS, "lengths": LENGTHS, "captions": captions.double(),
+             "batch": SimpleNamespace(captions=torch.tensor([4, 0, 2]))} | more  # fmt: skip
+    return SimpleNamespace(**given)
+
+
+@pytest.fixture
+def latent(monkeypatch):
+    table = torch.nn.functional.normalize(torch.randn(5, 3, generator=torch.Generator().manual_seed(1)), dim=1)
+    monkeypatch.setattr(targets, "for_dataset", lambda data, name: SimpleNamespace(identity="none"))
+    monkeypatch.setattr(targets, "vectors", lambda split, teacher: table)
+    torch.manual_seed(0)
+    made = LatentTarget("sbert", hidden=4)
+    made.prepare(SimpleNamespace(train=None), MODEL)
+    return made.double()
+
+
+def written(softmax):
+    torch.manual_seed(0)
+    made = TokenDecoder(softmax, decoder_words=5)
+    made.prepare(SimpleNamespace(vocabulary=range(WORDS)), MODEL)
+    return made.double()
+
+
+def layer(linear, row):
+    return [b + sum(w * x for w, x in zip(line, row, strict=True))
+            for line, b in zip(linear.weight.tolist(), linear.bias.tolist(), strict=True)]  # fmt: skip
+
+
+def test_latent_targets_by_loops(latent):
+    given, values = step(), []
+    for caption, row in zip(given.captions.tolist(), given.batch.captions.tolist(), strict=True):
+        for k in (0, 2):
+            caption = [max(0.0, x) for x in layer(latent.decode[k], caption)]
+        made, wanted = layer(latent.decode[4], caption), latent.targets[row].tolist()
+        dot = sum(a * b for a, b in zip(made, wanted, strict=True))
+        values.append(1 - dot / math.hypot(*made) / math.hypot(*wanted))
+    assert float(latent(given)) == pytest.approx(sum(values) / 3, abs=1e-9)
+
+
+def test_the_targets_are_the_batchs_own(latent):
+    """Captions 4, 0 and 2 of the split: in another order the value is another one."""
+    other = step(batch=SimpleNamespace(captions=torch.tensor([0, 4, 2])))
+    assert abs(float(latent(step())) - float(latent(other))) > 1e-3
+
+
+def test_targets_are_in_no_checkpoint(latent):
+    assert not any("targets" in name for name in latent.state_dict())
+
+
+def test_the_floor_is_the_best_constants(latent):
+    """No constant vector is nearer to the targets on average than their mean."""
+    floor, tries = latent.about()["floor"], torch.nn.functional.normalize(torch.randn(4000, 3).double(), dim=1)
+    reached = (1 - tries @ latent.targets.T).mean(1)
+    assert floor <= reached.min() and reached.min() < floor + 0.01
+
+
+def loops(decoder, given, time):
+    """LTD Eq. 4 with plain loops; ``time``: normalised over the positions, whose states are 0 behind the end."""
+    longest, total = int(LENGTHS.max()), 0.0
+    for caption, row, length in zip(given.captions, NUMBERS, LENGTHS.tolist(), strict=True):
+        state, scores = caption, []
+        for t in range(longest):
+            if t < length:
+                x = decoder.embed.weight[row[t]]
+                i_r, i_z, i_n = (decoder.gru.weight_ih_l0 @ x + decoder.gru.bias_ih_l0).chunk(3)
+                h_r, h_z, h_n = (decoder.gru.weight_hh_l0 @ state + decoder.gru.bias_hh_l0).chunk(3)
+                r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
+                state = (1 - z) * torch.tanh(i_n + r * h_n) + z * state
+                scores.append((decoder.score.weight @ state + decoder.score.bias).tolist())
+            else:
+                scores.append(decoder.score.bias.tolist())
+        for t in range(length - 1):
+            word = int(row[t + 1])
+            others = [scores[s][word] for s in range(longest)] if time else scores[t]
+            total -= scores[t][word] - math.log(sum(map(math.exp, others)))
+    return total / len(NUMBERS)
+
+
+@pytest.mark.parametrize("softmax", ["vocabulary", "time"])
+def test_words_by_loops(softmax):
+    decoder, given = written(softmax), step()
+    assert float(decoder(given)) == pytest.approx(loops(decoder, given, softmax == "time"), rel=1e-9)
+
+
+@pytest.mark.parametrize(("softmax", "each"), [("vocabulary", math.log(WORDS)), ("time", math.log(5))])
+def test_what_a_uniform_answer_costs(softmax, each):
+    """log V a word, or log T as released, T the longest caption (RF §6.3); 3 + 2 + 4 words over 3 captions."""
+    decoder = written(softmax)
+    with torch.no_grad():
+        decoder.score.weight.zero_()
+        decoder.score.bias.zero_()
+    assert float(decoder(step())) == pytest.approx(9 / 3 * each)
+
+
+def test_under_the_released_softmax_no_word_competes_with_another():
+    """A constant added to one word's score at all places changes nothing there; under Eq. 4 it does."""
+    for softmax, moved in (("time", 0.0), ("vocabulary", 0.1)):
+        decoder = written(softmax)
+        before = float(decoder(step()))
+        with torch.no_grad():
+            decoder.score.bias[7] += 2.0
+        assert abs(float(decoder(step())) - before) >= moved
+        if not moved:
+            assert float(decoder(step())) == pytest.approx(before, rel=1e-12)
+
+
+def test_padding_columns_of_the_whole_split_change_nothing():
+    decoder = written("time")
+    wide = torch.cat([NUMBERS, torch.zeros(3, 4, dtype=torch.int64)], 1)
+    assert float(decoder(step(numbers=wide))) == float(decoder(step()))
+
+
+@pytest.mark.parametrize(("name", "options", "message"), [
+    ("tokens", {"softmax": "words"}, "softmax"), ("tokens", {"decoder_words": 0}, "decoder_words must be"),
+    ("latent", {"hidden": 2.5}, "hidden must be"),
+])  # fmt: skip
+def test_bad_options(name, options, message):
+    with pytest.raises(ValueError, match=message):
+        AUXILIARIES.find(name)(**options)
+
+
+def test_the_decoder_is_half_as_wide_as_the_space(latent):
+    """The published 512 of 1,024, unless something else is said."""
+    assert [layer.out_features for layer in latent.decode[::2]] == [4, 4, 3]
+    usual = LatentTarget("sbert")
+    usual.prepare(SimpleNamespace(train=None), MODEL)
+    assert [layer.out_features for layer in usual.decode[::2]] == [3, 3, 3]
+
+
+def test_a_run_and_its_record(tmp_path, monkeypatch):
+    """On scenes, with the oracle: what is decoded gets better, λ moves, and the record lists the teacher's code."""
+    monkeypatch.setenv("ICRLIB_CACHE", str(tmp_path))
+    data = icrlib.load_dataset("scenes", smoke=True)
+    options = {"embed_dim": 16, "word_dim": 8, "lr": 0.01, "updates": 20, "evaluate_every": 10, "progress": False}
+    run = icrlib.train(data, "ltd", target="form", eta=0.4, **options)
+    first, last = run.history
+    assert last["reconstruction"] < first["reconstruction"] and last["lambda"] != first["lambda"]
+    assert run.record["auxiliary"]["target"] == "form" and 0.5 < run.record["auxiliary"]["floor"] < 0.8
+    assert {"auxiliary/latent.py", "data/targets/form.py", "models/ltd.py"} <= set(run.record["sources"])
+    assert run.record["log_columns"] == ["update", "loss", "reconstruction", "lambda"]
+    words = icrlib.train(data, "ltd", target="tokens", objective="dual", decoder_words=8, **options)
+    assert "auxiliary/tokens.py" in words.record["sources"] and "auxiliary" not in words.record
+    assert words.history[-1]["reconstruction"] < words.history[0]["reconstruction"]
+
+
+def test_rows_that_differ_in_the_auxiliary_start_from_the_same_encoders(tmp_path, monkeypatch):
+    monkeypatch.setenv("ICRLIB_CACHE", str(tmp_path))
+    data = icrlib.load_dataset("scenes", smoke=True)
+    made = [loop.prepare(data, resolve(data, "ltd", "ntxent", seed=3, given=given))[0].state_dict()
+            for given in ({"objective": "con"}, {"target": "form"}, {"target": "tokens", "eta": 6.0})]  # fmt: skip
+    assert all(torch.equal(value, other[name]) for other in made[1:] for name, value in made[0].items())

@@ -1,0 +1,113 @@
+"""The part of shortcuts/constraint that reads our own runs: without them, with some, with all; on made-up records."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import jupytext
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from scipy import stats
+
+from icrlib import records
+from ltd_runs import run_of
+
+SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "constraint.py"
+SEEDS = range(5)
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """A function: {study: records} -> (names, what the cells showed as text), of the section on our own runs alone."""
+    sources = [c.source for c in jupytext.read(SCRIPT).cells if c.cell_type == "code"]
+    start = next(k for k, text in enumerate(sources) if text.startswith("MAKE ="))
+    end = next(k for k, text in enumerate(sources) if text.startswith("push = ("))
+    setup = next(text for text in sources if "chapter.start(smoke)" in text)
+
+    def run(studies):
+        def find(folder=None, *, study=None, **wanted):
+            return [r for r in studies.get(study, []) if all(r["config"].get(k) == v for k, v in wanted.items())]
+
+        monkeypatch.setattr(records, "find", find)
+        names, shown = {"smoke": False}, []
+        for source in (setup, *sources[start:end]):
+            tree = ast.parse(source)
+            last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+            exec(compile(tree, "cell", "exec"), names)
+            if last is not None:
+                out = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+                shown.append(str(getattr(out, "data", "")))
+        plt.close("all")
+        return names, "\n".join(shown)
+
+    return run
+
+
+def made(objective="lagrange", seeds=SEEDS, rsum=(300.0, 302, 299, 305, 301), **more):
+    runs = [run_of(objective, seed=s, rsum=rsum[s], **more) for s in seeds]
+    for run in runs:
+        run["config"]["loss"] = "ntxent"
+    return runs
+
+
+def test_without_runs_the_page_says_how_to_make_them(page):
+    names, shown = page({})
+    assert shown.count("not run yet") == 2 and "make records STUDY=ltd`" in shown and "STUDY=ltd_eta`" in shown
+    assert "still open here" in shown and not names["TABLE"] and "nan" not in shown
+
+
+def test_both_rules_are_compared_draw_by_draw(page):
+    ahead = [4.0, 1.0, 2.0, 3.0, 5.0]
+    published = made()
+    projected = made(rule="projected", rsum=[r["test"]["rsum"] + a for r, a in zip(published, ahead, strict=True)])
+    names, shown = page({"ltd": [*published, *reversed(projected), *made("con"), *made("dual")]})
+    half = stats.t.ppf(0.975, 4) * np.std(ahead, ddof=1) / 5**0.5
+    (line,) = names["TABLE"]
+    assert line["projected less published: rsum"] == f"3.0 [{3 - half:.1f}, {3 + half:.1f}]"
+    assert line["published: rsum"].startswith("301.4 [") and line["draws"] == 5 and line["η"] == "0.2"
+    assert line["projected less published: swap"] == "0.0 [0.0, 0.0]"
+    assert "above zero in 1 (projected retrieves better), below zero in 0, and contains zero in 0" in shown
+    assert "no verdict" in shown and "STUDY=ltd`" not in shown
+
+
+def test_a_difference_that_may_be_none_and_one_the_other_way(page):
+    runs = [*made(), *made(rule="projected", rsum=(298.0, 304, 300, 303, 302)), *made(eta=0.1, target="form"),
+            *made(eta=0.1, target="form", rule="projected", rsum=(290.0, 292, 289, 295, 291.5))]  # fmt: skip
+    names, shown = page({"ltd": runs})
+    assert [line["target"] for line in names["TABLE"]] == ["form", "sbert"] and names["TARGET"] == "sbert"
+    assert "Of 2 pairs" in shown and "above zero in 0" in shown and "below zero in 1, and contains zero in 1" in shown
+
+
+def test_figure_2_has_a_curve_for_each_bound_and_is_no_running_maximum(page):
+    runs = [*made(eta=0.05), *made(eta=0.3), *made("dual"), *made("con"), *made(eta=0.3, rule="projected")]
+    for run in runs:
+        run["history"][3]["val"]["rsum"] -= 50
+    names, shown = page({"ltd_eta": runs})
+    count = [len(ax.lines) for ax in names["axes"].flat]
+    assert count == [4, 2, 3 + 2, 4]  # dotted bounds beside the reconstructions
+    rising = np.diff(names["axes"][0, 0].lines[0].get_ydata())
+    assert (rising < 0).any()
+    assert "η = 0.05 (5 draws)" in shown and "η = 0.3 (5 draws)" in shown and "Target: sbert" in shown
+    assert "η = 0.1 " not in shown and "STUDY=ltd_eta`" not in shown
+
+
+def test_few_draws_are_shown_with_their_number_and_decide_nothing(page):
+    names, shown = page({"ltd": [*made(seeds=[0]), *made(rule="projected", seeds=[0, 1])]})
+    (line,) = names["TABLE"]
+    assert line["draws"] == 1 and "(one draw)" in line["projected less published: rsum"]
+    assert "above zero in 0" in shown and "contains zero in 1" in shown
+
+
+def test_one_rule_alone_is_no_comparison(page):
+    names, shown = page({"ltd": made()})
+    assert not names["TABLE"] and "make records STUDY=ltd`" in shown and "η = 0.2 (5 draws)" in shown
+
+
+def test_triplet_runs_stay_out(page):
+    runs = made()
+    for run in runs:
+        run["config"]["loss"] = "triplet_sh"
+    names, shown = page({"ltd": runs, "ltd_eta": runs})
+    assert not names["OURS"] and shown.count("not run yet") == 2

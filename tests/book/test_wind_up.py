@@ -1,0 +1,251 @@
+"""The toy of shortcuts/constraint in a real browser: its numbers against a slow twin on icrlib.LagrangeMultiplier.
+
+The twin steps the library's own multiplier and takes the slopes of the two losses by autograd.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+import browser
+import icrlib
+import page_checks as checks
+from icrlib import toy
+
+NAMES = ("theta", "reconstruction", "raw", "lambda")
+SLIDERS = ("eta", "lr", "momentum")
+SHORT = 1_500  # steps that are compared, where not all are
+PLANTED = {
+    "descent uphill": ("theta -= p.descent", "theta += p.descent"),
+    "ascent downhill": ("raw += p.lr", "raw -= p.lr"),
+    "slope": ("rec / p.eta - 1", "1 - rec / p.eta"),
+    "first step damped": ("t === 0 ? slope :", "t < 0 ? slope :"),
+    "no dampening": ("(1 - p.momentum) * slope", "slope"),
+    "lambda of after the step": ("const lambda = clip(raw), rec", "const lambda = clip(raw + p.lr), rec"),
+    "penalty not divided": ("lambda / p.eta * 2", "lambda * 2"),
+    "never put back": ("p.rule === 'projected'", "p.rule === 'other'"),
+}
+
+
+def con(theta):
+    return toy.PROBLEM["a"] * theta**2 / 2
+
+
+def rec(theta):
+    return toy.PROBLEM["floor"] + toy.PROBLEM["b"] * (theta - 1) ** 2
+
+
+@cache
+def twin(eta, lr, momentum, rule, steps):
+    """The same run by the library's multiplier: {name: (steps,)}."""
+    multiplier = icrlib.LagrangeMultiplier(eta, lr=lr, momentum=momentum, dampening=momentum, rule=rule)
+    theta = torch.tensor(toy.PROBLEM["start"], dtype=torch.float64, requires_grad=True)
+    found = np.empty((steps, 4))
+    for step in range(steps):
+        value = rec(theta)
+        (slope,) = torch.autograd.grad(con(theta) + multiplier.penalty(value), theta)
+        value = value.detach()
+        found[step, :2] = float(theta.detach()), float(value)
+        multiplier.step(value)
+        found[step, 2:] = float(multiplier.raw), float(multiplier.value)
+        with torch.no_grad():
+            theta -= toy.PROBLEM["descent"] * slope
+    return dict(zip(NAMES, found.T, strict=True))
+
+
+@pytest.fixture(scope="module")
+def chrome():
+    with browser.launch() as running:
+        yield running
+
+
+@pytest.fixture
+def opened(chrome, tmp_path):
+    """A function that writes a page with the toy, opens it, and returns the visit; ``change`` edits its text first."""
+    visits = []
+
+    def visit(change=lambda text: text, **preset):
+        path = tmp_path / "toy.html"
+        head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>toy</title>'
+        path.write_text(f'{head}<article class="bd-article">{change(toy.wind_up(**preset).data)}</article>')
+        visits.append(checks.Visit(chrome, path))
+        return visits[-1]
+
+    yield visit
+    for one in visits:
+        one.context.close()
+
+
+def run_of(visit):
+    """(state, {name: values}, summary) as the page computed them."""
+    found = visit.page.evaluate("""() => { const w = document.querySelector('.wind-up').windUp, r = {};
+      for (const k in w.result) r[k] = Array.from(w.result[k]);
+      return {state: w.state, result: r, summary: w.summary}; }""")
+    return found["state"], {name: np.array(values) for name, values in found["result"].items()}, found["summary"]
+
+
+def off_by(visit, steps=SHORT):
+    """The largest difference between the page's run and the twin's, over all four quantities."""
+    state, result, _ = run_of(visit)
+    other = twin(*(state[name] for name in (*SLIDERS, "rule")), steps)
+    return max(float(np.abs(result[name][:steps] - other[name]).max()) for name in NAMES)
+
+
+def move(visit, name, index):
+    """Put a slider to a place, as a finger does."""
+    slider = visit.page.locator(f'[data-control="{name}"]').first
+    slider.evaluate("(s, v) => { s.value = v; s.dispatchEvent(new Event('input', {bubbles: true})); }", str(index))
+
+
+def test_numbers_of_the_whole_run_are_the_librarys(opened):
+    visit = opened()
+    steps = toy.PROBLEM["steps"]
+    assert off_by(visit, steps) < 1e-6
+    _, result, summary = run_of(visit)
+    other = twin(0.3, 0.005, 0.9, "published", steps)
+    zero = other["lambda"] <= 0
+    assert summary["zero"] == pytest.approx(zero.mean(), abs=1e-9)
+    assert summary["asleep"] == pytest.approx((zero & (other["reconstruction"] > 0.3)).mean(), abs=1e-9)
+    assert summary["low"] == pytest.approx(other["raw"].min(), abs=1e-6)
+    said = visit.page.locator('[data-say="summary"]').inner_text()
+    assert f"λ is 0 in {100 * zero.mean():.0f} % of the steps" in said and f"−{-summary['low']:.2f}" in said
+    assert checks.quiet(visit) == [] and checks.offline(visit) == []
+
+
+def test_keys_move_every_slider_and_the_numbers_follow(opened):
+    visit = opened()
+    before = run_of(visit)[0]
+    for name in SLIDERS:
+        slider = visit.page.locator(f'[data-control="{name}"]')
+        slider.focus()
+        slider.press("ArrowLeft")
+    visit.page.get_by_label("projected", exact=False).check()
+    state = run_of(visit)[0]
+    for name in SLIDERS:
+        place = toy.CHOICES[name].index(before[name]) - 1
+        assert state[name] == toy.CHOICES[name][place]
+        assert visit.page.locator(f'[data-say="{name}"]').inner_text() == f"{state[name]}"
+    assert state["rule"] == "projected" and off_by(visit) < 1e-6
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_numbers_at_random_places_are_the_librarys(opened, seed):
+    rng = np.random.default_rng(seed)
+    visit = opened(rule=str(rng.choice(list(toy.RULES))))
+    for name in SLIDERS:
+        move(visit, name, rng.integers(len(toy.CHOICES[name])))
+    assert off_by(visit) < 1e-6
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_error_is_found(opened, name):
+    good, bad = PLANTED[name]
+    rule = "projected" if name == "never put back" else "published"
+
+    def plant(text):
+        assert text.count(good) == 1
+        return text.replace(good, bad)
+
+    assert off_by(opened(plant, rule=rule)) > 1e-3
+
+
+def test_the_cursor_tells_the_numbers_of_its_step(opened):
+    visit = opened()
+    move(visit, "step", 1000)
+    _, result, _ = run_of(visit)
+    said = visit.page.locator('[data-say="now"]').inner_text().replace("−", "-")
+    values = {"θ": "theta", "L_rec": "reconstruction", "x": "raw", "λ": "lambda"}
+    assert "Step 1,001" in said
+    assert all(f"{sign} = {result[name][1000]:.3f}" in said for sign, name in values.items())
+    dots = visit.page.locator("svg circle")
+    places = {dots.nth(k).get_attribute("cx") for k in range(dots.count())}
+    assert dots.count() == 3 and len(places) == 1
+
+
+def test_play_moves_the_cursor_and_does_not_where_motion_is_reduced(opened):
+    visit = opened()
+    visit.page.emulate_media(reduced_motion="reduce")
+    step, button = visit.page.locator('[data-control="step"]'), visit.page.get_by_role("button")
+    move(visit, "step", 0)
+    button.click()
+    assert step.input_value() == str(toy.PROBLEM["steps"]) and button.inner_text() == "Play"
+    visit.page.emulate_media(reduced_motion="no-preference")
+    button.click()
+    visit.page.wait_for_timeout(300)
+    assert button.inner_text() == "Stop"
+    button.click()
+    there = int(step.input_value())
+    assert 0 < there < toy.PROBLEM["steps"] and button.inner_text() == "Play"
+    visit.page.wait_for_timeout(150)
+    assert int(step.input_value()) == there
+
+
+def test_the_address_keeps_what_was_chosen(opened):
+    visit = opened()
+    move(visit, "eta", 3)
+    visit.page.get_by_label("projected", exact=False).check()
+    chosen = run_of(visit)[0]
+    visit.page.reload()
+    assert run_of(visit)[0] == chosen and chosen["eta"] == 0.08 and chosen["rule"] == "projected"
+
+
+def test_two_on_one_page_and_a_script_that_comes_twice(opened):
+    """The page loads the file, too; an element is set up once, and moves alone."""
+    visit = opened(lambda text: text + toy.wind_up(eta=0.1).data + f"<script>{toy.script()}</script>")
+    move(visit, "eta", 0)
+    both = visit.page.evaluate("() => [...document.querySelectorAll('.wind-up')].map(b => b.windUp.state.eta)")
+    assert both == [0.05, 0.1]
+    assert visit.page.locator("svg path.level").count() == 4  # drawn once each: 0 and η, for each of the two
+    assert checks.quiet(visit) == []
+
+
+def test_phone_print_and_screen_reader(opened):
+    visit = opened()
+    assert checks.fits_phone(visit) == []
+    sizes = visit.page.evaluate("""() => [...document.querySelectorAll('.wind-up svg')].map(s =>
+      [s.clientWidth, +s.getAttribute('viewBox').split(' ')[2]])""")
+    assert all(abs(shown / drawn - 1) < 0.1 for shown, drawn in sizes)  # letters keep their size
+    for control in visit.page.locator(".wind-up input").all():
+        name = control.evaluate("c => c.labels[0] && c.labels[0].textContent.trim()")
+        assert name and control.bounding_box()["height"] > 10
+    labels = [svg.get_attribute("aria-label") for svg in visit.page.locator(".wind-up svg").all()]
+    assert "λ is 0 in" in labels[0] and "0.3" in labels[1]
+    visit.page.emulate_media(media="print")
+    assert not visit.page.get_by_role("button").is_visible()
+    assert not visit.page.locator("[data-control=eta]").is_visible()
+    assert visit.page.locator("svg polyline").count() == 3 and visit.page.locator('[data-say="summary"]').is_visible()
+
+
+def test_without_scripts_the_page_says_so(chrome, tmp_path):
+    path = tmp_path / "still.html"
+    path.write_text(f'<!doctype html><meta charset="utf-8">{toy.wind_up().data}')
+    context = chrome.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert "has not run here" in page.locator('[data-say="summary"]').inner_text()
+    context.close()
+
+
+def test_same_input_gives_same_text_and_the_presets_are_offered():
+    text = toy.wind_up().data
+    assert text == toy.wind_up().data != toy.wind_up(eta=0.1).data
+    preset = json.loads(text.split('<script type="application/json">')[1].split("</script>")[0])
+    assert preset["problem"] == toy.PROBLEM and preset["eta"] == toy.CHOICES["eta"]
+    assert "</" not in toy.script() and "http" not in toy.script().replace("http://www.w3.org/2000/svg", "")
+    assert len(toy.script()) < 40_000
+    for name, wrong in {"eta": 0.123, "lr": 1.0, "momentum": 0.8, "rule": "x"}.items():
+        with pytest.raises(ValueError, match=name):
+            toy.wind_up(**{name: wrong})
+
+
+def test_the_installed_package_finds_its_own_copy(tmp_path, monkeypatch):
+    copy = tmp_path / "icrlib" / "_static"
+    copy.mkdir(parents=True)
+    (copy / toy.SCRIPT).write_text("// a copy")
+    monkeypatch.setattr(toy, "__file__", str(copy.parent / "toy.py"))
+    assert toy.script() == "// a copy"

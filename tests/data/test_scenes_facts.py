@@ -1,0 +1,126 @@
+"""What captions and pictures state, against a reading of the captions' words and of the scenes, case by case."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from icrlib.data.scenes import generate
+from icrlib.data.scenes.facts import facts
+from icrlib.data.scenes.grammar import NUMBERS, SYNONYMS
+from icrlib.data.scenes.graph import BACKGROUNDS, COLOURS, SHAPES, SIZES, Scene
+
+PLAIN = {word: name for name, words in SYNONYMS.items() for word in words}
+
+
+@pytest.fixture(scope="module")
+def split():
+    drawn = generate.draw_split(120, np.random.default_rng(7))
+    return SimpleNamespace(graphs=[Scene.from_json(g) for g in drawn["graphs"]], forms=drawn["forms"],
+                           captions=drawn["captions"])  # fmt: skip
+
+
+def parsed(caption: str) -> dict:
+    """A caption read word by word: its things in order, and what else it says."""
+    words = [PLAIN.get(word, word) for word in caption.replace(",", " ,").split()]
+    found: dict = {"things": [], "relation": None, "count": None, "background": None}
+    thing: dict = {}
+    for place, word in enumerate(words):
+        if word in BACKGROUNDS:
+            found["background"] = word
+        elif word in NUMBERS:
+            found["count"] = NUMBERS.index(word)
+        elif word in SIZES:
+            thing["size"] = word
+        elif word in COLOURS:
+            thing["colour"] = word
+        elif word == "striped":
+            thing["striped"] = True
+        elif word in ("left", "right", "above", "below"):
+            found["relation"] = word + (" of" if words[place + 1] == "of" else "")
+        elif word in SHAPES:
+            found["things"].append(thing | {"shape": word})
+            thing = {}
+    return found
+
+
+def by_name(split, of):
+    return {fact.name: fact for fact in facts(split, of)}
+
+
+def test_captions_state_what_their_words_say(split):
+    told, found = [parsed(text) for text in split.captions], by_name(split, "caption")
+    values = {"shape": SHAPES, "colour": COLOURS, "size": SIZES}
+    for place, which in enumerate(("first", "second")):
+        for attribute, names in values.items():
+            expected = [[row, 0, names.index(t["things"][place][attribute])] for row, t in enumerate(told)
+                        if len(t["things"]) > place and attribute in t["things"][place]]  # fmt: skip
+            assert found[f"{attribute} of the {which}"].known.tolist() == expected and len(expected) > 100
+        striped = [[row, 0, int("striped" in t["things"][place])] for row, t in enumerate(told)
+                   if len(t["things"]) > place]  # fmt: skip
+        assert found[f"is the {which} striped?"].known.tolist() == striped
+    relations = ("left of", "right of", "above", "below")
+    for name, values_of in (("relation", relations), ("count", (2, 3, 4, 5)), ("background", BACKGROUNDS)):
+        index = values_of.index
+        assert found[name].known.tolist() == [[row, 0, index(t[name])] for row, t in enumerate(told) if t[name]]
+    for attribute in ("shape", "colour"):
+        cases = found[f"{attribute}s named"].known.tolist()
+        assert cases == [[row, k, int(any(thing.get(attribute) == value for thing in t["things"]))]
+                         for row, t in enumerate(told) for k, value in enumerate(values[attribute])]  # fmt: skip
+
+
+def test_whose_colour_and_who_is_left_of_captions(split):
+    told, found = [parsed(text) for text in split.captions], by_name(split, "caption")
+    asked = set()
+    for row, t in enumerate(told):
+        for one in t["things"]:
+            alone = sum(thing["shape"] == one["shape"] for thing in t["things"]) == 1
+            for other in t["things"]:
+                if alone and one.get("colour") and other.get("colour") and one["colour"] != other["colour"]:
+                    asked.add((row, SHAPES.index(one["shape"]), COLOURS.index(one["colour"]),
+                               COLOURS.index(other["colour"])))  # fmt: skip
+    assert set(map(tuple, found["whose colour"].asked.tolist())) == asked and len(asked) > 300
+    for name, straight, turned in (("who is left", "left of", "right of"), ("who is above", "above", "below")):
+        expected = []
+        for row, t in enumerate(told):
+            if t["relation"] in (straight, turned):
+                a, b = (SHAPES.index(thing["shape"]) for thing in t["things"])
+                one, other = (a, b) if t["relation"] == straight else (b, a)
+                expected += [[row, 0, one, other]] if one != other else []
+        assert found[name].asked.tolist() == expected and len(expected) > 50
+        assert found[name].choice and not found["relation"].choice
+
+
+def test_pictures_state_what_is_in_them(split):
+    found = by_name(split, "picture")
+    assert found["count"].known.tolist() == [[row, 0, len(s.things) - 2] for row, s in enumerate(split.graphs)]
+    assert found["background"].known[:, 2].tolist() == [BACKGROUNDS.index(s.background) for s in split.graphs]
+    there = {(row, k): int(any(t.colour == name for t in s.things)) for row, s in enumerate(split.graphs)
+             for k, name in enumerate(COLOURS)}  # fmt: skip
+    assert {(row, k): label for row, k, label in found["colours there"].known.tolist()} == there
+    for name, value in (("whose colour", lambda t: COLOURS.index(t.colour)), ("whose column", lambda t: t.cell % 3),
+                        ("whose row", lambda t: t.cell // 3)):  # fmt: skip
+        expected = [[row, SHAPES.index(a.shape), value(a), value(b)] for row, s in enumerate(split.graphs)
+                    for a in s.things for b in s.things
+                    if sum(t.shape == a.shape for t in s.things) == 1 and value(a) != value(b)]  # fmt: skip
+        assert sorted(found[name].asked.tolist()) == sorted(expected) and len(expected) > 200
+    sizes = sorted([row, SHAPES.index(a.shape), SIZES.index(a.size)] for row, s in enumerate(split.graphs)
+                   for a in s.things if sum(t.shape == a.shape for t in s.things) == 1)  # fmt: skip
+    assert sorted(found["size of a shape"].known.tolist()) == sizes
+
+
+def test_a_swap_turns_every_choice_around(split):
+    """Colours exchanged between two things: the same words, and the other answer."""
+    form = {"things": [{"shape": "ring", "colour": "red"}, {"shape": "star", "colour": "blue"}], "relation": "left of",
+            "count": None, "background": None}  # fmt: skip
+    swapped = form | {"things": [{"shape": "ring", "colour": "blue"}, {"shape": "star", "colour": "red"}]}
+    pair = SimpleNamespace(forms=[form, swapped], graphs=[])
+    asked = by_name(pair, "caption")["whose colour"].asked
+    first, second = asked[asked[:, 0] == 0], asked[asked[:, 0] == 1]
+    assert torch.equal(first[:, 1:], second[:, [1, 3, 2]]) and len(first) == 2
+
+
+def test_unknown_kind(split):
+    with pytest.raises(ValueError, match="of= must be one of caption, picture; got 'image'"):
+        facts(split, "image")

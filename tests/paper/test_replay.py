@@ -1,0 +1,131 @@
+"""The replay of a multiplier's rule, against the library's own multiplier, and over LTD's records (RF §6b)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from icrlib import LagrangeMultiplier
+from icrlib.paper import ltd_curves, replay
+
+LATER = ltd_curves.constrained("tmlr")
+CONSTRAINED = [(record, run) for record in ltd_curves.RECORDS for run in ltd_curves.constrained(record)]
+
+
+@pytest.fixture(scope="module")
+def agreements():
+    return {rule: {run: replay.agreement("tmlr", run, rule) for run in LATER} for rule in replay.RULES}
+
+
+@pytest.mark.parametrize("rule", replay.RULES)
+@pytest.mark.parametrize("options", [{}, {"lr": 0.5}, {"lr": 0.3, "momentum": 0.5, "dampening": 0.0, "init": 2.5},
+                                     {"lr": 0.2, "momentum": 0.0, "dampening": 0.0, "bounds": (0.5, 3.0)}])  # fmt: skip
+def test_every_step_is_the_librarys(rule, options):
+    """Losses around η, so that both bounds are met, often."""
+    rng = np.random.default_rng(3)
+    losses = 0.2 - 0.1 * np.sin(np.arange(700) / 40) + 0.02 * rng.normal(size=700)
+    multiplier = LagrangeMultiplier(0.2, rule=rule, **options)
+    ours, expected = replay.replay(losses, 0.2, rule=rule, **options), []
+    for loss in losses:
+        multiplier.step(loss)
+        expected.append((float(multiplier.value), float(multiplier.raw)))
+    np.testing.assert_allclose(np.stack(ours, 1), expected, rtol=0, atol=1e-10)
+    low, high = options.get("bounds", (0.0, 100.0))
+    if options:  # else x stays between the bounds, and the rules are one
+        assert (ours.raw < low).any() == (rule == "published") and (ours.value <= low).any()
+        assert ours.value.min() == low and ours.value.max() <= high
+
+
+def test_a_recorded_stretch_steps_as_the_librarys_multiplier_does():
+    losses = replay.every_step("release", "lag_0.3")[:6_000]
+    multiplier = LagrangeMultiplier(0.3)
+    ours = replay.replay(losses, 0.3)
+    for step, loss in enumerate(losses.tolist()):
+        multiplier.step(loss)
+        if step % 500 == 0 or step > 5_900:
+            assert abs(float(multiplier.raw) - ours.raw[step]) < 1e-9
+    assert ours.raw[-1] < 0 == ours.value[-1]
+
+
+def test_the_published_rule_explains_the_later_record(agreements):
+    for run, found in agreements["published"].items():
+        assert found.correlation >= 0.999, (run, found)
+        assert abs(found.zero - found.zero_recorded) <= 0.02, (run, found)
+    assert agreements["published"]["lag_0.2"].zero_recorded == pytest.approx(0.948, abs=5e-4)
+
+
+def test_a_projected_rule_does_not(agreements):
+    found = agreements["projected"]
+    assert found["lag_0.2"].zero == pytest.approx(0.20, abs=0.005) and found["lag_0.2"].correlation < 0.5
+    assert found["lag_0.25"].zero < 0.25 and found["lag_0.25"].correlation < 0.5
+    for run in ("lag_0.05", "lag_0.1"):  # where λ never comes to 0, the two rules agree: no evidence either way
+        assert found[run].correlation == pytest.approx(agreements["published"][run].correlation, abs=1e-9)
+
+
+@pytest.mark.parametrize(("record", "run"), CONSTRAINED)
+def test_the_first_recorded_step_is_undamped_and_starts_at_one(record, run):
+    recorded, expected = replay.first_step(record, run)
+    assert abs(recorded - expected) < 6e-6
+    damped = 1 + 0.1 * (expected - 1)
+    assert abs(recorded - damped) > 1e-2
+
+
+def test_in_the_papers_own_record_the_constraint_sleeps_while_it_is_violated():
+    assert replay.idle_above("release", "lag_0.2") == (453, 1296)
+    assert replay.idle_above("release", "lag_0.3") == (1067, 2609)
+    assert all(replay.idle_above("release", run) == (0, 0) for run in ("lag_0.05", "lag_0.1"))
+
+
+def test_idle_pairs_by_hand(monkeypatch):
+    values = {"lambda": [1, 0, 0, 0, 0, 2, 0], "reconstruction": [5, 5, 3, 1, 1, 5, 5]}
+    curves = {name: ltd_curves.Curve(np.arange(7), np.array(row, dtype=float)) for name, row in values.items()}
+    monkeypatch.setattr(replay, "curve", lambda record, run, quantity: curves[quantity])
+    assert replay.idle_above("release", "lag_2.0") == (1, 3)  # (5, 3), (3, 1), (1, 1): both above 2 once
+
+
+def test_between_two_records_the_loss_is_a_straight_line():
+    steps, values = ltd_curves.curve("tmlr", "lag_0.2", "reconstruction")
+    whole = replay.every_step("tmlr", "lag_0.2")
+    assert len(whole) == 265_535 and np.array_equal(whole[steps], values)
+    assert whole[25] == pytest.approx(0.75 * values[0] + 0.25 * values[1])
+    assert whole[4413] == pytest.approx((values[44] + values[45]) / 2)  # the last gap of an epoch is 26 steps
+
+
+@pytest.mark.parametrize(("losses", "eta", "rule", "says"), [
+    ([], 0.2, "published", "row of losses"), ([[0.1]], 0.2, "published", "row of losses"),
+    ([0.1], 0.0, "published", "eta"), ([0.1], float("nan"), "published", "eta"), ([0.1], 0.2, "project", "projected"),
+])  # fmt: skip
+def test_bad_input_is_refused(losses, eta, rule, says):
+    with pytest.raises(ValueError, match=says):
+        replay.replay(losses, eta, rule=rule)
+
+
+def test_the_record_is_whole_and_in_order():
+    """Counts and ends by RF §6b and the releases' own rule of logging; and that a caller cannot change it."""
+    steps, values = ltd_curves.curve("release", "baseline", "contrastive")
+    assert len(steps) == len(values) == 2700 and steps[-1] == 265_534 and set(np.diff(steps)) == {100, 26}
+    assert len(ltd_curves.curve("old", "lag_0.1", "lambda").values) == 2696
+    ends = {"baseline": 322.14, "dual": 324.35, "lag_0.05": 314.06, "lag_0.1": 319.90, "lag_0.2": 332.04,
+            "lag_0.3": 323.64}  # fmt: skip
+    for run, end in ends.items():
+        steps, values = ltd_curves.curve("release", run, "rsum")
+        assert values[-1] == pytest.approx(end, abs=0.005) and (np.diff(values) >= 0).all() and steps[-1] == 265_560
+    assert list(ltd_curves.constrained("tmlr").values()) == [0.05, 0.1, 0.15, 0.2, 0.25]
+    assert ltd_curves.runs("release")[-2:] == ["baseline", "dual"]
+    values[:] = 0
+    assert ltd_curves.curve("release", "lag_0.3", "rsum").values[-1] > 300
+
+
+def test_values_have_the_six_digits_that_were_recorded():
+    values = ltd_curves.curve("release", "lag_0.05", "lambda").values
+    assert values[:3].tolist() == [1.09786, 8.17664, 13.6995] and values.max() == 100.0
+
+
+@pytest.mark.parametrize(("asked", "says"), [
+    (("releases", "dual", "rsum"), "release"), (("release", "lag_0.15", "rsum"), "lag_0.1"),
+    (("release", "dual", "loss"), "contrastive"), (("release", "dual", "lambda"), "it has reconstruction"),
+    (("old", "dual", "contrastive"), "it has reconstruction, rsum"),
+])  # fmt: skip
+def test_what_is_not_recorded_is_refused_with_what_is(asked, says):
+    with pytest.raises(ValueError, match=says):
+        ltd_curves.curve(*asked)
