@@ -24,7 +24,7 @@ def page(monkeypatch):
     sources = [c.source for c in jupytext.read(SCRIPT).cells if c.cell_type == "code"]
     start = next(k for k, text in enumerate(sources) if text.startswith("MAKE ="))
     end = next(k for k, text in enumerate(sources) if text.startswith("push = ("))
-    setup = next(text for text in sources if "chapter.start(smoke)" in text)
+    setup = [text for text in sources if "chapter.start(smoke)" in text or text.startswith("def log_with_zero")]
 
     def run(studies):
         def find(folder=None, *, study=None, **wanted):
@@ -32,7 +32,7 @@ def page(monkeypatch):
 
         monkeypatch.setattr(records, "find", find)
         names, shown = {"smoke": False}, []
-        for source in (setup, *sources[start:end]):
+        for source in (*setup, *sources[start:end]):
             tree = ast.parse(source)
             last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
             exec(compile(tree, "cell", "exec"), names)
