@@ -1,0 +1,51 @@
+"""The chapter on shortcuts, with made-up records of the stamped runs, and with none."""
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import chapter_cells
+import studies
+from icrlib import records
+
+SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "contrastive.py"
+LOSES = {"ntxent": 200.0, "ifm": 150.0, "dual": 100.0, "lagrange": 50.0}  # rsum without stamps, from 0 bits to 4
+
+
+def made_up(without_stamped=False):
+    """Two draws of each row; without stamps the row loses, with stamps all gain 30."""
+    for row, bits, seed in product(LOSES, (0, 2, 4), (0, 1)):
+        loss, given = studies.stamps.ROWS[row]
+        config = {"loss": loss, "objective": given["objective"], "data_seed": seed,
+                  "data_options": {"seed": seed, "bits": bits}}  # fmt: skip
+        one = {"config": config, "test": {"rsum": 300.0 + seed - LOSES[row] * bits / 4}}
+        if not without_stamped:
+            one["test"]["stamped"] = {"rsum": 310.0 + seed + 30 * bits / 4}
+        yield one
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("there", [True, False])
+def test_what_the_stamped_runs_say(there, monkeypatch):
+    monkeypatch.setenv("ICR_SMOKE", "1")
+    found = list(made_up()) if there else list(made_up(without_stamped=True))  # of the latter nothing is told
+    monkeypatch.setattr(records, "find", lambda study=None, **_: found if study == "ltd_stamps" else [])
+    names, shown = chapter_cells.run(SCRIPT)
+    table = next(text for text in shown if "T_icr-ltd-stamps" in text)
+    if there:
+        assert "NT-Xent -200 without stamps and +30 with; IFM -150" in names["stamped_text"]
+        assert names["stamped_text"].endswith("LTD, constraint loses least of what is in the scenes")
+        assert "300 to 301" in table and "340 to 341" in table and "not run yet" not in table
+    else:
+        assert table.count("not run yet") == 24
+        assert names["stamped_text"].startswith("not run yet: `make records STUDY=ltd_stamps`")
+
+
+def test_the_list_differs_in_the_objective_alone():
+    runs = list(studies.STUDIES["ltd_stamps"]())
+    assert len(runs) == 4 * 3 * 2 and {run.method for run in runs} == {"ltd"} and {run.seed for run in runs} == {0, 1}
+    assert {run.settings["tau"] for run in runs} == {0.1}
+    assert [run.data["bits"] for run in runs[:12]] == [0] * 4 + [4] * 4 + [2] * 4
+    data = studies.stamps.load("stamps", seed=0, bits=2, smoke=True, progress=False)
+    assert data.name == "stamps" and "stamped" in data.test.others
