@@ -101,9 +101,8 @@ assert float(weights["smoothap"][2, 1]) < 1e-6
 # **Which information?** {cite:t}`bleeker2022keep` asked what a caption encoder throws away once it can tell its own
 # picture from the others, and made it keep more, under a constraint. We call it **LTD**.
 #
-# This book implements what the first two papers describe and runs it. Of LTD it has the loss so far
-# ({doc}`gradients/ntxent`); the constraint and its experiments are not in the book yet. Where what was printed and what
-# was run differ, it shows both.
+# This book implements what the three papers describe and runs it. Where what was printed and what was run differ, it
+# shows both. LTD's own tables are being trained; its pages say which runs are still missing.
 
 # %% [markdown]
 # ## What you will be able to do
@@ -136,6 +135,8 @@ assert float(weights["smoothap"][2, 1]) < 1e-6
 # | {doc}`lessons/which-loss` | Which loss, which model, for my data and my time? | about a minute |
 # | {doc}`objectives/grid` | Fifteen objectives, each at its own rate: which is best, and is it the paper's? | about a minute |
 # | {doc}`shortcuts/contrastive` | A number is stamped on every pair: what is learned beside it? | a minute and a half |
+# | {doc}`shortcuts/decoding` | What must a caption's vector still be able to say? | about a minute |
+# | {doc}`shortcuts/constraint` | Why does a constraint switch itself off? | under a minute |
 # | {doc}`extend/own-loss` | How do I add a loss of my own, and trust it? | a minute and a half |
 # | {doc}`reproduce/run` | How do I run one experiment, mine or a paper's? | about a minute and a half |
 # | {doc}`reproduce/paper-scale` | What would the papers' own scale take, in hours and gigabytes? | about a minute |
