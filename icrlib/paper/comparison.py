@@ -10,12 +10,13 @@ from icrlib.paper import runs
 Record = Mapping
 # What a factor consists of. A loss is its name, its own constants, which of them are learned, and how its batches are
 # made; a method may take the same pictures as regions; twice the updates have their drops and evaluations at other
-# updates. Any other setting is a factor by its name.
+# updates; an objective is what stands beside the loss, and its weight. Any other setting is a factor by its name.
 FACTORS = {
     "loss": ("loss", "loss_options", "learn_tau", "learn_bias", "batches"),
     "method": ("method", "model_options", "data_options.regions"),
     "auxiliary": ("auxiliary", "auxiliary_options"),
     "updates": ("updates", "epochs", "drops", "evaluate_every"),
+    "objective": ("objective", "auxiliary", "auxiliary_options", "beta", "eta", "multiplier"),
 }
 
 
