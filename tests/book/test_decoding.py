@@ -69,8 +69,8 @@ def section():
     """The cells from the table of targets to the words about the stronger baseline, and what they show."""
     source = [c.source for c in jupytext.read(SCRIPT).cells if c.cell_type == "code"]
     names = {"icrlib": icrlib, "smoke": False}
-    imports = next(cell for cell in source if cell.startswith("import inspect"))
-    exec(imports.split("smoke = chapter")[0], names)
+    for begin in ("import inspect", "import icrlib\n"):
+        exec(next(cell for cell in source if cell.startswith(begin)).split("smoke = chapter")[0], names)
     first = next(k for k, cell in enumerate(source) if cell.startswith("KINDS = "))
     last = next(k for k, cell in enumerate(source) if cell.startswith("both = "))
     shown = []
