@@ -114,14 +114,11 @@ assert far["form"][same] < 1e-6 > far["form"][other_words] and far["form"][swapp
 assert far["sbert"][swapped] < min(far["sbert"][k] for k in (same, other_words, elsewhere))
 Markdown("The **sentence encoder** is the paper's target, a Sentence-BERT model. For it "
          f"“{SENTENCES['two colours exchanged']}”, which is false, lies {far['sbert'][swapped]:.3f} from the "
-         "caption, and "
-         f"“{SENTENCES['the same, in other words']}”, which is true, {far['sbert'][other_words]:.3f}. The **word "
-         "counts** "
-         f"hardly notice the exchange either ({far['lsa'][swapped]:.3f}). Only the **logical form**, which the "
-         "generator "
-         f"of our scenes knows, keeps true sentences together ({far['form'][other_words]:.3f}) and the false one "
-         "away "
-         f"({far['form'][swapped]:.3f}). Where no bar is seen, the distance is next to nothing.")
+         f"caption, and “{SENTENCES['the same, in other words']}”, which is true, {far['sbert'][other_words]:.3f}. "
+         f"The **word counts** hardly notice the exchange either ({far['lsa'][swapped]:.3f}). Only the **logical "
+         "form**, which the generator of our scenes knows, keeps true sentences together "
+         f"({far['form'][other_words]:.3f}) and the false one away ({far['form'][swapped]:.3f}). Where no bar is "
+         "seen, the distance is next to nothing.")
 
 # %% [markdown]
 # If a decoder is to find the sentence encoder's vector, must the caption's vector know *whose* colour was named? That is
@@ -477,13 +474,11 @@ assert smoke or max(by_itself, when_asked) < 0.75 * ground
 less_said = ("about as much" if abs(by_itself - when_asked) < 0.02 else
              "less" if by_itself > when_asked else "more")
 Markdown(f"After 400 updates the contrastive vector says {less_said} of the logical form, without having been asked: "
-         f"{by_itself:.2f} against {when_asked:.2f}. A demand is worth something only where the loss by itself "
-         "would not "
-         "have met it, and so the reconstruction of a run has two things to be compared with: the floor, and what a "
-         "decoder "
-         "can find that only looked on. A decoder that knew all but the order would pay "
-         f"{price(SEEN['form']['swap']):.2f}; "
-         "so much more than the order is still missing from both vectors at this early moment.")
+         f"{by_itself:.2f} against {when_asked:.2f}. A demand is worth something only where the loss by itself would "
+         "not have met it, and so the reconstruction of a run has two things to be compared with: the floor, and "
+         "what a decoder can find that only looked on. A decoder that knew all but the order would pay "
+         f"{price(SEEN['form']['swap']):.2f}; so much more than the order is still missing from both vectors at this "
+         "early moment.")
 
 # %% [markdown]
 # ## Decode the words: ITD
@@ -543,9 +538,8 @@ saved = nats["language model"] - nats["with its vector"]
 words_of = float(np.mean([len(text.replace(",", " ,").split()) + 1 for text in data.val.captions]))
 uniform = words_of * np.log(len(data.vocabulary))
 Markdown(f"A validation caption has {words_of:.1f} words (with its end). If every word of the vocabulary were "
-         "equally "
-         f"likely everywhere, it would cost {uniform:.1f} nats. The **language model**, which sees no vector, needs "
-         f"{nats['language model']:.1f} after {updates} updates; the decoder with the caption's vector "
+         f"equally likely everywhere, it would cost {uniform:.1f} nats. The **language model**, which sees no "
+         f"vector, needs {nats['language model']:.1f} after {updates} updates; the decoder with the caption's vector "
          f"{nats['with its vector']:.1f}. So **the vector saves {saved:.1f} nats a caption**. Of the "
          f"{uniform - nats['with its vector']:.1f} nats by which the decoder is better than a uniform guess, "
          f"{uniform - nats['language model']:.1f} can be had without it.")
@@ -561,8 +555,7 @@ with torch.no_grad():
     q = reader.encode_captions(numbers, lengths)
     constant = torch.full_like(q, q.shape[1] ** -0.5)
     bars = {"language model": each_word(model, numbers, constant), "with its vector": each_word(writer, numbers, q)}
-    false, _ = data.vocabulary.encode([SENTENCES["two colours exchanged"]])
-    swapped_cost, own_cost = float(each_word(writer, false, q).sum()), float(bars["with its vector"].sum())
+own_cost = float(bars["with its vector"].sum())
 named = [data.vocabulary.words[k] for k in numbers[0, 1:].tolist()]
 fig, ax = plt.subplots(figsize=(7.6, 3.3))
 for k, (name, values) in enumerate(bars.items()):
@@ -581,16 +574,32 @@ free = [k for k, word in enumerate(named) if word in ("a", "an", "of")]
 choice = [k for k, word in enumerate(named) if word in facts - {"left", "right", "of", "above", "below"}]
 cost_of = {name: values.numpy() for name, values in bars.items()}
 assert smoke or max(v[k] for v in cost_of.values() for k in free[1:]) < 0.5 < cost_of["language model"][choice].mean()
-assert smoke or (2 < saved < nats["language model"] and nats["language model"] < 0.6 * uniform)
+assert smoke or (1 < saved < nats["language model"] and nats["language model"] < 0.6 * uniform)
 assert smoke or cost_of["with its vector"][choice].sum() < cost_of["language model"][choice].sum()
 
 # %% tags=["hide-input"]
+def false_costs_more(decoder, encoder, constant=False):
+    """Nats that captions with two colours exchanged cost more than the true ones, from the true ones' vectors."""
+    gaps = []
+    for true, false in exchanges:
+        numbers, lengths = data.vocabulary.encode([true, false])
+        q = encoder.encode_captions(numbers[:1], lengths[:1])
+        q = torch.full_like(q, q.shape[1] ** -0.5) if constant else q
+        gaps.append(sum(sign * float(each_word(decoder, numbers[[k], : int(lengths[k])], q).sum())
+                        for k, sign in ((0, -1), (1, 1))))
+    return float(np.mean(gaps))
+
+
+possible = ((text, exchanged(read(text), "colour")) for text in data.val.captions[:1000])
+exchanges = [(text, other.text) for text, other in possible if other][: 10 if smoke else 100]
+with torch.no_grad():
+    gap = {"with": false_costs_more(writer, reader), "without": false_costs_more(model, blind, constant=True)}
+about = round(gap['with'] - gap['without'], 1) + 0.0  # no "-0.0"
 Markdown(f"For this caption it is {cost_of['language model'].sum():.1f} nats against {own_cost:.1f}. Does the vector "
-         "know whose colour was named? From the *same* vector we let the decoder write the false sentence, “"
-         f"{SENTENCES['two colours exchanged']}”: it costs {swapped_cost:.1f}. "
-         + ("The decoder prefers the true one: something of the order is in the "
-            "vector." if swapped_cost > own_cost + 1
-            else "To this decoder both are about the same: the vector names the things and not yet their order."))
+         f"know whose colour was named? We let the decoder write {len(exchanges)} captions and, from the *same* "
+         f"vectors, the captions with two colours exchanged. These cost {gap['with']:.1f} nats more than the true "
+         f"ones on average, and {gap['without']:.1f} more for the language model, which can't know. So at this "
+         f"moment {about:.1f} nats of what the vector says are about who has which colour.")
 
 # %% [markdown]
 # The comparison with LTD is now a fair one. A target vector is decoded in one piece, so there are no "words so far" to
@@ -677,8 +686,7 @@ assert smoke or share["time"] < 40 < share["vocabulary"]
 Markdown(f"With the softmax over the vocabulary {share['vocabulary']:.0f} % of the next words are right, with the "
          f"softmax over time {share['time']:.0f} %. Yet the latter reports a reconstruction of {timed_nats:.1f} "
          "nats, "
-         + ("far below the bound of 6" if timed_nats < 5 else "below the bound of 6" if timed_nats < 6
-            else "still above the bound of 6")
+         + ("which meets the bound of 6" if timed_nats <= 6 else "still above the bound of 6")
          + f", after {updates} updates.")
 
 # %% [markdown]
@@ -727,13 +735,10 @@ assert abs(float(TripletSH(margin=0.2)(step.scores, step.positives)) - 2 * len(f
 late = ratio["after 400 updates"]
 equal = {name: late[name] * eta for name in late}
 Markdown(f"After 400 updates one needs β = {late['NT-Xent, mean']:.1f} beside NT-Xent for a gradient of equal "
-         "length, and "
-         f"β = {late['Triplet-SH, sum']:.0f} beside Triplet-SH. So β = 1 is hardly heard beside the sum, and the "
-         "two losses "
-         "of the paper were given decoders of quite different weight. The multiplier works on the reconstruction "
-         f"divided by η, so λ = 1 weighs as β = 1/η: with η = 0.2 that is 5, with our η = {eta:g} it is "
-         f"{1 / eta:.0f}. "
-         f"Equal lengths take λ = {equal['NT-Xent, mean']:.1f} beside NT-Xent and λ = "
+         f"length, and β = {late['Triplet-SH, sum']:.0f} beside Triplet-SH. So β = 1 is hardly heard beside the sum, "
+         "and the two losses of the paper were given decoders of quite different weight. The multiplier works on "
+         f"the reconstruction divided by η, so λ = 1 weighs as β = 1/η: with η = 0.2 that is 5, with our η = {eta:g} "
+         f"it is {1 / eta:.0f}. Equal lengths take λ = {equal['NT-Xent, mean']:.1f} beside NT-Xent and λ = "
          f"{equal['Triplet-SH, sum']:.0f} beside Triplet-SH, of the 100 that are allowed.")
 
 # %% [markdown]
@@ -895,8 +900,8 @@ missing = lacking(groups)
 Markdown(missing) if not complete else paper.styled(
     results(complete), "Test rsum, swap and attribute accuracy of twins, means over draws of data; differences to "
                        "the "
-    "loss alone are paired by draw, with 95 % intervals. Last: the update from which the swap accuracy on validation "
-    "stays above 60 %, median over the draws that get there. Five draws describe, they decide nothing.",
+    "loss alone are paired by draw, with 95 % intervals. Last: the update from which the swap accuracy on "
+    "validation stays above 60 %, median over the draws that get there. Five draws describe, they decide nothing.",
     name="ltd-scenes")
 
 # %% tags=["hide-input"]
@@ -938,8 +943,7 @@ def told(groups, measure, name):
     above = [f"{who} {d}" for who, d in gaps.items() if d.low is not None and d.low > 0]
     below = [f"{who} {d}" for who, d in gaps.items() if d.high is not None and d.high < 0]
     return (f"In {name} the whole interval lies above the loss alone for {'; '.join(above) or 'no row'}, and below "
-            "it "
-            f"for {'; '.join(below) or 'no row'}.")
+            f"it for {'; '.join(below) or 'no row'}.")
 
 
 def moments_told(groups):
@@ -988,21 +992,16 @@ Markdown("So nothing is said of it here." if len(warmer) < 2 else " ".join([
 Markdown("\n".join([
     "- **The published teacher hardly sees order.** A sentence with two things exchanged is "
     f"{SEEN['sbert']['swap']:.3f} away, the same caption in other words {SEEN['sbert'][TRUE[1]]:.3f}. Not reading "
-    "costs "
-    f"a decoder {price(SEEN['sbert']['swap']):.4f} with it, and {price(SEEN['form']['swap']):.3f} with a target that "
-    "knows what the caption means.",
+    f"costs a decoder {price(SEEN['sbert']['swap']):.4f} with it, and {price(SEEN['form']['swap']):.3f} with a "
+    "target that knows what the caption means.",
     f"- **A bound is read against the floor.** A constant answer costs {FLOOR['sbert']:.2f} on scenes and 0.72 on "
-    "photos "
-    "of Flickr8k, so η = 0.2 is two demands.",
-    "- **Each decoder can ignore something.** A language model writes our captions for "
-    f"{nats['language model']:.1f} nats "
-    f"without any vector; the vector saves {saved:.1f}. With the released softmax over time no word competes with "
-    f"another, and the decoder's best guess of the next word is right in {share['time']:.0f} % of the cases instead "
-    "of "
-    f"{share['vocabulary']:.0f} %.",
+    "photos of Flickr8k, so η = 0.2 is two demands.",
+    f"- **Each decoder can ignore something.** A language model writes our captions for {nats['language model']:.1f} "
+    f"nats without any vector; the vector saves {saved:.1f}. With the released softmax over time no word competes "
+    f"with another, and the decoder's best guess of the next word is right in {share['time']:.0f} % of the cases "
+    f"instead of {share['vocabulary']:.0f} %.",
     "- **A weight of one means little by itself.** After 400 updates the gradient of Triplet-SH, a sum, is as long "
-    "as "
-    f"that of {late['Triplet-SH, sum']:.0f} reconstructions, that of NT-Xent, a mean, as "
+    f"as that of {late['Triplet-SH, sum']:.0f} reconstructions, that of NT-Xent, a mean, as "
     f"{late['NT-Xent, mean']:.1f}.",
     f"- **After 400 updates a vector that nobody asked says {less_said}.** Looking on, a decoder of the logical form "
     f"reaches {by_itself:.2f}; asked from the start {when_asked:.2f}; a constant costs {ground:.2f}.",
