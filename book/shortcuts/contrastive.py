@@ -545,4 +545,4 @@ check_shortcut_advantage(lambda B, tau, p: tau * np.log(B / p - B + 1))
 # ````{exercise-end}
 # ````
 #
-# Next: {doc}`constraint` asks how hard a model should be held to such a demand.
+# Next: {doc}`decoding` makes a second demand: what must a caption's vector still be able to say?

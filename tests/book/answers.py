@@ -163,6 +163,14 @@ def without_gradient(scores, own, tau, eps, *, power=2, minus=0):
     return int((above * (1 - above) / (tau * rank**power) <= eps).all(1).sum()) - minus
 
 
+def price_of_many(k, c):
+    return 1 - ((1 + (k - 1) * c) / k) ** 0.5
+
+
+def least_over_time(words):
+    return sum(words.count(word) * np.log(words.count(word)) for word in set(words))
+
+
 WEAKER = ("contradicted", "undecided", "equivalent", "reproduced")
 CHECKS = [
     ("foundations/task", "check_recall", 0.5, (1.0, 0.0)),
@@ -295,6 +303,16 @@ CHECKS = [
      (multiplied(sign=-1), multiplied(back=False), multiplied(first=0.1), multiplied(top=1e9), multiplied(keep=False))),
     ("shortcuts/constraint", "check_price", price,
      (lambda eta: -price(eta), lambda eta: price(eta) / eta, lambda eta: 0.0, lambda eta: eta * price(eta) / 0.3)),
+    ("shortcuts/decoding", "check_equal_lambda", lambda g, r, eta: g * eta / r,
+     (lambda g, r, eta: g / r, lambda g, r, eta: r * eta / g, lambda g, r, eta: g / (r * eta),
+      lambda g, r, eta: 1 + g * eta / r)),
+    ("shortcuts/decoding", "check_price_of_many", price_of_many,
+     (lambda k, c: price_of_many(2, c), lambda k, c: 1 - (1 + (k - 1) * c) / k, lambda k, c: (1 - c) / 4,
+      lambda k, c: 1 - ((1 + k * c) / (k + 1)) ** 0.5, lambda k, c: 1 - price_of_many(k, c))),
+    ("shortcuts/decoding", "check_least_over_time", least_over_time,
+     (lambda words: 0.0, lambda words: len(words) * np.log(len(words)), lambda words: -least_over_time(words),
+      lambda words: sum(np.log(words.count(word)) for word in set(words)),
+      lambda words: least_over_time(words) / np.log(2))),
     ("objectives/grid", "check_paired", paired,
      (lambda f, g: (-paired(f, g)[0], paired(f, g)[1]),
       lambda f, g: (paired(f, g)[0], 2.7764 * np.std([f[s] - g[s] for s in f]) / 5**0.5),

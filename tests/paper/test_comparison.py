@@ -213,3 +213,17 @@ def test_draws_that_all_groups_have_in_one_order():
     found = common_draws({"a": reversed(three), "b": two})
     assert found == {"a": [three[0], three[2]], "b": [two[1], two[0]]}
     assert common_draws({"a": three, "none": []}) == {"a": [], "none": []} and common_draws({}) == {}
+
+
+def test_an_objective_is_what_stands_beside_the_loss_and_how_it_is_weighed():
+    alone = group("ntxent", OTHER, objective="con", auxiliary=None, auxiliary_options={}, beta=1.0, eta=None)
+    held = group("ntxent", OURS, objective="lagrange", auxiliary="latent", auxiliary_options={"target": "sbert"},
+                 beta=1.0, eta=0.1, multiplier="projected")  # fmt: skip
+    other = [but(r, auxiliary_options={"target": "form"}, eta=0.33) for r in held]
+    assert decide(held, alone, factor="objective").n == decide(held, other, factor="objective").n == 4
+    with pytest.raises(ValueError, match="more than 'objective': lr 0.001 against 0.003"):
+        decide([but(r, lr=0.001) for r in held], [but(r, lr=0.003) for r in alone], factor="objective")
+    with pytest.raises(ValueError, match="our side differ in eta"):
+        decide([*held[:3], but(held[3], eta=0.2)], alone, factor="objective")
+    with pytest.raises(ValueError, match="more than 'loss': auxiliary_options.target sbert against form"):
+        decide(held, [but(r, auxiliary_options={"target": "form"}) for r in held])

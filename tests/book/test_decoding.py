@@ -1,0 +1,204 @@
+"""The results of shortcuts/decoding, which are read from records: with none, with some, with all; made-up records."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+from pathlib import Path
+
+import jupytext
+import numpy as np
+import pytest
+
+import icrlib
+from icrlib import records
+from icrlib.records import files
+
+SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "decoding.py"
+REAL = sorted(records.find(study="ecir", method="vse++", loss="ntxent"), key=lambda r: r["config"]["seed"])[:5]
+BETA, PUBLISHED, PROJECTED = ({"objective": "dual"}, *({"objective": "lagrange", "multiplier": rule}
+                                                       for rule in ("published", "projected")))  # fmt: skip
+WEIGHED = {"dual": BETA, "published": PUBLISHED, "projected": PROJECTED}
+KINDS = {"sbert": {"auxiliary": "latent", "auxiliary_options": {"target": "sbert"}},
+         "words": {"auxiliary": "tokens", "auxiliary_options": {"softmax": "vocabulary", "decoder_words": 64}},
+         "form": {"auxiliary": "latent", "auxiliary_options": {"target": "form"}},
+         "time": {"auxiliary": "tokens", "auxiliary_options": {"softmax": "time", "decoder_words": 64}}}  # fmt: skip
+ETA = {"sbert": 0.1, "words": 9.0, "form": 0.33, "time": 6.0}
+ROWS = [(kind, way) for kind in KINDS for way in WEIGHED if (kind, way) != ("time", "projected")]
+T4 = 2.7764451  # Student's t at 97.5 %, four degrees of freedom
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """A folder of records without any run of the studies of this page."""
+    monkeypatch.setattr(files, "root", lambda: tmp_path)
+    return tmp_path
+
+
+def made_up(kind, way, seed, *, rsum=400.0, swap=60.0, begins=1500, val=400.0, **settings):
+    """A real record of that draw with another model, objective and result written into it."""
+    record = copy.deepcopy(next(r for r in REAL if r["config"]["seed"] == seed))
+    beside = {"objective": "con", "auxiliary": None, "auxiliary_options": {}}
+    if kind != "con":
+        beside = KINDS[kind] | WEIGHED[way]
+    held = beside["objective"] == "lagrange"
+    beside = {"beta": 1.0, "multiplier": "published", "eta": ETA[kind] if held else None} | beside
+    record["config"] |= {"method": "ltd", "model_options": {"embed_dim": 128, "word_dim": 64}} | beside | settings
+    if kind in ("sbert", "form"):
+        record["auxiliary"] = {"target": kind, "floor": {"sbert": 0.34, "form": 0.66}[kind] + 0.01 * seed}
+    for entry in record["history"]:
+        entry["twins"]["swap"] = 50.0 if begins is None or entry["update"] < begins else 70.0
+        if kind != "con":
+            entry["reconstruction"] = 0.5 - entry["update"] / 10000 + 0.01 * seed
+        if held:
+            entry["lambda"] = entry["update"] / 1000
+    record["chosen"] = {"update": record["history"][-2]["update"], "val_rsum": val}
+    record["test"]["rsum"], record["wall_seconds"] = rsum, 50.0 + seed
+    record["test"]["twins"] |= {"swap": swap, "attribute": 90.0 + seed}
+    return record
+
+
+def put(root, study, record, tag):
+    place = root / "studies" / study / "scenes" / "ltd" / "ntxent" / f"{tag}-seed{record['config']['seed']}.json"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")}))
+
+
+def section():
+    """The cells from the table of targets to the words about the stronger baseline, and what they show."""
+    source = [c.source for c in jupytext.read(SCRIPT).cells if c.cell_type == "code"]
+    names = {"icrlib": icrlib, "smoke": False}
+    for begin in ("import inspect", "import icrlib\n"):
+        exec(next(cell for cell in source if cell.startswith(begin)).split("smoke = chapter")[0], names)
+    first = next(k for k, cell in enumerate(source) if cell.startswith("KINDS = "))
+    last = next(k for k, cell in enumerate(source) if cell.startswith("both = "))
+    shown = []
+    for cell in source[first : last + 1]:
+        tree = ast.parse(cell)
+        last_one = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, "cell", "exec"), names)
+        if last_one is not None:
+            shown.append(str(getattr(eval(compile(ast.Expression(last_one.value), "cell", "eval"), names), "data", "")))
+    names["plt"].close("all")
+    return names | {"shown": shown}
+
+
+def gains(kind, way):
+    """How far each draw is ahead of the loss alone, in rsum; by ten for each row, up to a wobble."""
+    wobble = np.array([0.7 * seed - 0.2 * seed**2 for seed in range(5)])
+    return 10.0 * (ROWS.index((kind, way)) - 4) + wobble
+
+
+def everything(book, study="ltd", rows=ROWS, seeds=range(5), **settings):
+    for seed in seeds:
+        put(book, study, made_up("con", "con", seed, rsum=400.0 + 9 * seed, swap=60.0, **settings), "con")
+        for kind, way in rows:
+            more = gains(kind, way)[seed]
+            put(book, study, made_up(kind, way, seed, rsum=400.0 + 9 * seed + more, swap=60.0 + more / 10,
+                                     begins=1000 if kind == "form" else None if kind == "time" else 1500, **settings),
+                f"{kind}-{way}")  # fmt: skip
+
+
+def test_without_runs_the_page_says_which_commands_make_them(book):
+    found = section()
+    assert found["complete"] == {} and found["result"] == "" and found["kinds"] == []
+    assert found["missing"] == (
+        "None of these runs exists yet. This makes them: `make records STUDY=ltd_tuning`, `make records "
+        "STUDY=ltd_eta_tuning`, `make records STUDY=ltd`, in this order.")  # fmt: skip
+    said = " ".join(found["shown"])
+    assert "`make records STUDY=ltd_tuned`" in said and "So no result is stated here." in said
+    assert "The search for the bounds has not been run yet" in said and "So nothing is said of it here." in said
+
+
+def test_a_search_that_is_there_is_not_asked_for_again(book):
+    put(book, "ltd_tuning", made_up("con", "con", 0), "lr")
+    put(book, "ltd_eta_tuning", made_up("sbert", "dual", 0, val=411.2), "dual")
+    for eta, val in ((0.2, 420.4), (0.05, 399.0)):
+        put(book, "ltd_eta_tuning", made_up("sbert", "published", 0, val=val, eta=eta), f"eta{eta}")
+    found = section()
+    assert found["missing"].endswith("This makes them: `make records STUDY=ltd`, in this order.")
+    assert found["bounds"].to_dict("records") == [
+        {"target": "sentence encoder", "validation rsum": "β = 1: 411; η = 0.05: 399; η = 0.2: 420"}]  # fmt: skip
+
+
+def test_the_tables_show_means_paired_intervals_and_moments(book):
+    everything(book)
+    found = section()
+    table = found["results"](found["complete"])
+    assert len(table) == 12 and found["missing"] == ""
+    lines = {(found["KINDS"][kind], found["WAYS"][way] + (f", η = {ETA[kind]:g}" if way != "dual" else "")): (kind, way)
+             for kind, way in ROWS}  # fmt: skip
+    alone, *rows = table.to_dict("records")
+    assert (alone["rsum"], alone["less alone"], alone["reads from update"]) == ("418.0", "–", "1,500 (5 of 5)")
+    for line in rows:
+        more = gains(*lines[line["target"], line["beside the loss"]])
+        half = T4 * more.std(ddof=1) / 5**0.5
+        assert line["rsum"] == f"{418.0 + more.mean():.1f}" and line["draws"] == 5 and line["attribute %"] == "92.0"
+        assert line["less alone"] == f"{more.mean():+.1f} [{more.mean() - half:+.1f}, {more.mean() + half:+.1f}]"
+        tenth = more / 10
+        assert line["less alone "].startswith(f"{tenth.mean():+.1f} [") and line["swap %"] == f"{60 + tenth.mean():.1f}"
+        reads = {"logical form": "1,000 (5 of 5)", "words, softmax over time": "– (0 of 5)"}
+        assert line["reads from update"] == reads.get(line["target"], "1,500 (5 of 5)")
+
+
+def test_the_decoders_are_told_at_the_chosen_evaluation(book):
+    everything(book)
+    found = section()
+    table = found["decoders"](found["complete"]).set_index(["target", "beside the loss"])
+    update = REAL[0]["history"][-2]["update"]
+    for kind, way in ROWS:
+        line = table.loc[found["KINDS"][kind], found["WAYS"][way]]
+        assert line["reconstruction"] == f"{0.52 - update / 10000:.2f}" and line["seconds"] == "52"
+        assert line["a constant"] == {"sbert": "0.36", "form": "0.68"}.get(kind, "–")
+        held = ("–", "–") if way == "dual" else (f"{update / 1000:.2f}", f"{ETA[kind]:g}")
+        assert (line["λ"], line["bound"]) == held
+    assert table.loc["none", "loss alone"]["reconstruction"] == "–"
+
+
+def test_the_words_follow_the_intervals(book):
+    everything(book)
+    result = section()["result"]
+    rsum = result.partition("In swap accuracy")[0]
+    above, below = rsum.split("above the loss alone for ")[1].split(", and below it for ")
+    sure = {row: gains(*row).mean() - T4 * gains(*row).std(ddof=1) / 5**0.5 > 0 for row in ROWS}
+    known = {"sbert": "sentence encoder", "words": "words", "form": "logical form", "time": "words, softmax over time"}
+    ways = {"dual": "sum, β = 1", "published": "bound, as published", "projected": "bound, projected"}
+    for kind, way in ROWS:
+        who = f"{known[kind]} ({ways[way]})"
+        mean = gains(kind, way).mean()
+        assert (f"; {who} {mean:+.1f}" in f"; {above}") == sure[kind, way]
+        lower = mean + T4 * gains(kind, way).std(ddof=1) / 5**0.5 < 0
+        assert (f"; {who} {mean:+.1f}" in f"; {below}") == lower
+    assert "logical form (sum, β = 1) −500" in result and "softmax over time" not in result.split("begins, less")[1]
+
+
+def test_rows_without_runs_are_named_and_draws_are_shared(book):
+    everything(book, rows=ROWS[:2])
+    (book / "studies/ltd/scenes/ltd/ntxent/sbert-dual-seed4.json").unlink()
+    found = section()
+    table = found["results"](found["complete"])
+    assert table["draws"].tolist() == [5, 4, 5] and "sentence encoder, sum, β = 1 4 of 5" in found["missing"]
+    assert "logical form, bound, projected 0 of 5" in found["missing"] and "bound, as published" not in " ".join(
+        part for part in found["missing"].split("; ") if part.startswith("sentence"))  # fmt: skip
+    more = gains("sbert", "dual")[:4]
+    assert float(table["less alone"][1].split()[0]) == pytest.approx(more.mean(), abs=0.051)
+
+
+@pytest.mark.parametrize(("change", "message"), [({"lr": 0.01}, "lr"), ({"drop_words": 0.5}, "drop_words"),
+                                                 ({"loss_options": {"tau": 0.1}}, "loss_options")])  # fmt: skip
+def test_runs_that_differ_in_more_than_the_objective_are_refused(book, change, message):
+    everything(book)
+    for seed in range(5):
+        put(book, "ltd", made_up("form", "dual", seed, **change), "form-dual")
+    with pytest.raises(ValueError, match=f"differ in more than 'objective': .*{message}"):
+        section()
+
+
+def test_the_stronger_baseline_is_shown_where_it_is_trained(book):
+    everything(book)
+    everything(book, "ltd_tuned", [("sbert", "dual"), ("sbert", "published"), ("form", "dual"), ("form", "published")])
+    found = section()
+    assert len(found["warmer"]) == 5 and found["shown"][-1].startswith(
+        "The loss alone has an rsum of 418.0 here and 418.0 above. In rsum the whole interval")  # fmt: skip
+    assert "STUDY=ltd_tuned" not in " ".join(found["shown"])
