@@ -195,7 +195,8 @@ reach, bits_shown = np.linspace(0, 1, 41), [n for n in (0, 2, 4, 7) if 2**n <= B
 left = {n: np.array([gradient_of_contents(n, a) for a in reach]) / gradient_of_contents(0, 0) for n in bits_shown}
 fig, ax = plt.subplots(figsize=(6.6, 3.6))
 for (n, values), style in zip(left.items(), ("-", "--", "-.", ":"), strict=False):
-    ax.plot(reach, 100 * values, style, color=plots.colour("ntxent"), lw=2.2, label=f"{n} bits: {2**n} numbers")
+    name = f"{n} bits: {2**n} number{'s' * (n > 0)}"
+    ax.plot(reach, 100 * values, style, color=plots.colour("ntxent"), lw=2.2, label=name)
 ax.set(xlabel="how much higher a pair with the same number scores, $a$", ylabel="gradient that is left, %", ylim=0)
 ax.legend(fontsize="small");
 
@@ -318,8 +319,8 @@ Markdown("Here training did throw something away. From the first update to the 2
          "The picture's side keeps who has what, and where: from the first update to the 250th the probes change by "
          + ", ".join(f"{-drop[fact]:+.1f} ({fact})" for fact in binding)
          + " points, and from there to the 1,500th by " + ", ".join(f"{gain[fact]:+.1f}" for fact in binding)
-         + ". So what is missing about places is missing from the captions' vectors, and LTD, which asks these for "
-         "more, puts its decoder on the right side.")
+         + ". So what is missing about places is missing from the captions' vectors. It is these that LTD "
+         "asks for more.")
 
 # %% [markdown]
 # ## A shortcut in action
@@ -419,7 +420,7 @@ Markdown(f"From 0 bits to 4, the test rsum changes by: {stamped_text}.")
 Markdown("\n".join([
     "- **The contrastive loss asks for differences, not for contents.** Its gradient on any part of a vector is "
     "weighed by shares that all features make together. One that suffices takes the gradient from all others: with a "
-    f"number for each of {B} pairs {100 * left[max(left)][-1]:.1f} % of it is left.",
+    f"number for each of {B} pairs {100 * left[max(left)][-1]:.2g} % of it is left at a = 1.",
     "- **A coarse shortcut is one, too.** "
     + (f"With four bits {100 * left[4][-1]:.0f} % of the gradient is left for the contents, though the number leaves "
        f"{B // 16 - 1} of {B - 1} negatives to be told apart by them." if 4 in left else ""),
