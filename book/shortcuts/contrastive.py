@@ -176,7 +176,7 @@ assert (as_2d - Z[0])[torch.arange(B) != own].abs().max() > 1e-6
 
 # %%
 def gradient_of_contents(bits, a):
-    """Mean length of the gradient of a caption's contents, with a number of so many bits."""
+    """Mean length of the gradient of a caption's contents, by the bits of its number."""
     number = torch.arange(B) % 2**bits
     scores = Q @ V.T + a * (number[:, None] == number[None])
     shares = (scores / tau).softmax(1)
@@ -195,9 +195,15 @@ reach, bits_shown = np.linspace(0, 1, 41), [n for n in (0, 2, 4, 7) if 2**n <= B
 left = {n: np.array([gradient_of_contents(n, a) for a in reach]) / gradient_of_contents(0, 0) for n in bits_shown}
 fig, ax = plt.subplots(figsize=(6.6, 3.6))
 for (n, values), style in zip(left.items(), ("-", "--", "-.", ":"), strict=False):
-    ax.plot(reach, 100 * values, style, color=plots.colour("ntxent"), lw=2.2, label=f"{n} bits: {2**n} numbers")
+    name = f"{n} bits: {2**n} number{'s' * (n > 0)}"
+    ax.plot(reach, 100 * values, style, color=plots.colour("ntxent"), lw=2.2, label=name)
 ax.set(xlabel="how much higher a pair with the same number scores, $a$", ylabel="gradient that is left, %", ylim=0)
 ax.legend(fontsize="small");
+
+# %% tags=["hide-input"]
+rows = [{"bits": n, "numbers": 2**n, "negatives with the same number": B // 2**n - 1,
+         "gradient left": f"{100 * left[n][-1]:.1f} %"} for n in left]
+paper.styled(pd.DataFrame(rows), f"The right end of the figure, a = 1: {B} pairs, τ = {tau}.", name="bits-left")
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert np.ptp(left[0]) < 1e-9 and all((np.diff(left[n]) < 1e-3).all() for n in left)
@@ -206,11 +212,6 @@ assert smoke or (sorted(ends, reverse=True) == ends and ends[-1] < 0.02 < ends[-
 n = max(left)
 late = left[n][-1] / left[n][-5]  # four steps of 0.025
 assert smoke or abs(np.log(late) + 0.1 / tau) < 0.05
-
-# %% tags=["hide-input"]
-rows = [{"bits": n, "numbers": 2**n, "negatives with the same number": B // 2**n - 1,
-         "gradient left": f"{100 * left[n][-1]:.1f} %"} for n in left]
-paper.styled(pd.DataFrame(rows), f"The right end of the figure, a = 1: {B} pairs, τ = {tau}.", name="bits-left")
 
 # %% [markdown]
 # So a number with few bits is no small matter. Four bits can't tell 128 pairs apart, and yet of 127 negatives only seven
@@ -238,7 +239,8 @@ models = {"bag of words": bag}
 for updates in (1, 250, 1500):
     models[f"VSE++, {updates:,}"] = icrlib.train(data, "vse++", "ntxent", updates=updates,
                                                  evaluate_every=updates, **same)
-read = probes.compared({name: probes.probe(run.model, data) for name, run in models.items()})
+read = probes.compared({name: probes.probe(run.model, data)
+                        for name, run in models.items()})
 captions = read[read["of"] == "caption"].set_index("fact")
 fresh, early, late = list(models)[1:]
 
@@ -318,8 +320,8 @@ Markdown("Here training did throw something away. From the first update to the 2
          "The picture's side keeps who has what, and where: from the first update to the 250th the probes change by "
          + ", ".join(f"{-drop[fact]:+.1f} ({fact})" for fact in binding)
          + " points, and from there to the 1,500th by " + ", ".join(f"{gain[fact]:+.1f}" for fact in binding)
-         + ". So what is missing about places is missing from the captions' vectors, and LTD, which asks these for "
-         "more, puts its decoder on the right side.")
+         + ". So what is missing about places is missing from the captions' vectors. It is these that LTD "
+         "asks for more.")
 
 # %% [markdown]
 # ## A shortcut in action
@@ -419,7 +421,7 @@ Markdown(f"From 0 bits to 4, the test rsum changes by: {stamped_text}.")
 Markdown("\n".join([
     "- **The contrastive loss asks for differences, not for contents.** Its gradient on any part of a vector is "
     "weighed by shares that all features make together. One that suffices takes the gradient from all others: with a "
-    f"number for each of {B} pairs {100 * left[max(left)][-1]:.1f} % of it is left.",
+    f"number for each of {B} pairs {100 * left[max(left)][-1]:.2g} % of it is left at a = 1.",
     "- **A coarse shortcut is one, too.** "
     + (f"With four bits {100 * left[4][-1]:.0f} % of the gradient is left for the contents, though the number leaves "
        f"{B // 16 - 1} of {B - 1} negatives to be told apart by them." if 4 in left else ""),
