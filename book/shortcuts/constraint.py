@@ -751,9 +751,10 @@ Markdown(f"Of {len(apart)} pairs, the interval of the difference in rsum is abov
 
 # %% tags=["remove-cell"]
 push = (
-    f"- **In these runs the constraint is a hard push at the beginning, and a light hand later.** λ reaches "
-    f"{BEFORE['lag_0.2']:.1f} at η = 0.2 and {BEFORE['lag_0.3']:.1f} at 0.3, is at zero after {100 * first_zero('lag_0.2') / 265_560:.0f} and "
-    f"{100 * first_zero('lag_0.3') / 265_560:.0f} % of the training, and from the sixth epoch on never above "
+    "- **In these runs the constraint is a hard push at the beginning, and a light hand later.** λ reaches "
+    f"{BEFORE['lag_0.2']:.1f} at η = 0.2 and {BEFORE['lag_0.3']:.1f} at 0.3, is at zero after "
+    f"{100 * first_zero('lag_0.2') / 265_560:.0f} and {100 * first_zero('lag_0.3') / 265_560:.0f} % of the training, "
+    "and from the sixth epoch on never above "
     f"{AFTER['lag_0.2']:.2f} and {AFTER['lag_0.3']:.2f}. Small is not nothing: at η = 0.2 these small values hold "
     "the reconstruction at its bound. One reason may be that the decoder's weights are moved by this term alone: Adam "
     "divides a gradient by its own size, so that for them λ = 0.005 is hardly weaker than λ = 1. "
