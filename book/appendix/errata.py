@@ -107,9 +107,8 @@ def shown(value):
 # Here is what was measured. Click an equation to get to its check.
 
 # %% tags=["hide-input"]
-p = torch.softmax(V @ q / 0.1, 0)
+p, half = torch.softmax(V @ q / 0.1, 0), tensor(0.5)
 halves = (SmoothAP().per_query(S24, M24), SmoothAP().per_query(S24.T, M24.T))
-half = tensor(0.5)
 rows = [
     ("ecir-4", "ECIR Eq. 4", "value on a 3 × 3 matrix", NTXent(denominator="negatives")(S3, EYE), NTXent()(S3, EYE)),
     ("ecir-6", "ECIR Eqs. 6–7", "AP of a perfect list of 5", step_ap(tensor([5, 4, 3, 2, 1]), lambda i, j: i - j),
@@ -131,9 +130,7 @@ rows = [
 ]
 paper.styled(pd.DataFrame([
     {"equation": f'<a href="#erratum-{anchor}">{name}</a>', "measured": what, "as printed": shown(a),
-     "as checked": shown(b)}
-    for anchor, name, what, a, b in rows
-]), name="errata")
+     "as checked": shown(b)} for anchor, name, what, a, b in rows]), name="errata")
 
 # %% [markdown]
 # ## Before you read on
@@ -679,7 +676,8 @@ by_q, by_v = slope(lambda x, v: torch.logsumexp(v @ x / 0.05, 0) - v[0] @ x / 0.
 assert (eq_2a + by_q).abs().max() < 1e-10 and (eq_2bc + by_v).abs().max() < 1e-10
 assert abs(as_2d[0] - softmax[0]) < 1e-12
 shares = f"Eq. 2d {float(as_2d.sum()):.2f}, softmax {float(softmax.sum()):.2f}"
-print(f"cosine: Eq. 2a {cosine(eq_2a, by_q):+.4f}, Eqs. 2b and 2c {cosine(eq_2bc, by_v):+.4f}")
+of_2a, of_2bc = cosine(eq_2a, by_q), cosine(eq_2bc, by_v)
+print(f"cosine: Eq. 2a {of_2a:+.4f}, Eqs. 2b and 2c {of_2bc:+.4f}")
 print(f"sum of shares: {shares}")
 
 # %% [markdown]
@@ -723,11 +721,12 @@ assert abs(of_lambda - (apart(made) / 0.2 - 1)) < 1e-12
 #   text argues from them, and $\eta = 6$ is a bound on another scale.
 
 # %% tags=["nbval-check-output"]
-said = torch.tensor([0, 1, 2, 0, 3])  # "a cat and a dog": word 0 twice; the vocabulary has 7 words
+# "a cat and a dog": word 0 twice; the vocabulary has 7 words
+said = torch.tensor([0, 1, 2, 0, 3])
 logits = torch.zeros(1, 5, 7, dtype=torch.float64)
-logits[0, torch.arange(5), said] = 50.0  # as sure of the right word at each position as can be
+logits[0, torch.arange(5), said] = 50.0  # as sure of the right word as can be, everywhere
 loud = logits.clone()
-loud[:, :, 6] += 100.0  # and at each position surer still of a word that the caption does not have
+loud[:, :, 6] += 100.0  # and surer still of a word that the caption does not have
 
 
 def nll(scores, axis):
@@ -758,7 +757,8 @@ for length in (6, 4, 3):
     halves.append(gru(caption[None])[0][0, length - 1].detach().split(4))
 spread = [max(float((a[k] - halves[0][k]).abs().max()) for a in halves) for k in (0, 1)]
 assert spread[1] < 1e-12 < spread[0]
-print(f"largest difference between captions: forward {spread[0]:.2f}, backward {spread[1]:.0e}")
+print(f"largest difference between captions: forward {spread[0]:.2f}, "
+      f"backward {spread[1]:.0e}")
 
 # %% [markdown]
 # (erratum-ltd-lambda)=
@@ -785,7 +785,8 @@ assert waits["published"] > 100 * waits["projected"]
 print("updates above the bound until the multiplier is positive:", waits)
 runs = ltd.recorded()
 above, pairs = (int(runs[name].sum()) for name in ("zero_pairs_above", "zero_pairs"))
-print(f"in the release's curves: {above:,} of {pairs:,} neighbouring zeros lie above the bound")
+print(f"in the release's curves: {above:,} of {pairs:,} neighbouring zeros "
+      "lie above the bound")
 
 # %% [markdown]
 # (erratum-ltd-restart)=
@@ -836,7 +837,8 @@ class Wrapper:
 moved = {}
 for name, wrap in (("same object", lambda x: x), ("wrapper", Wrapper)):
     weight = torch.nn.Parameter(torch.ones(3))
-    sgd, scaler = torch.optim.SGD([weight], lr=1.0), torch.amp.GradScaler("cpu", init_scale=65_536.0)
+    sgd = torch.optim.SGD([weight], lr=1.0)
+    scaler = torch.amp.GradScaler("cpu", init_scale=65_536.0)
     scaler.scale((weight * torch.tensor([1.0, 2.0, 3.0])).sum()).backward()
     scaler.unscale_(sgd)
     before = weight.grad.clone()
@@ -860,7 +862,8 @@ print("share of Adam's step:", {name: round(share, 2) for name, share in shrunk.
 # - *Corrected form:* encode the rest, too; write the test split; say who saw what.
 
 # %% tags=["nbval-check-output"]
-splits = {"F30k train": 145_000, "COCO train": 566_435, "COCO test": 25_000, "F30k test": 5_000}
+splits = {"F30k train": 145_000, "COCO train": 566_435, "COCO test": 25_000,
+          "F30k test": 5_000}
 left_over = {name: (captions - 129) % 128 for name, captions in splits.items()}
 assert list(left_over.values()) == [103, 34, 39, 7]
 five_choose_two = 31_783 * math.comb(5, 2), 82_783 * math.comb(5, 2)
@@ -903,11 +906,12 @@ print(f"batches in which an image comes twice: {meets:.0%}, expected {expected:.
 printed = ltd.rows()
 cited = ["2.1.5", "2.2.5", "2.1.3", "2.2.3", "2.5"]
 assert not set(cited) & set(printed.index)
-gain = {place: (printed.loc[a, ltd.RECALLS] - printed.loc[b, ltd.RECALLS]).astype(float).round(1)
+recalls = printed[ltd.RECALLS]
+gain = {place: (recalls.loc[a] - recalls.loc[b]).astype(float).round(1)
         for place, a, b in (("Flickr30k", "1.2", "1.1"), ("MS-COCO", "2.2.1", "2.1.1"))}
 assert (gain["Flickr30k"] < 0).all() and (gain["MS-COCO"] >= 0).all()
-{place: {"rsum": round(float(values.sum()), 1), "recalls that rise": int((values > 0).sum())}
- for place, values in gain.items()}
+{place: {"rsum": round(float(values.sum()), 1),
+         "recalls that rise": int((values > 0).sum())} for place, values in gain.items()}
 
 # %% [markdown]
 # (erratum-ltd-curves)=
@@ -923,12 +927,14 @@ assert (gain["Flickr30k"] < 0).all() and (gain["MS-COCO"] >= 0).all()
 
 # %% tags=["nbval-check-output"]
 runs = ltd.recorded()
-ours = [[entry["val"]["rsum"] for entry in record["history"]] for record in records.find(study="ecir")]
+ours = [[entry["val"]["rsum"] for entry in record["history"]]
+        for record in records.find(study="ecir")]
 falling = sum(any(b < a for a, b in pairwise(past)) for past in ours) / len(ours)
 assert runs["falls"].sum() == 0 and falling > 0.9
 correlation = ltd.contrastive_and_rsum()
 assert correlation < -0.9
-print(f"falls in {len(runs)} recorded curves: {runs['falls'].sum()}; ours that fall: {falling:.0%}")
+print(f"falls in {len(runs)} recorded curves: {runs['falls'].sum()}; "
+      f"ours that fall: {falling:.0%}")
 print(f"correlation of contrastive loss and rsum: {correlation:+.3f}")
 
 # %% [markdown]
@@ -946,7 +952,8 @@ print(f"correlation of contrastive loss and rsum: {correlation:+.3f}")
 pair, own = tensor([[0.9, 0.4]]), torch.tensor([[True, False]])
 gap = float(pair[0, 1] - pair[0, 0])
 infonce = float(NTXent(tau=0.05).per_query(pair, own))
-assert abs(infonce - math.log1p(math.exp(gap / 0.05))) < 1e-12 and infonce > 0 == max(0.2 + gap, 0)
+assert abs(infonce - math.log1p(math.exp(gap / 0.05))) < 1e-12
+assert infonce > 0 == max(0.2 + gap, 0)
 
 
 def smooth_hinge(margin, tau=1e-3):
@@ -955,8 +962,8 @@ def smooth_hinge(margin, tau=1e-3):
 
 
 assert abs(smooth_hinge(0.8) - (0.8 + gap)) < 1e-9 and smooth_hinge(0.2) < 1e-9
-print(f"won by 0.5: triplet {max(0.2 + gap, 0):.0f}, InfoNCE {infonce:.1e}; with a margin of 0.8, "
-      f"hinge {0.8 + gap:.2f}, smooth {smooth_hinge(0.8):.2f}")
+print(f"won by 0.5: triplet {max(0.2 + gap, 0):.0f}, InfoNCE {infonce:.1e}; "
+      f"with a margin of 0.8, hinge {0.8 + gap:.2f}, smooth {smooth_hinge(0.8):.2f}")
 
 # %% [markdown]
 # (erratum-ours)=

@@ -620,7 +620,7 @@ def lacks(*situations):
 def to_be_run(*situations):
     found = lacks(*situations)
     if not found:
-        return Markdown("All runs that are on the lists are there; a dash stands where no list has any.")
+        return Markdown("All runs that this section asks for are there; a dash stands where no list has any.")
     return Markdown("Runs that are missing, and the commands that make them (`PLAN=1` behind one says what it would "
                     f"take; `folder` is one with features):\n\n{found}")
 
@@ -888,9 +888,9 @@ Markdown(f"All runs on 6,000 photos that this page reads took {CLAIMED:.1f} hour
 #
 # Everything above, as advice. Find the line that looks like your data and your time; "short" means at most two minutes
 # of one core for a training, by which many candidates are out before the rule begins. The column "because" says why,
-# with each difference in test rsum and its 95 % interval, and in brackets the seconds that each candidate takes; the
-# last one how many runs a comparison rests on and in which studies (folders of `records/studies/`) they are. Where the
-# runs are missing, the line gives the command that makes them instead of advice.
+# with each difference in test rsum and its 95 % interval (seconds stand there where the choice turns on them); the last
+# one how many runs a comparison rests on and in which studies (folders of `records/studies/`) they are. "Any" time means
+# that a short and a long budget lead to the same start. Where the runs are missing, the line gives the command that makes them instead of advice.
 
 # %% tags=["remove-cell"]
 def evidence_of(situation, found):

@@ -175,13 +175,13 @@ def test_the_words_follow_the_intervals(book):
 
 def test_rows_without_runs_are_named_and_draws_are_shared(book):
     everything(book, rows=ROWS[:2])
-    (book / "studies/ltd/scenes/ltd/ntxent/sbert-dual-seed4.json").unlink()
+    (book / "studies/ltd/scenes/ltd/ntxent/sbert-dual-seed1.json").unlink()
     found = section()
     table = found["results"](found["complete"])
     assert table["draws"].tolist() == [5, 4, 5] and "sentence encoder, sum, β = 1 4 of 5" in found["missing"]
     assert "logical form, bound, projected 0 of 5" in found["missing"] and "bound, as published" not in " ".join(
         part for part in found["missing"].split("; ") if part.startswith("sentence"))  # fmt: skip
-    more = gains("sbert", "dual")[:4]
+    more = np.delete(gains("sbert", "dual"), 1)
     assert float(table["less alone"][1].split()[0]) == pytest.approx(more.mean(), abs=0.051)
 
 
