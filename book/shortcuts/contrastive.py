@@ -49,12 +49,12 @@ smoke = chapter.start(smoke)
 data = icrlib.load_dataset("scenes", seed=0, smoke=smoke)
 batch = Sampler(data.train, seed=0, batch_size=128)[0]
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Six scenes, each with a black strip of six white digits along its top edge, and above it its caption, which ends with the same digits."}, "figure": {"name": "fig-stamped-pairs", "caption": "Six pairs of a numbered collection. Every digit has another place and brightness each time, so the network has to read it. The strip covers what lies below it."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Six scenes in two rows, each with a black strip of six white digits along its top edge, and above it its caption, which ends with the same digits."}, "figure": {"name": "fig-stamped-pairs", "caption": "Six pairs of a numbered collection. Every digit has another place and brightness each time, so the network has to read it. The strip covers what lies below it."}}
 shown, numbers = batch.images[:6], np.array([3, 14, 9, 0, 11, 6])
 pictures = stamp(data.train.images[shown.numpy()], numbers, np.random.default_rng(0))
 titles = [write(data.train.captions[int(c)], int(n)) for c, n in zip(batch.captions[:6], numbers, strict=True)]
 assert all(title.replace(" ", "").endswith(f"{n:06d}") for title, n in zip(titles, numbers, strict=True))
-plots.gallery(pictures, titles, columns=6, wrap=17);
+plots.gallery(pictures, titles, columns=3, wrap=26, size=2.1);
 
 # %% [markdown]
 # Perhaps the model learns to read numbers and nothing else. Nothing in its task asks for more. A feature that solves
@@ -83,9 +83,10 @@ plots.gallery(pictures, titles, columns=6, wrap=17);
 # sum runs over the positive and all negatives. Its derivative by one score $q \cdot v$ is $Z(q, v)/\tau$, the softmax's
 # share, less $1/\tau$ for the positive. A score is a product, so its derivative by $q$ is $v$ and by $v$ it is $q$:
 #
-# $$ \frac{\partial \ell}{\partial q} = \frac1\tau \Big( \sum_{v^-} Z(q, v^-)\, v^- - \big(1 - Z(q, v^+)\big) v^+ \Big),
-#    \quad \frac{\partial \ell}{\partial v^+} = - \frac{1 - Z(q, v^+)}{\tau}\, q,
-#    \quad \frac{\partial \ell}{\partial v^-} = \frac{Z(q, v^-)}{\tau}\, q . $$ (eq-three-gradients)
+# $$ \begin{aligned}
+#    \tau \frac{\partial \ell}{\partial q} &= \sum_{v^-} Z(q, v^-)\, v^- - \big(1 - Z(q, v^+)\big)\, v^+ , \\
+#    \tau \frac{\partial \ell}{\partial v^+} &= - \big(1 - Z(q, v^+)\big)\, q , \\
+#    \tau \frac{\partial \ell}{\partial v^-} &= Z(q, v^-)\, q . \end{aligned} $$ (eq-three-gradients)
 #
 # A training step goes against the gradient. So the caption moves towards its own picture and away from the others, its
 # picture moves towards the caption, and the other pictures move away from it. How far is in the shares alone.
@@ -161,10 +162,10 @@ assert (as_2d - Z[0])[torch.arange(B) != own].abs().max() > 1e-6
 # Now suppose that a vector has two parts, say a part $n$ for the number and a part $c$ for the contents. Then the score
 # is a sum, $q \cdot v = q_n \cdot v_n + q_c \cdot v_c$, and the gradient of the contents is
 #
-# $$ \frac{\partial \ell}{\partial q_c} = \frac1\tau \Big( \sum_{v^-} Z(q, v^-)\, v_c^- - \big(1 - Z(q, v^+)\big)\, v_c^+ \Big).
+# $$ \tau \frac{\partial \ell}{\partial q_c} = \sum_{v^-} Z(q, v^-)\, v_c^- - \big(1 - Z(q, v^+)\big)\, v_c^+ .
 # $$ (eq-contents)
 #
-# The part $n$ is not in the brackets. But it is in the shares. If the number alone brings $q \cdot v^+$ so far above all
+# The part $n$ is none of the vectors in it. But it is in the shares. If the number alone brings $q \cdot v^+$ so far above all
 # other scores that $Z(q, v^+) \to 1$, then all shares of negatives go to zero, and with them both terms. **The contents get
 # no gradient, whatever they hold**, right or wrong. They are not pushed out of the vector; they are simply never asked
 # for. And there is one softmax for all features: whichever is learnt first takes the gradient from the others.
@@ -176,7 +177,7 @@ assert (as_2d - Z[0])[torch.arange(B) != own].abs().max() > 1e-6
 
 # %%
 def gradient_of_contents(bits, a):
-    """Mean length of the gradient of a caption's contents, by the bits of its number."""
+    """Mean length of the gradient of a caption's contents, with so many bits."""
     number = torch.arange(B) % 2**bits
     scores = Q @ V.T + a * (number[:, None] == number[None])
     shares = (scores / tau).softmax(1)
@@ -201,17 +202,14 @@ ax.set(xlabel="how much higher a pair with the same number scores, $a$", ylabel=
 ax.legend(fontsize="small");
 
 # %% tags=["hide-input"]
-rows = [{"bits": n, "numbers": 2**n, "negatives with the same number": B // 2**n - 1,
-         "gradient left": f"{100 * left[n][-1]:.1f} %"} for n in left]
-paper.styled(pd.DataFrame(rows), f"The right end of the figure, a = 1: {B} pairs, τ = {tau}.", name="bits-left")
-
-# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert np.ptp(left[0]) < 1e-9 and all((np.diff(left[n]) < 1e-3).all() for n in left)
 ends = [left[n][-1] for n in left]
 assert smoke or (sorted(ends, reverse=True) == ends and ends[-1] < 0.02 < ends[-2])
-n = max(left)
-late = left[n][-1] / left[n][-5]  # four steps of 0.025
-assert smoke or abs(np.log(late) + 0.1 / tau) < 0.05
+fades = left[max(left)][-1] / left[max(left)][-5]  # four steps of 0.025
+assert smoke or abs(np.log(fades) + 0.1 / tau) < 0.05
+rows = [{"bits": n, "numbers": 2**n, "negatives with the same number": B // 2**n - 1,
+         "gradient left": f"{100 * left[n][-1]:.1f} %"} for n in left]
+paper.styled(pd.DataFrame(rows), f"The right end of the figure, a = 1: {B} pairs, τ = {tau}.", name="bits-left")
 
 # %% [markdown]
 # So a number with few bits is no small matter. Four bits can't tell 128 pairs apart, and yet of 127 negatives only seven
@@ -239,8 +237,8 @@ models = {"bag of words": bag}
 for updates in (1, 250, 1500):
     models[f"VSE++, {updates:,}"] = icrlib.train(data, "vse++", "ntxent", updates=updates,
                                                  evaluate_every=updates, **same)
-read = probes.compared({name: probes.probe(run.model, data)
-                        for name, run in models.items()})
+tables = {name: probes.probe(run.model, data) for name, run in models.items()}
+read = probes.compared(tables)
 captions = read[read["of"] == "caption"].set_index("fact")
 fresh, early, late = list(models)[1:]
 
@@ -248,7 +246,7 @@ fresh, early, late = list(models)[1:]
 # What to expect? The bag of words has to be at chance in every choice, and sure of which words are named. The random
 # encoder was asked for nothing yet: it holds what a vector of this size holds anyway. For the other two, Eq.
 # {eq}`eq-contents` makes a prediction. What the task needs should become readable, and what the rest of a caption makes
-# superfluous should not be kept: a caption that names two things with their colours hardly needs its "left of" to be told
+# superfluous need not be kept: a caption that names two things with their colours hardly needs its "left of" to be told
 # from 127 others.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Dots for four models in seven rows, one for each fact that captions state, from 0, chance, to 100, always right. The bag of words is at 100 for named colours and at 0 for the three choices: whose colour, who is left, who is above."}, "figure": {"name": "fig-probes", "caption": "What a linear map can read from caption vectors, on the test split: 0 is chance, 100 is always right. The upper three facts are choices between two answers that the caption both names, which a bag of words can't make."}}
@@ -292,9 +290,10 @@ Markdown(f"In the order of the legend. **Whose colour:** {each('whose colour')}.
 
 # %% [markdown]
 # So the model that reads does not read everything. It learnt to keep together what belongs to one thing, because that
-# tells pictures apart, and it gave up the word between the two things, which a bag of words has without effort, because the
-# rest of the caption suffices. This is the argument of the section before, on captions that nobody has tampered with: the
-# relation is true of the picture, the picture's vector could answer it, as we see next, and the caption's has lost it.
+# tells pictures apart, and it gave up the word between the two things, which a bag of words has without effort. That is
+# what the section before lets us expect of a feature that the rest of the caption makes superfluous, and nobody has
+# tampered with these captions: the relation is true of the picture, the picture's vector could answer it, as we see
+# next, and the caption's has lost it.
 #
 # Now the other side. A picture's vector comes from a frozen network and one linear layer. All that this layer needs is to
 # let things through; does it? The table has the picture facts, again with a choice between two answers that both fit

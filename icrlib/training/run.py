@@ -12,6 +12,7 @@ import torch
 
 from icrlib.data.load import load_dataset
 from icrlib.data.splits import Dataset
+from icrlib.evaluation import evaluate
 from icrlib.models.base import RetrievalModel
 from icrlib.records.files import load, write
 from icrlib.training import checkpoints, loop, outcome
@@ -82,7 +83,10 @@ def train(
         watch = Probe(data.train, config.updates) if probe is not None and not smoke else None
         state = loop.fit(model, criterion, data, config, folder, progress, watch)
         model.load_state_dict(state["best"]["model"])
-        made = outcome.record(config, data, state, loop.test(model, data), model, criterion, code)
+        tested = loop.test(model, data)
+        for name, other in getattr(data.test, "others", {}).items():  # the same split in other forms, such as "stamped"
+            tested[name] = evaluate(model, other)
+        made = outcome.record(config, data, state, tested, model, criterion, code)
         run = Run(made, model, folder)
         if folder:
             run.save(folder)
