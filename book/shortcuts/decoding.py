@@ -206,7 +206,7 @@ for r in records.find(study="photo_ltd", objective="dual"):
 # false counterpart, whose target $y'$ has the cosine $c = y \cdot y'$ with $y$. The best that it can do for both is the
 # direction of $y + y'$, which costs, for either of them,
 #
-# $$ 1 - \frac{y + y'}{\lVert y + y' \rVert} \cdot y = 1 - \frac{1 + c}{\sqrt{2 + 2c}} = 1 - \sqrt{\frac{1 + c}{2}}, $$ (eq-price)
+# $$ 1 - \frac{y + y'}{\lVert y + y' \rVert} \cdot y = 1 - \frac{1 + c}{\sqrt{2 + 2c}} = 1 - \sqrt{\frac{1 + c}{2}}, $$ (eq-not-reading)
 #
 # about a quarter of the distance $1 - c$ if that is small. This is the **price of not reading**:
 
@@ -1065,7 +1065,7 @@ check_equal_lambda(lambda g, r, eta: g * eta / r)
 # :label: ex-price-of-many
 # ````
 #
-# Eq. {eq}`eq-price` is about two targets. A caption of three things has more wrong orders. Let a decoder be unable to
+# Eq. {eq}`eq-not-reading` is about two targets. A caption of three things has more wrong orders. Let a decoder be unable to
 # tell $k$ targets apart, of length one, any two of which have the cosine $c$, and let it give their common direction. What
 # does it cost for each of them? `mine = lambda k, c: ...`
 
@@ -1159,7 +1159,7 @@ check_least_over_time(lambda words: sum(k * np.log(k) for k in Counter(words).va
 # Any object with a method `encode(list of captions)` can be a target: `icrlib.data.targets.hold(object)` returns a name for
 # it, which `icrlib.train(..., target=name)` takes. Make one that sees order better than the sentence encoder and needs no
 # grammar: counts of *pairs* of neighbouring words, say, projected as in LSA. Before you train, predict from its swap
-# distance, its floor and Eq. {eq}`eq-price` whether it can ask an encoder to read, and at which bound.
+# distance, its floor and Eq. {eq}`eq-not-reading` whether it can ask an encoder to read, and at which bound.
 #
 # ````{exercise-end}
 # ````
