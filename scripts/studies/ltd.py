@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from icrlib import records
 from studies.planned import (
     FEWER_DRAWS,
     RATES,
@@ -18,6 +17,7 @@ from studies.planned import (
     UPDATES,
     WARMUP,
     Planned,
+    best,
     chosen,
     complete,
     registered,
@@ -57,57 +57,58 @@ def _baseline(tau: float = 0.05) -> dict:
 def ltd_eta_tuning() -> Iterator[Planned]:
     """Bounds, for each target, and what it reaches without a bound."""
     complete("ltd_tuning")
+    alone = _baseline()
     for target, kind in TARGETS.items():
-        yield _row("ltd_eta_tuning", "ntxent", TUNING_DRAWS[0], f"{target}-dual",
-                   {"objective": "dual"} | kind | _baseline())  # fmt: skip
+        base = alone | kind
+        yield _row("ltd_eta_tuning", "ntxent", TUNING_DRAWS[0], f"{target}-dual", base | {"objective": "dual"})
         for eta in BOUNDS[target]:
             yield _row("ltd_eta_tuning", "ntxent", TUNING_DRAWS[0], f"{target}-eta{eta:g}",
-                       {"objective": "lagrange", "eta": eta} | kind | _baseline())  # fmt: skip
+                       base | {"objective": "lagrange", "eta": eta})  # fmt: skip
 
 
-def _bound(target: str) -> float:
-    """The bound that was best on the validation data of the tuning draw."""
-    tried = [run for run in ltd_eta_tuning() if run.tag.startswith(f"{target}-eta")]
-    best = max(tried, key=lambda run: records.load(run.path)["chosen"]["val_rsum"])
-    return best.settings["eta"]
+def _bounds() -> dict[str, float]:
+    """For each target the bound that was best on the validation data of the tuning draw."""
+    complete("ltd_eta_tuning")
+    runs = list(ltd_eta_tuning())
+    return {target: best(runs, f"{target}-eta").settings["eta"] for target in TARGETS}
 
 
 @registered
 def ltd() -> Iterator[Planned]:
     """Rows 1.1 to 1.5: alone, as a sum, held below a bound by either rule; three targets; the published ITD, too."""
-    complete("ltd_eta_tuning")
+    bounds, alone = _bounds(), _baseline()
     for seed in FEWER_DRAWS:
-        yield _row("ltd", "ntxent", seed, "con", {"objective": "con"} | _baseline())
+        yield _row("ltd", "ntxent", seed, "con", alone | {"objective": "con"})
         for target, kind in TARGETS.items():
-            base = kind | _baseline()
+            base = alone | kind
             yield _row("ltd", "ntxent", seed, f"{target}-dual", base | {"objective": "dual"})
             for rule in ("published", "projected"):
                 yield _row("ltd", "ntxent", seed, f"{target}-{rule}",
-                           base | {"objective": "lagrange", "eta": _bound(target), "multiplier": rule})  # fmt: skip
-        yield _row("ltd", "ntxent", seed, "time-dual", TIME | _baseline() | {"objective": "dual"})
-        yield _row("ltd", "ntxent", seed, "time-published", TIME | _baseline() | {"objective": "lagrange", "eta": 6.0})
+                           base | {"objective": "lagrange", "eta": bounds[target], "multiplier": rule})  # fmt: skip
+        yield _row("ltd", "ntxent", seed, "time-dual", alone | TIME | {"objective": "dual"})
+        yield _row("ltd", "ntxent", seed, "time-published", alone | TIME | {"objective": "lagrange", "eta": 6.0})
 
 
 @registered
 def ltd_eta() -> Iterator[Planned]:
     """Figure 2: the published bounds; the sum and the baseline beside them are in ``ltd``."""
     complete("ltd_tuning")
+    base = _baseline() | TARGETS["sbert"]
     for seed, eta in product(FEWER_DRAWS, FIGURE):
-        yield _row("ltd_eta", "ntxent", seed, f"eta{eta:g}",
-                   TARGETS["sbert"] | _baseline() | {"objective": "lagrange", "eta": eta})  # fmt: skip
+        yield _row("ltd_eta", "ntxent", seed, f"eta{eta:g}", base | {"objective": "lagrange", "eta": eta})
 
 
 @registered
 def ltd_tuned() -> Iterator[Planned]:
     """At twice the temperature: does what was found hold for a stronger baseline? Bounds as in ``ltd``."""
-    complete("ltd_eta_tuning")
+    bounds, alone = _bounds(), _baseline(0.1)
     for seed in FEWER_DRAWS:
-        yield _row("ltd_tuned", "ntxent", seed, "con", {"objective": "con"} | _baseline(0.1))
+        yield _row("ltd_tuned", "ntxent", seed, "con", alone | {"objective": "con"})
         for target in ("sbert", "form"):
-            base = TARGETS[target] | _baseline(0.1)
+            base = alone | TARGETS[target]
             yield _row("ltd_tuned", "ntxent", seed, f"{target}-dual", base | {"objective": "dual"})
             yield _row("ltd_tuned", "ntxent", seed, f"{target}-published",
-                       base | {"objective": "lagrange", "eta": _bound(target)})  # fmt: skip
+                       base | {"objective": "lagrange", "eta": bounds[target]})  # fmt: skip
 
 
 @registered
@@ -121,12 +122,12 @@ def ltd_triplet_tuning() -> Iterator[Planned]:
 @registered
 def ltd_triplet() -> Iterator[Planned]:
     """Rows 3.*: alone, as a sum, held below the bound that was chosen with InfoNCE, and below the published one."""
-    complete("ltd_eta_tuning")
     complete("ltd_triplet_tuning")
+    alone = chosen("ltd_triplet_tuning", "ltd", "triplet_sh") | {"head_norm": True}
+    decoded, bounds = alone | TARGETS["sbert"], sorted({_bounds()["sbert"], 0.2})
     for seed in FEWER_DRAWS:
-        base = chosen("ltd_triplet_tuning", "ltd", "triplet_sh") | {"head_norm": True}
-        yield _row("ltd_triplet", "triplet_sh", seed, "con", base | {"objective": "con"})
-        base |= TARGETS["sbert"]
-        yield _row("ltd_triplet", "triplet_sh", seed, "dual", base | {"objective": "dual"})
-        for eta in sorted({_bound("sbert"), 0.2}):
-            yield _row("ltd_triplet", "triplet_sh", seed, f"eta{eta:g}", base | {"objective": "lagrange", "eta": eta})
+        yield _row("ltd_triplet", "triplet_sh", seed, "con", alone | {"objective": "con"})
+        yield _row("ltd_triplet", "triplet_sh", seed, "dual", decoded | {"objective": "dual"})
+        for eta in bounds:
+            yield _row("ltd_triplet", "triplet_sh", seed, f"eta{eta:g}",
+                       decoded | {"objective": "lagrange", "eta": eta})  # fmt: skip

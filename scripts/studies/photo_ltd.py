@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from icrlib import records
 from studies.flickr8k import PHOTO_SEED, photos
-from studies.planned import RATES, Planned, chosen, complete, registered
+from studies.planned import RATES, Planned, best, chosen, complete, registered
 
 RATES_HERE = (RATES[0] / 3, *RATES[:2])
 LEFT_OUT = {"": 0.0, "-drop": 0.1, "-drop0.2": 0.2}
@@ -39,29 +38,24 @@ def _baseline() -> dict:
 def photo_ltd_eta_tuning() -> Iterator[Planned]:
     """Bounds of the decoded sentence vector."""
     complete("photo_ltd_tuning")
+    base = _baseline()
     for eta in BOUNDS:
         yield photos("photo_ltd_eta_tuning", "ltd", "ntxent", PHOTO_SEED, f"eta{eta:g}",
-                     _baseline() | {"objective": "lagrange", "target": "sbert", "eta": eta})  # fmt: skip
+                     base | {"objective": "lagrange", "target": "sbert", "eta": eta})  # fmt: skip
 
 
 @registered
 def photo_ltd() -> Iterator[Planned]:
     """Three seeds of each row; the published bound, and the one that the validation photos chose."""
     complete("photo_ltd_eta_tuning")
-    best = max(photo_ltd_eta_tuning(), key=lambda run: records.load(run.path)["chosen"]["val_rsum"]).settings["eta"]
+    base, bounds = _baseline(), sorted({0.2, best(photo_ltd_eta_tuning()).settings["eta"]})
+    decoded = base | {"target": "sbert"}
+    rates = {name: best(photo_ltd_tuning(), f"{name}-lr").settings["lr"] for name in SENTENCES}
     for seed in range(3):
-        base = _baseline()
         yield photos("photo_ltd", "ltd", "ntxent", seed, "con", base | {"objective": "con"})
-        base |= {"target": "sbert"}
-        yield photos("photo_ltd", "ltd", "ntxent", seed, "dual", base | {"objective": "dual"})
-        for eta in sorted({0.2, best}):
+        yield photos("photo_ltd", "ltd", "ntxent", seed, "dual", decoded | {"objective": "dual"})
+        for eta in bounds:
             yield photos("photo_ltd", "ltd", "ntxent", seed, f"eta{eta:g}",
-                         base | {"objective": "lagrange", "eta": eta})  # fmt: skip
+                         decoded | {"objective": "lagrange", "eta": eta})  # fmt: skip
         for name, (loss, settings) in SENTENCES.items():
-            yield photos("photo_ltd", "sentence", loss, seed, name, settings | {"lr": _rate(name)})
-
-
-def _rate(name: str) -> float:
-    """The rate at which a row of the sentence encoder did best on the validation photos."""
-    tried = [run for run in photo_ltd_tuning() if run.tag.startswith(f"{name}-lr")]
-    return max(tried, key=lambda run: records.load(run.path)["chosen"]["val_rsum"]).settings["lr"]
+            yield photos("photo_ltd", "sentence", loss, seed, name, settings | {"lr": rates[name]})

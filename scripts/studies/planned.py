@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,6 +76,12 @@ def search_of(dataset: str, method: str, loss: str) -> tuple[str, str] | None:
             if (run.dataset, run.method, run.loss) == (dataset, method, loss):
                 return name, run.study
     return None
+
+
+def best(runs: Iterable[Planned], tag: str = "") -> Planned:
+    """Of finished runs whose tags begin with ``tag``, the one with the highest validation rsum."""
+    tried = [run for run in runs if run.tag.startswith(tag)]
+    return max(tried, key=lambda run: records.load(run.path)["chosen"]["val_rsum"])
 
 
 def complete(study: str) -> None:

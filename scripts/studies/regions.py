@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from icrlib import records
 from studies.planned import (
     CLAIM_DRAWS,
     ECIR,
@@ -15,6 +14,7 @@ from studies.planned import (
     UPDATES,
     WARMUP,
     Planned,
+    best,
     chosen,
     complete,
     registered,
@@ -60,9 +60,7 @@ def vsrn_parts() -> Iterator[Planned]:
 
 def _best(tag: str) -> dict:
     """The rate at which a change did best on the validation data of the tuning draw."""
-    tried = [run for run in vsrn_parts_tuning() if run.tag.startswith(f"{tag}-lr")]
-    best = max(tried, key=lambda run: records.load(run.path)["chosen"]["val_rsum"])
-    return {"lr": best.settings["lr"]}
+    return {"lr": best(vsrn_parts_tuning(), f"{tag}-lr").settings["lr"]}
 
 
 def _candidate(study: str, loss: str, seed: int, tag: str, settings: dict) -> Planned:

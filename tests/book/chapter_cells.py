@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
+from itertools import takewhile
 from pathlib import Path
 
 import jupytext
@@ -11,13 +13,20 @@ import matplotlib.pyplot as plt
 
 def run(script: Path) -> tuple[dict, list[str]]:
     """The names that the cells before the exercises define, and what those that end in an expression show, as text."""
-    names, shown = {}, []
-    for cell in jupytext.read(script).cells:
-        if cell.cell_type != "code" or "colab-setup" in cell.metadata.get("tags", []):
-            continue
-        if "mine = ..." in cell.source:
-            break
-        tree = ast.parse(cell.source)
+    return execute(takewhile(lambda source: "mine = ..." not in source, sources(script)))
+
+
+def sources(script: Path) -> list[str]:
+    """The code of a chapter's cells, without the one that is about Colab."""
+    return [cell.source for cell in jupytext.read(script).cells
+            if cell.cell_type == "code" and "colab-setup" not in cell.metadata.get("tags", [])]  # fmt: skip
+
+
+def execute(cells: Iterable[str], names: dict | None = None) -> tuple[dict, list[str]]:
+    """The ``names`` and those that the ``cells`` define, and what cells that end in an expression show, as text."""
+    names, shown = dict(names or {}), []
+    for source in cells:
+        tree = ast.parse(source)
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
         exec(compile(tree, "cell", "exec"), names)
         if last is not None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
-import jupytext
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy import stats
 
+import chapter_cells
 from icrlib import records
 from ltd_runs import run_of
 
@@ -21,7 +19,7 @@ SEEDS = range(5)
 @pytest.fixture
 def page(monkeypatch):
     """A function: {study: records} -> (names, what the cells showed as text), of the section on our own runs alone."""
-    sources = [c.source for c in jupytext.read(SCRIPT).cells if c.cell_type == "code"]
+    sources = chapter_cells.sources(SCRIPT)
     start = next(k for k, text in enumerate(sources) if text.startswith("MAKE ="))
     end = next(k for k, text in enumerate(sources) if text.startswith("push = ("))
     setup = [text for text in sources if "chapter.start(smoke)" in text or text.startswith("def log_with_zero")]
@@ -31,15 +29,7 @@ def page(monkeypatch):
             return [r for r in studies.get(study, []) if all(r["config"].get(k) == v for k, v in wanted.items())]
 
         monkeypatch.setattr(records, "find", find)
-        names, shown = {"smoke": False}, []
-        for source in (*setup, *sources[start:end]):
-            tree = ast.parse(source)
-            last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-            exec(compile(tree, "cell", "exec"), names)
-            if last is not None:
-                out = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
-                shown.append(str(getattr(out, "data", "")))
-        plt.close("all")
+        names, shown = chapter_cells.execute((*setup, *sources[start:end]), {"smoke": False})
         return names, "\n".join(shown)
 
     return run
