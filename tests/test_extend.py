@@ -91,11 +91,11 @@ def test_an_auxiliary_of_ones_own(tiny, options):
     alone = icrlib.train(tiny, updates=60, progress=False)
     run = icrlib.train(tiny, auxiliary=BAGS, updates=60, progress=False, **options)
     assert run.history[-1]["reconstruction"] < run.history[0]["reconstruction"]
-    assert run.record["log_columns"][:3] == ["update", "loss", "reconstruction"]
+    assert run.record["log_columns"][:4] == ["update", "loss", "contrastive", "reconstruction"]
     assert run.history[0]["loss"] != alone.history[0]["loss"] and BAGS in run.record["sources"]
     if options["objective"] == "lagrange":
-        assert run.record["log_columns"][3] == "lambda" and run.history[0]["lambda"] != 1
-        logged = {row[0]: row[3] for row in run.record["log"]}
+        assert run.record["log_columns"][4] == "lambda" and run.history[0]["lambda"] != 1
+        logged = {row[0]: row[4] for row in run.record["log"]}
         assert logged[run.history[-1]["update"]] == pytest.approx(run.history[-1]["lambda"], abs=1e-6)
 
 

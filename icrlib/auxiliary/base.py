@@ -80,7 +80,7 @@ class Criterion(nn.Module):
         self.log_scale = nn.Parameter(torch.tensor(-math.log(loss.tau))) if "tau" in learn else None
         self.bias = nn.Parameter(torch.tensor(float(loss.bias))) if "bias" in learn else None
         self.scalars = [p for p in (self.log_scale, self.bias) if p is not None]
-        self._values: list[Tensor] = []  # of the auxiliary, one a batch of the present update
+        self._values: list[Tensor] = []  # (2,) of the loss and the auxiliary, one a batch of the present update
         self._update = 0
 
     def forward(self, step: Step) -> Tensor:
@@ -95,7 +95,7 @@ class Criterion(nn.Module):
         if self.auxiliary is None:
             return value
         extra = self.auxiliary(step)
-        self._values.append(extra.detach())
+        self._values.append(torch.stack([value.detach(), extra.detach()]))
         return value + self.weighing.penalty(extra)
 
     def loss_at(self, update: int) -> Loss:
@@ -106,7 +106,8 @@ class Criterion(nn.Module):
 
     @torch.no_grad()
     def stepped(self) -> dict[str, Tensor]:
-        """After each update; returns what it was, as tensors that nobody waits for: the auxiliary's mean value, λ.
+        """After each update; returns what it was, as tensors that nobody waits for, where there is an auxiliary: the
+        mean values of the loss alone ("contrastive") and of the auxiliary, and λ.
 
         The multiplier moves by the mean over the accumulated batches, also where mixed precision skipped the model's
         step, as LTD's release does (RF §6.5). It rests during the warm-up.
@@ -115,11 +116,11 @@ class Criterion(nn.Module):
             self.log_scale.clamp_(max=SHARPEST)
         if self.auxiliary is None:
             return {}
-        mean = torch.stack(self._values).mean()
+        loss, extra = torch.stack(self._values).mean(0)
         self._values = []
         if self._update >= self.warmup:
-            self.weighing.step(mean)
-        return {self.auxiliary.name: mean, **self.weighing.notes()}
+            self.weighing.step(extra)
+        return {"contrastive": loss, self.auxiliary.name: extra, **self.weighing.notes()}
 
     def notes(self) -> dict[str, float]:
         """What was learned, as it is now: the history shows it."""

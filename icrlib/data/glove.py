@@ -23,9 +23,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icrlib.data.cache import cache_dir
+from icrlib.data.cache import cache_dir, keep_arrays, read_arrays
 from icrlib.data.text import Vocabulary
-from icrlib.files import DamagedFile, StorageError, read_sealed, sha256_of, write_sealed
+from icrlib.files import sha256_of
 from icrlib.progress import bar
 
 log = logging.getLogger(__name__)
@@ -60,12 +60,12 @@ def load(
     about = path.stat()
     key = sha256_of(json.dumps([vocabulary.words, str(path.resolve()), about.st_size, about.st_mtime_ns, size]))[:32]
     kept = cache_dir() / "glove" / f"{key}.npz"
-    stored = _read(kept, size) if cache else None
+    stored = read_arrays(kept, "these word vectors", "reading them") if cache else None
     if stored is None:
-        stored = _scan(path, vocabulary.words, size, progress)
+        stored = dict(zip(("rows", "values"), _scan(path, vocabulary.words, size, progress), strict=True))
         if cache:
-            _keep(kept, stored)
-    rows, values = stored
+            keep_arrays(kept, stored, "the word vectors are")
+    rows, values = stored["rows"], stored["values"]
     drawn = np.random.default_rng([seed, 840]).standard_normal((len(vocabulary), size), np.float32)
     drawn[rows] = values
     found = torch.zeros(len(vocabulary), dtype=torch.bool)
@@ -149,23 +149,3 @@ def _opened(raw: io.BufferedReader, path: Path) -> Iterator[io.BufferedIOBase]:
                 yield file
     else:
         yield raw
-
-
-def _read(path: Path, size: int) -> tuple[np.ndarray, np.ndarray] | None:
-    try:
-        with np.load(io.BytesIO(read_sealed(path)), allow_pickle=False) as file:
-            return file["rows"], file["values"]
-    except FileNotFoundError:
-        return None
-    except (DamagedFile, OSError, ValueError, KeyError) as err:
-        log.warning("%s: these cached word vectors cannot be used (%s); reading them again", path, err)
-        return None
-
-
-def _keep(path: Path, stored: tuple[np.ndarray, np.ndarray]) -> None:
-    buffer = io.BytesIO()
-    np.savez(buffer, rows=stored[0], values=stored[1])
-    try:
-        write_sealed(path, buffer.getvalue())
-    except StorageError as err:
-        log.warning("the word vectors are not cached: %s", err)

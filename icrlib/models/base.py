@@ -65,6 +65,7 @@ class RetrievalModel(nn.Module):
     vocabulary = None
     label: ClassVar[str] = ""  # how the text writes the method
     reads_words: ClassVar[bool] = True  # False: a caption is one thing, of which no word can be left out
+    takes_word_vectors: ClassVar[bool] = False  # True: the embedding of words can start from ``data.word_vectors``
     baseline: ClassVar[bool] = False  # the row that others are held against
     published: ClassVar[dict[str, dict]] = {}  # settings as published, by data set; "*" for any other
     scores_at_once: ClassVar[int] = 1 << 24  # how many scores are computed at a time outside of training

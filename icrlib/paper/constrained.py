@@ -11,8 +11,6 @@ from icrlib.paper.intervals import over_pairs
 from icrlib.paper.replay import ZERO
 from icrlib.paper.runs import common_draws, seed
 
-LR = 5e-3  # of λ
-
 
 class Setting(NamedTuple):
     """``objective``: "con", "dual" or "lagrange". What an objective does not use is None."""
@@ -74,23 +72,10 @@ def both_rules(records: Iterable[Mapping]) -> dict[tuple[str, float], dict[str, 
 
 
 def curves(record: Mapping) -> dict[str, np.ndarray]:
-    """A run's log by column, (rows,) each, with "contrastive" worked out of the total "loss", which was logged.
-
-    The penalty is β·rec or λ·(rec/η − 1), with the λ from before the update, and the log has the one after it. λ moved
-    by lr·b, where b is the slope of this batch and of some before it, smoothed; here the batch's own stands for b.
-    """
+    """A run's log by column, (rows,) each; without an auxiliary the loss is the contrastive one."""
     found = {name: np.array(column, dtype=float)
              for name, column in zip(record["log_columns"], zip(*record["log"], strict=True), strict=True)}  # fmt: skip
-    config, which = record["config"], setting(record)
-    penalty = 0.0
-    if which.objective == "dual":
-        penalty = config["beta"] * found["reconstruction"]
-    elif which.objective == "lagrange":
-        slope = found["reconstruction"] / which.eta - 1
-        value = found["lambda"]
-        before = np.where((value > 0) & (value < 100), value - LR * slope, value)
-        penalty = before.clip(0, 100) * slope
-    return found | {"contrastive": found["loss"] - penalty}
+    return {"contrastive": found["loss"]} | found
 
 
 def asleep(record: Mapping) -> tuple[float, float]:

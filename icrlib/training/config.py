@@ -104,7 +104,7 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
     defaults = data.defaults_for(method, loss)
     published = {name: value for key in ("*", loss, data.name) for name, value in kind.published.get(key, {}).items()}
     levels = (given, defaults, published)
-    if data.word_vectors is not None and not getattr(kind, "takes_word_vectors", False):
+    if data.word_vectors is not None and not kind.takes_word_vectors:
         raise ValueError(f"{kind.label or method} starts its words from nothing and takes no word vectors; load the "
                          "data without word_vectors=, or take method='ltd'")  # fmt: skip
     auxiliary, objective = _objective(levels)

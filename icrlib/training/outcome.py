@@ -73,7 +73,7 @@ def _ranks(ranks: dict[str, list[int]], data: Dataset) -> dict[str, str]:
 
 
 def _extras(criterion: Criterion) -> list[str]:
-    return [] if criterion.auxiliary is None else [criterion.auxiliary.name, *criterion.weighing.notes()]
+    return [] if criterion.auxiliary is None else ["contrastive", criterion.auxiliary.name, *criterion.weighing.notes()]
 
 
 def _version(name: str) -> str | None:

@@ -163,7 +163,7 @@ def test_a_run_and_its_record(tmp_path, monkeypatch):
     assert last["reconstruction"] < first["reconstruction"] and last["lambda"] != first["lambda"]
     assert run.record["auxiliary"]["target"] == "form" and 0.5 < run.record["auxiliary"]["floor"] < 0.8
     assert {"auxiliary/latent.py", "data/targets/form.py", "models/ltd.py"} <= set(run.record["sources"])
-    assert run.record["log_columns"] == ["update", "loss", "reconstruction", "lambda"]
+    assert run.record["log_columns"] == ["update", "loss", "contrastive", "reconstruction", "lambda"]
     words = icrlib.train(data, "ltd", target="tokens", objective="dual", decoder_words=8, **options)
     assert "auxiliary/tokens.py" in words.record["sources"] and "auxiliary" not in words.record
     assert words.history[-1]["reconstruction"] < words.history[0]["reconstruction"]

@@ -22,8 +22,8 @@ def run_of(objective, *, seed=0, target="sbert", eta=0.2, rule="published", loss
             continue
         total = con[row] + float(weighing.penalty(LagrangeMultiplier(1.0).value * rec[row]))
         weighing.step(rec[row])
-        log.append([20 * (row + 1), total, rec[row], *(float(v) for v in weighing.notes().values())])
-        columns = ["update", "loss", "reconstruction", *weighing.notes()]
+        log.append([20 * (row + 1), total, con[row], rec[row], *(float(v) for v in weighing.notes().values())])
+        columns = ["update", "loss", "contrastive", "reconstruction", *weighing.notes()]
     config = {"objective": objective, "eta": eta, "beta": 0.7, "multiplier": rule, "seed": seed, "method": "ltd",
               "auxiliary": None if objective == "con" else aux,
               "auxiliary_options": {"target": target} if aux == "latent" else {"softmax": "time"}}  # fmt: skip

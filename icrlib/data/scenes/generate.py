@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import logging
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icrlib.data.cache import cache_dir
+from icrlib.data.cache import cache_dir, keep_arrays, read_arrays
 from icrlib.data.scenes import backbone, twins
 from icrlib.data.scenes.grammar import CAPTIONS_PER_IMAGE, caption, truth_matrix
 from icrlib.data.scenes.graph import Scene, sample, twin
@@ -21,14 +19,13 @@ from icrlib.data.scenes.pictures import regions as draw_regions
 from icrlib.data.scenes.pictures import render
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.text import Vocabulary
-from icrlib.files import DamagedFile, StorageError, read_sealed, sha256_of, write_sealed
+from icrlib.files import sha256_of
 from icrlib.progress import bar
 
 # Sizes and settings are data: what a study finds to be good changes them, and no code.
 ABOUT = json.loads(Path(__file__).with_name("defaults.json").read_text(encoding="utf-8"))
 SMOKE_SIZES = {"train": 160, "val": 40, "test": 80}
 TWIN_SHARE = 0.5
-log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -84,11 +81,11 @@ def load(
             raise ValueError(f"{name}= must be a whole number of at least 2 images; got {size!r}")
     options = {"seed": seed, **sizes, "regions": regions}
     path = _cache_path(options)
-    stored = _read(path) if cache else None
+    stored = read_arrays(path, "this dataset", "drawing it") if cache else None
     if stored is None:
         stored = _draw(seed, sizes, regions, progress)
         if cache:
-            _keep(path, stored)
+            keep_arrays(path, stored, "the dataset is")
     splits = {name: _split(name, stored) for name in sizes}
     vocabulary = Vocabulary.build(splits["train"].captions)
     return Dataset("scenes", **splits, vocabulary=vocabulary, fingerprint=fingerprint(splits.values()), options=options,
@@ -155,23 +152,3 @@ def _cache_path(options: dict) -> Path:
     sources = [Path(__file__).with_name(f"{name}.py") for name in parts]
     key = sha256_of(json.dumps(options, sort_keys=True), *sources, backbone.WEIGHTS)[:16]
     return cache_dir() / "scenes" / f"{key}.npz"
-
-
-def _read(path: Path) -> dict[str, np.ndarray] | None:
-    try:
-        with np.load(io.BytesIO(read_sealed(path)), allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except FileNotFoundError:
-        return None
-    except (DamagedFile, OSError) as err:
-        log.warning("%s: this cached dataset cannot be used (%s); drawing it again", path, err)
-        return None
-
-
-def _keep(path: Path, stored: dict[str, np.ndarray]) -> None:
-    buffer = io.BytesIO()
-    np.savez(buffer, **stored)  # noise does not compress
-    try:
-        write_sealed(path, buffer.getvalue())
-    except StorageError as err:
-        log.warning("the dataset is not cached: %s", err)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 from collections.abc import Sequence
@@ -11,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icrlib.data.cache import cache_dir
+from icrlib.data.cache import cache_dir, keep_arrays, read_arrays
 from icrlib.data.splits import Split
 from icrlib.data.targets.base import Teacher, check
-from icrlib.files import DamagedFile, StorageError, read_sealed, sha256_of, write_sealed
+from icrlib.files import sha256_of
 
 PART = 16_384  # captions in a file: a pass over COCO that was killed goes on after the last whole one
 log = logging.getLogger(__name__)
@@ -44,29 +43,23 @@ def _part(captions: list[str], teacher: Teacher, progress: bool, cache: bool) ->
     about = {"teacher": teacher.identity, "captions": sha256_of(json.dumps(captions)),
              "shape": [len(captions), teacher.size]}  # fmt: skip
     path = cache_dir() / "targets" / f"{sha256_of(json.dumps(about, sort_keys=True))[:32]}.npz"
-    stored = _read(path, about)
-    if stored is None:
-        stored = teacher.encode(captions, progress)
-        buffer = io.BytesIO()
-        np.savez(buffer, vectors=stored.numpy(), about=np.frombuffer(json.dumps(about).encode(), np.uint8))
-        try:
-            write_sealed(path, buffer.getvalue())
-        except StorageError as err:
-            log.warning("the target vectors are not cached: %s", err)
-    return stored
-
-
-def _read(path, about: dict) -> Tensor | None:
-    try:
-        with np.load(io.BytesIO(read_sealed(path)), allow_pickle=False) as file:
-            stored, said = file["vectors"], json.loads(file["about"].tobytes())
-    except FileNotFoundError:
-        return None
-    except (DamagedFile, OSError, ValueError, KeyError) as err:
-        log.warning("%s: these cached target vectors cannot be used (%s); computing them again", path, err)
-        return None
-    if said != about or list(stored.shape) != about["shape"] or stored.dtype != np.float32:
+    stored = read_arrays(path, "these target vectors", "computing them") or {}
+    if stored and not _fits(stored, about):
         log.warning("%s: these target vectors were made by another teacher or for other captions; computing them again",
                     path)  # fmt: skip
-        return None
-    return torch.from_numpy(stored)
+        stored = {}
+    if stored:
+        return torch.from_numpy(stored["vectors"])
+    made = teacher.encode(captions, progress)
+    said = np.frombuffer(json.dumps(about).encode(), np.uint8)
+    keep_arrays(path, {"vectors": made.numpy(), "about": said}, "the target vectors are")
+    return made
+
+
+def _fits(stored: dict[str, np.ndarray], about: dict) -> bool:
+    """Whether these are the vectors that ``about`` asks for."""
+    try:
+        found, said = stored["vectors"], json.loads(stored["about"].tobytes())
+    except (KeyError, ValueError):
+        return False
+    return said == about and list(found.shape) == about["shape"] and found.dtype == np.float32
