@@ -15,7 +15,7 @@ import icrlib
 from icrlib import devices, records
 from icrlib.planning import asked, cost
 from icrlib.records import files
-from studies import STUDIES, Planned, flickr8k, hopeless, stamps
+from studies import STUDIES, Planned, flickr8k, hopeless
 
 
 @click.command(help=__doc__)
@@ -51,8 +51,6 @@ def main(study: str, features: Path | None, plan: bool, losses: tuple[str, ...],
 
 def expected(run: Planned, known: list[dict], features: Path | None) -> cost.Cost | None:
     """What the run would take, as past records suggest; None where that is unknown."""
-    if run.dataset in stamps.LOADERS:
-        return None  # nothing to scale by: a network that learns is not counted
     source = run.data | ({"features": features} if features else {})
     config, sizes = asked.configuration(run.dataset, run.method, run.loss, seed=run.seed, source=source,
                                         given=run.settings)  # fmt: skip
@@ -64,7 +62,7 @@ def train(run: Planned, features: Path | None) -> None:
     name = run.path.relative_to(records.root())
     if features and run.photos:
         features = flickr8k.fewer(features, run.photos, Path("runs"))
-    data = stamps.load(run.dataset, **({"features": features} if features else {}), **run.data)
+    data = icrlib.load_dataset(run.dataset, **({"features": features} if features else {}), **run.data)
     try:
         made = icrlib.train(data, run.method, run.loss, seed=run.seed, out=Path("runs") / name.with_suffix(""),
                             record=run.path, device="cpu", **run.settings)  # fmt: skip

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from icrlib import load_dataset
 from icrlib.cli.runs import parse
-from icrlib.data.load import DATASETS
+from icrlib.data.load import DATASETS, DRAWN
 from icrlib.data.splits import Dataset
 from icrlib.errors import choose
 from icrlib.files import sha256_of, write_bytes
@@ -155,7 +155,7 @@ def _fitting(grid: Grid, sets: dict, seed: int) -> tuple[str, ...]:
 
 def _data(grid: Grid, sets: dict, seed: int, method: str | None) -> Dataset:
     """The data of one seed, read once; checked against what ``method`` takes."""
-    options = _data_options(grid, method) | ({"seed": seed} if grid.dataset == "scenes" else dict(grid.source))
+    options = _data_options(grid, method) | ({"seed": seed} if grid.dataset in DRAWN else dict(grid.source))
     key = tuple(sorted(options.items()))
     if key not in sets:
         sets.clear()  # one at a time in memory: seeds are the outermost loop
@@ -173,8 +173,8 @@ def _data(grid: Grid, sets: dict, seed: int, method: str | None) -> Dataset:
 
 
 def _way_to_data(grid: Grid) -> str:
-    if grid.dataset == "scenes":
-        return "DATASET=scenes is drawn here and takes neither FEATURES= nor PHOTOS="
+    if grid.dataset in DRAWN:
+        return f"DATASET={grid.dataset} is drawn here and takes neither FEATURES= nor PHOTOS="
     return (
         f"make reproduce DATASET={grid.dataset} FEATURES=FOLDER takes features, PHOTOS=FOLDER the photos themselves; "
         "icr features PHOTOS FOLDER makes features from photos, icr data check PHOTOS says what is wrong with them. "

@@ -40,7 +40,7 @@
 # ```
 
 # %% tags=["parameters"]
-dataset: str = "scenes"  # scenes, flickr8k, flickr30k or coco
+dataset: str = "scenes"  # scenes, stamps, flickr8k, flickr30k or coco
 data_seed: int = None  # which draw of scenes; None: the seed, so that each run has its own
 features: str = ""  # folder of pre-computed features; not for scenes
 root: str = ""  # or folder of photos with dataset*.json; not for scenes
@@ -91,7 +91,7 @@ smoke = chapter.start(smoke)
 
 # %%
 source = {"regions": True} if regions else {}
-if dataset == "scenes":
+if dataset in icrlib.data.DRAWN:
     source["seed"] = seed if data_seed is None else data_seed
 else:
     source["features"] = features or None

@@ -58,6 +58,7 @@ from icrlib import chapter, paper, records
 from icrlib.auxiliary import Step
 from icrlib.auxiliary.latent import LatentTarget
 from icrlib.auxiliary.tokens import TokenDecoder
+from icrlib.data.scenes.graph import VALUES
 from icrlib.data.targets import vectors
 from icrlib.data.targets.sees import floor, sees
 from icrlib.data.targets.teachers import for_dataset
@@ -545,10 +546,10 @@ Markdown(f"A validation caption has {words_of:.1f} words (with its end). If ever
 
 # %% [markdown]
 # Where does it save them? We look at the words of our example, one by one. Words of the grammar, such as "a" and "of",
-# should cost next to nothing in both cases. Words that the caption was free to choose, colours and shapes, should be
-# expensive for the language model, and this is where a vector can help.
+# should cost next to nothing in both cases. Words that the caption was free to choose, colours and places, should be
+# expensive for the language model, and it is there that a vector could help.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two bars for each word of the example caption: the cost in nats for the language model and with the caption's vector. Articles and the words of a relation after its first cost almost nothing. Colours and shapes are expensive for the language model and cheaper with the vector."}, "figure": {"name": "fig-words", "caption": "What each word of the example costs. Grey: a decoder that never sees the caption's vector. Brown: with it. The words of the grammar are free either way; the vector is asked for the others."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two bars for each word of the example caption: the cost in nats for the language model and with the caption's vector. Articles and the words of a relation after its first cost almost nothing. Colours, shapes and the first word of the relation are expensive for the language model; with the vector some of them are cheaper."}, "figure": {"name": "fig-words", "caption": "What each word of the example costs. Grey: a decoder that never sees the caption's vector. Brown: with it. The words of the grammar are almost free either way."}}
 numbers, lengths = data.vocabulary.encode([caption])
 with torch.no_grad():
     q = reader.encode_captions(numbers, lengths)
@@ -569,17 +570,49 @@ one = torch.tensor([example])
 alone_in_batch = replace(step, numbers=numbers, lengths=lengths, captions=q)
 with torch.no_grad():
     assert abs(float(writer(alone_in_batch)) - own_cost) < 1e-3
-assert smoke or own_cost > bars["language model"].sum() / 2
-free = [k for k, word in enumerate(named) if word in ("a", "an", "of")]
-choice = [k for k, word in enumerate(named) if word in facts - {"left", "right", "of", "above", "below"}]
-cost_of = {name: values.numpy() for name, values in bars.items()}
-assert smoke or max(v[k] for v in cost_of.values() for k in free[1:]) < 0.5 < cost_of["language model"][choice].mean()
-assert smoke or (1 < saved < nats["language model"] and nats["language model"] < 0.6 * uniform)
-assert smoke or cost_of["with its vector"][choice].sum() < cost_of["language model"][choice].sum()
+assert smoke or (0.5 < saved < nats["language model"] and nats["language model"] < 0.7 * uniform)
 
 # %% [markdown]
-# The grey bars say what a vector could save, the brown ones what is left. After so short a training most of it is left.
-# Does the vector know at least in which order the two colours come?
+# The grey bars say what a vector could save, the brown ones what is left. One caption may be an odd one, so we ask a few
+# hundred captions of the validation split for the same: what does a word of the grammar cost, and what a word of a
+# free choice?
+
+
+# %%
+def by_kind(captions, kinds):
+    """Mean nats of each kind of words, with and without q; not of a caption's first word."""
+    found = {name: {kind: [] for kind in kinds} for name in bars}
+    for text in captions:
+        numbers, lengths = data.vocabulary.encode([text])
+        q = reader.encode_captions(numbers, lengths)
+        blank = torch.full_like(q, q.shape[1] ** -0.5)
+        spoken = [data.vocabulary.words[k] for k in numbers[0, 2:].tolist()]
+        for name, costs in (("language model", each_word(model, numbers, blank)),
+                            ("with its vector", each_word(writer, numbers, q))):
+            for word, nats_of_word in zip(spoken, costs[1:].tolist(), strict=True):
+                for kind, words in kinds.items():
+                    found[name][kind] += [nats_of_word] if word in words else []
+    return pd.DataFrame(found).map(np.mean)
+
+
+# %% tags=["hide-input"]
+kinds = {"a, an, of": {"a", "an", "of"}, "the end": {"<end>"}, "where": {"left", "right", "above", "below"},
+         "colours": set(VALUES["colour"])}
+with torch.no_grad():
+    of_kind = by_kind(data.val.captions[: 20 if smoke else 400], kinds)
+ratio = of_kind.loc["colours", "language model"] / of_kind.loc["a, an, of", "language model"]
+assert smoke or (ratio > 3 and (of_kind.loc["colours"] > 0.7).all())
+of_kind.round(2)
+
+# %% tags=["hide-input"]
+helped = (of_kind["language model"] - of_kind["with its vector"]).sort_values(ascending=False)
+most, least = helped.index[0], "colours" if helped.index[0] == "where" else "where"
+Markdown(f"For the language model a colour costs {ratio:.0f} times as much as an article or “of”. With the caption's "
+         f"vector most is saved at the words of “{most}”, {helped[most]:.2f} nats each, and {helped[least]:.2f} at "
+         f"those of “{least}”, though {of_kind.loc[least, 'language model']:.2f} could be saved there. A word of the "
+         f"grammar gets {helped['a, an, of']:.2f} cheaper. After so short a training most of the cost is left, and what "
+         "is saved need not be what tells captions apart. Does the vector know at least in which order the two colours "
+         "come?")
 
 # %% tags=["hide-input"]
 def false_costs_more(decoder, encoder, constant=False):
@@ -598,7 +631,7 @@ possible = ((text, exchanged(read(text), "colour")) for text in data.val.caption
 exchanges = [(text, other.text) for text, other in possible if other][: 10 if smoke else 100]
 with torch.no_grad():
     gap = {"with": false_costs_more(writer, reader), "without": false_costs_more(model, blind, constant=True)}
-Markdown(f"The whole caption costs {own_cost:.1f} nats, against {cost_of['language model'].sum():.1f} for the "
+Markdown(f"The whole caption costs {own_cost:.1f} nats, against {bars['language model'].sum():.1f} for the "
          f"language model. We let the decoder write {len(exchanges)} captions and, from the *same* vectors, the "
          f"captions with two colours exchanged. These cost {gap['with']:.1f} nats more than the true ones on "
          f"average, and {gap['without']:.1f} more for the language model, which can't know. The difference, "
@@ -686,7 +719,7 @@ def guessed(decoder, encoder):
 
 share = {"vocabulary": guessed(writer, reader), "time": guessed(timed, timed_reader)}
 timed_nats = on_validation(timed, timed_reader)
-assert smoke or share["time"] < 40 < share["vocabulary"]
+assert smoke or share["time"] < share["vocabulary"] - 8
 Markdown(f"With the softmax over the vocabulary {share['vocabulary']:.0f} % of the next words are right, with the "
          f"softmax over time {share['time']:.0f} %. Yet the latter reports a reconstruction of {timed_nats:.1f} "
          "nats, "

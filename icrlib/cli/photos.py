@@ -9,7 +9,7 @@ import click
 from icrlib import search as searching
 from icrlib.data import features as extraction
 from icrlib.data import karpathy
-from icrlib.data.load import DATASETS
+from icrlib.data.load import DATASETS, DRAWN
 from icrlib.errors import choose
 from icrlib.training.saved import load_model
 
@@ -41,7 +41,7 @@ def check(name: str | None, folder: Path | None, root: Path | None) -> None:
     if root is None:
         raise click.UsageError("say which folder: icr data check ROOT, or icr data check NAME --root ROOT")
     if name:
-        choose(name, [known for known in DATASETS if known != "scenes"], "dataset")
+        choose(name, [known for known in DATASETS if known not in DRAWN], "dataset")
     counts, problems = karpathy.check(root)
     published = karpathy.PUBLISHED.get(name, {})
     for part, found in counts.items():

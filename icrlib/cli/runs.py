@@ -14,7 +14,7 @@ import click
 
 from icrlib import paper
 from icrlib.cli.settings import listing, parsed
-from icrlib.data.load import DATASETS
+from icrlib.data.load import DATASETS, DRAWN
 from icrlib.errors import choose
 from icrlib.losses.build import canonical
 from icrlib.names import METHODS
@@ -102,7 +102,7 @@ def _expected(values: dict) -> str:
         return "plan: past records tell of trainings only, and this notebook does not say of which data and loss it is"
     method, loss = values.get("method") or "vse++", values["loss"]
     source = {name: values[name] for name in DATA if values.get(name)}
-    if values["dataset"] == "scenes":
+    if values["dataset"] in DRAWN:
         source = {"regions": bool(values.get("regions")), "seed": values.get("data_seed")}
     config, sizes = asked.configuration(
         values["dataset"], method, loss, seed=values.get("seed") or 0, smoke=bool(values.get("smoke")),
@@ -121,13 +121,15 @@ def _way_to_features(config: dict) -> str:
     regions = operations.TAKES[config["method"]] == 2
     if config["dataset"] == "scenes":
         return "Add -p regions=true" if regions else "Leave regions= out"
+    if config["dataset"] in DRAWN:
+        return "Take -p dataset=scenes -p regions=true, or another method"
     return ("icr features PHOTOS FOLDER" + (" --regions 4" if regions else "")
             + f" makes {'regions' if regions else 'one vector an image'} of photos; then give -p features=FOLDER")
 
 
 def _about_data(values: dict, config: dict) -> str:
     """How many updates an epoch has, and where that is from."""
-    if values["dataset"] == "scenes":
+    if values["dataset"] in DRAWN:
         return ""
     given = [values[name] for name in ("features", "root") if values.get(name)]
     gone = [folder for folder in given if not Path(folder).is_dir()]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 
 from icrlib import devices
-from icrlib.data.load import load_dataset
+from icrlib.data.load import DRAWN, load_dataset
 from icrlib.records import ledger, sources
 from icrlib.records.files import find
 from icrlib.training.run import train
@@ -68,7 +68,7 @@ def again(record: dict, folders: dict[str, str]) -> dict:
     """The record that the same run leaves now."""
     config = record["config"]
     options = dict(config["data_options"])
-    if config["dataset"] != "scenes":
+    if config["dataset"] not in DRAWN:
         if config["dataset"] not in folders:
             raise ValueError(f"{record['path']}: say where its features are, --dataset {config['dataset']}=FOLDER")
         options = {"features": folders[config["dataset"]], **options}

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from icrlib.data import glove, photos, precomputed
-from icrlib.data.scenes import generate
+from icrlib.data.scenes import generate, stamps
 from icrlib.data.splits import Dataset
 from icrlib.errors import choose
 from icrlib.files import sha256_of
 
-DATASETS = ("scenes", "flickr8k", "flickr30k", "coco")
+# Drawn from a seed, by a function: nothing to fetch, and known before anything is drawn.
+DRAWN: dict[str, Callable[..., Dataset]] = {"scenes": generate.load, "stamps": stamps.stamped}
+DATASETS = (*DRAWN, "flickr8k", "flickr30k", "coco")
 
 
 def load_dataset(
@@ -22,7 +24,8 @@ def load_dataset(
 ) -> Dataset:  # fmt: skip
     """Load a dataset by name.
 
-    ``"scenes"`` is generated in seconds and cached (:func:`icrlib.data.scenes.load` lists its options).
+    ``"scenes"`` is generated in seconds and cached (:func:`icrlib.data.scenes.load` lists its options), and so is
+    ``"stamps"``, the same with a shortcut on purpose (:func:`icrlib.data.scenes.stamps.stamped`).
     ``"flickr8k"``, ``"flickr30k"`` and ``"coco"``, and your own data under one of these names, come from ``root``, a
     folder of photos with one ``dataset*.json`` in Karpathy's format (:func:`icrlib.data.photos.load`), or from
     ``features``, a folder of pre-computed features (:func:`icrlib.data.precomputed.load`); with both, the features of
@@ -48,11 +51,11 @@ def _load(
     name: str, root: str | os.PathLike | None, features: str | os.PathLike | None, smoke: bool, options: dict
 ) -> Dataset:
     choose(name, DATASETS, "dataset")
-    if name == "scenes":
+    if name in DRAWN:
         if features is not None or root is not None:
-            raise ValueError("the dataset 'scenes' makes its own pictures and features; leave root= and features= out")
-        _check_options(generate.load, options, name)
-        return generate.load(smoke=smoke, **options)
+            raise ValueError(f"the dataset {name!r} makes its own pictures and features; leave root= and features= out")
+        _check_options(DRAWN[name], options, name)
+        return DRAWN[name](smoke=smoke, **options)
     if root is not None:
         _check_options(photos.load, options, name)
         return photos.load(root, name=name, features=features, smoke=smoke, **options)

@@ -2,7 +2,7 @@
 
 How many updates an epoch has, and so how long a training is, follows from the data. Where features lie in a folder they
 are read; of photos the list is read; and where nothing is given, the sizes are those that the data set was published
-with, or of ``scenes`` those of its options. Then :mod:`icrlib.planning.cost` can say what the run would take.
+with, or of drawn data those of its options. Then :mod:`icrlib.planning.cost` can say what the run would take.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from pathlib import Path
 import torch
 
 from icrlib.data import karpathy
-from icrlib.data.load import load_dataset
+from icrlib.data.load import DRAWN, load_dataset
+from icrlib.data.scenes import stamps
 from icrlib.data.scenes.generate import ABOUT, SMOKE_SIZES
 from icrlib.data.splits import Dataset, Split
 from icrlib.planning import operations
@@ -68,7 +69,7 @@ def finished(config: Mapping, known: Iterable[dict]) -> dict | None:
         theirs = record["config"]
         if "identity" not in record or theirs["data_options"] != config["data_options"]:
             continue
-        if not config["data_hash"] and config["dataset"] != "scenes":
+        if not config["data_hash"] and config["dataset"] not in DRAWN:
             continue
         if identity(dict(config) | {"data_hash": config["data_hash"] or theirs["data_hash"]}) == record["identity"]:
             return record
@@ -87,16 +88,11 @@ def of_runs(folder: Path) -> Iterator[dict]:
 def _data(dataset: str, method: str, seed: int, smoke: bool, source: dict) -> Dataset:
     """The data where that is cheap to read, else data of its size that holds nothing."""
     folder, root = source.get("features"), source.get("root")
-    if dataset != "scenes" and folder and not root and Path(folder).is_dir():
+    if dataset not in DRAWN and folder and not root and Path(folder).is_dir():
         more = {name: source[name] for name in ("vocabulary", "min_count") if name in source}
         return load_dataset(dataset, features=folder, smoke=smoke, **more)
-    if dataset == "scenes":
-        regions = bool(source.get("regions", method == "vsrn"))
-        sizes = dict(SMOKE_SIZES) if smoke else ABOUT["sizes"] | {n: source[n] for n in ABOUT["sizes"] if n in source}
-        options = {"seed": source.get("seed", seed), **sizes, "regions": regions}
-        splits = _splits(dict.fromkeys(sizes, EACH), sizes, operations.SHAPES["scenes", regions])
-        return Dataset(dataset, **splits, vocabulary=None, fingerprint="", options=options, defaults=ABOUT["settings"],
-                       tuned=ABOUT["tuned"], drawn=True)  # fmt: skip
+    if dataset in DRAWN:
+        return _drawn(dataset, method, seed, smoke, source)
     options = {"vocabulary": "train", "min_count": 4, "smoke": smoke}
     if source.get("images") == "published":
         options |= {"images": "published", "backbone": source.get("backbone", "resnet50")}
@@ -105,6 +101,22 @@ def _data(dataset: str, method: str, seed: int, smoke: bool, source: dict) -> Da
     regions = method == "vsrn" and not root  # features made of photos on the way are one vector an image
     splits = _splits(each, images, operations.SHAPES["photos", regions], pictures="images" in options)
     return Dataset(dataset, **splits, vocabulary=None, fingerprint="", options=options)
+
+
+def _drawn(dataset: str, method: str, seed: int, smoke: bool, source: dict) -> Dataset:
+    """Scenes as they would be drawn; stamped ones have a row in training for each number that a picture gets."""
+    of_stamps = dataset == "stamps"
+    regions = bool(source.get("regions", method == "vsrn" and not of_stamps))
+    sizes = dict(SMOKE_SIZES) if smoke else ABOUT["sizes"] | {n: source[n] for n in ABOUT["sizes"] if n in source}
+    options, defaults = {"seed": source.get("seed", seed), **sizes, "regions": regions}, ABOUT["settings"]
+    if of_stamps:
+        more = {name: source.get(name, usual) for name, usual in stamps.USUAL.items()}
+        options |= more | {"backbone": "scenes"}
+        sizes = sizes | {"train": sizes["train"] * min(more["rounds"], 1 << more["bits"])}
+        defaults = defaults | stamps.SETTINGS
+    splits = _splits(dict.fromkeys(sizes, EACH), sizes, operations.SHAPES["scenes", regions], pictures=of_stamps)
+    return Dataset(dataset, **splits, vocabulary=None, fingerprint="", options=options, defaults=defaults,
+                   tuned=ABOUT["tuned"], drawn=True)  # fmt: skip
 
 
 def _sizes(dataset: str, root: str | None) -> tuple[dict[str, int], dict[str, float]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from icrlib.data.load import load_dataset
+from icrlib.data.load import DRAWN, load_dataset
 from icrlib.data.splits import Dataset
 from icrlib.evaluation import evaluate
 from icrlib.models.base import RetrievalModel
@@ -47,8 +47,9 @@ def train(
 ) -> Run:  # fmt: skip
     """Train ``method`` on ``data.train`` with ``loss``, choose the best evaluation on ``data.val``, test it once.
 
-    ``data``: a dataset, or the name of one that is drawn ("scenes"), whose draw is then ``data_seed``, by default the
-    ``seed``: so each run has its own data. ``method`` and ``loss``: names, or ``"package.module:Name"`` of your own.
+    ``data``: a dataset, or the name of one that is drawn ("scenes", "stamps"), whose draw is then ``data_seed``, by
+    default the ``seed``: so each run has its own data. ``method`` and ``loss``: names, or ``"package.module:Name"`` of
+    your own.
 
     ``settings``: those that ``icr settings`` lists, and the options of the method, the loss and the auxiliary by their
     names (``embed_dim=``, ``margin=``, ``tau=``, …). What is left as None takes what the data set dictates, else what
@@ -63,7 +64,7 @@ def train(
     finite.
     """
     if isinstance(data, str):
-        drawn = {"seed": seed if data_seed is None else data_seed} if data == "scenes" else {}
+        drawn = {"seed": seed if data_seed is None else data_seed} if data in DRAWN else {}
         data = load_dataset(data, smoke=smoke, **drawn)
     elif data_seed not in (None, data.options.get("seed")):
         drawn = data.options.get("seed")

@@ -6,12 +6,9 @@ which learns from the first update. The teacher of LTD sees the captions with th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 
-import icrlib
-from icrlib.data.scenes.stamps import stamped
-from icrlib.data.splits import Dataset
 from studies.planned import TEST, VAL, Planned, registered
 
 DRAWS, BITS = (0, 1), (0, 2, 4)
@@ -23,12 +20,6 @@ ROWS: dict[str, tuple[str, dict]] = {
     "dual": ("ntxent", {"tau": 0.1, "objective": "dual", "target": "sbert"}),
     "lagrange": ("ntxent", {"tau": 0.1, "objective": "lagrange", "target": "sbert", "eta": ETA}),
 }
-LOADERS: dict[str, Callable[..., Dataset]] = {"stamps": stamped}  # data sets that load_dataset does not know
-
-
-def load(dataset: str, **options: object) -> Dataset:
-    """A data set of a study by its name: those of the library, and the stamped scenes."""
-    return LOADERS[dataset](**options) if dataset in LOADERS else icrlib.load_dataset(dataset, **options)
 
 
 @registered

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import chapter_cells
+import icrlib
 import studies
 from icrlib import records
 
@@ -47,5 +48,5 @@ def test_the_list_differs_in_the_objective_alone():
     assert len(runs) == 4 * 3 * 2 and {run.method for run in runs} == {"ltd"} and {run.seed for run in runs} == {0, 1}
     assert {run.settings["tau"] for run in runs} == {0.1}
     assert [run.data["bits"] for run in runs[:12]] == [0] * 4 + [4] * 4 + [2] * 4
-    data = studies.stamps.load("stamps", seed=0, bits=2, smoke=True, progress=False)
+    data = icrlib.load_dataset("stamps", seed=0, bits=2, smoke=True, progress=False)
     assert data.name == "stamps" and "stamped" in data.test.others

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import json
 from pathlib import Path
 
-import jupytext
 import numpy as np
 import pytest
 
-import icrlib
+import chapter_cells
 from icrlib import records
 from icrlib.records import files
 
@@ -67,20 +65,12 @@ def put(root, study, record, tag):
 
 def section():
     """The cells from the table of targets to the words about the stronger baseline, and what they show."""
-    source = [c.source for c in jupytext.read(SCRIPT).cells if c.cell_type == "code"]
-    names = {"icrlib": icrlib, "smoke": False}
-    for begin in ("import inspect", "import icrlib\n"):
-        exec(next(cell for cell in source if cell.startswith(begin)).split("smoke = chapter")[0], names)
+    source = chapter_cells.sources(SCRIPT)
+    heads = (next(cell for cell in source if cell.startswith(begin)) for begin in ("import inspect", "import icrlib\n"))
+    names, _ = chapter_cells.execute((head.split("smoke = chapter")[0] for head in heads), {"smoke": False})
     first = next(k for k, cell in enumerate(source) if cell.startswith("KINDS = "))
     last = next(k for k, cell in enumerate(source) if cell.startswith("both = "))
-    shown = []
-    for cell in source[first : last + 1]:
-        tree = ast.parse(cell)
-        last_one = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, "cell", "exec"), names)
-        if last_one is not None:
-            shown.append(str(getattr(eval(compile(ast.Expression(last_one.value), "cell", "eval"), names), "data", "")))
-    names["plt"].close("all")
+    names, shown = chapter_cells.execute(source[first : last + 1], names)
     return names | {"shown": shown}
 
 

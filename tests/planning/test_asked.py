@@ -38,6 +38,27 @@ def test_scenes_are_known_without_drawing_them(method, loss):
     assert asked.finished(asked.configuration("scenes", method, loss, seed=4, given=given)[0], known) is None
 
 
+@pytest.mark.parametrize("source", [{}, {"bits": 1}, {"bits": 3, "rounds": 2, "smoke": True}])
+def test_stamped_scenes_are_known_without_drawing_them(source):
+    source = {"train": 30, "val": 8, "test": 8} | source
+    smoke = source.pop("smoke", False)
+    data = icrlib.load_dataset("stamps", seed=3, smoke=smoke, **source)
+    given = {"epochs": 7, "tau": 0.2}
+    drawn = resolve(data, "ltd", "ntxent", seed=3, smoke=smoke, given=given).flat()
+    config, _ = asked.configuration("stamps", "ltd", "ntxent", seed=3, smoke=smoke, source=source, given=given)
+    assert config == drawn | {"data_hash": ""}
+    assert asked.finished(config, [{"config": drawn, "identity": identity(drawn)}])
+
+
+def test_drawn_data_go_by_their_names_alone():
+    run = icrlib.train("stamps", "ltd", seed=2, smoke=True, progress=False)
+    assert (run.record["config"]["dataset"], run.record["config"]["data_seed"]) == ("stamps", 2)
+    with pytest.raises(ValueError, match="'stamps' makes its own pictures"):
+        icrlib.load_dataset("stamps", features="somewhere")
+    with pytest.raises(ValueError, match="Did you mean 'bits'"):
+        icrlib.load_dataset("stamps", bit=2)
+
+
 @pytest.mark.parametrize(("dataset", "method", "loss", "updates"), [
     ("flickr30k", "vse++", "ntxent", 33_990),  # 29,000 × 5 captions in batches of 128, thirty times
     ("flickr30k", "vse++", "smoothap", 34_050), ("coco", "vsrn", "triplet_sh", 132_780)])  # fmt: skip

@@ -48,6 +48,7 @@ MOST_BITS = 19  # 2 ** 19 numbers have at most six digits
 # 900, NT-Xent had 283 without and 316 with stamps at 0 bits, 204 and 327 at 4 (one draw, VSE++). Half the usual batch,
 # for an update takes a fifth of a second on one core.
 SETTINGS = {"batch_size": 64, "updates": 900, "finetune_after": 0, "finetune_lr": 5e-5}
+USUAL = {"bits": 4, "rounds": 4}
 EVALUATION, TRAINING = 1, 2  # streams of dice
 
 
@@ -138,8 +139,8 @@ class StampedSplit(ScenesSplit):
 
 
 def stamped(
-    seed: int = 0, bits: int = 4, *, rounds: int = 4, train: int | None = None, val: int | None = None,
-    test: int | None = None, smoke: bool = False, cache: bool = True, progress: bool = True,
+    seed: int = 0, bits: int = USUAL["bits"], *, rounds: int = USUAL["rounds"], train: int | None = None,
+    val: int | None = None, test: int | None = None, smoke: bool = False, cache: bool = True, progress: bool = True,
 ) -> Dataset:  # fmt: skip
     """The scenes of ``seed``, with one of 2^``bits`` numbers on each pair; 0 bits: the same number on all of them.
 

@@ -1,0 +1,98 @@
+"""LTD's lists, from the search to the last row, on made-up results: every run's settings are settings of the library,
+and the choices are the best ones."""
+
+from __future__ import annotations
+
+import json
+
+import click
+import pytest
+
+import studies
+from icrlib.planning import asked
+from icrlib.records import files
+
+
+@pytest.fixture
+def finish(tmp_path, monkeypatch):
+    """A function: write a record of every run of a study, with the validation rsum that ``of(run)`` says."""
+    monkeypatch.setattr(files, "root", lambda: tmp_path)
+
+    def write(study, of):
+        for run in studies.STUDIES[study]():
+            run.path.parent.mkdir(parents=True, exist_ok=True)
+            made = {"schema": 2, "config": resolved(run), "history": [], "chosen": {"update": 1, "val_rsum": of(run)}}
+            run.path.write_text(json.dumps(made))
+
+    return write
+
+
+def resolved(run):
+    """The configuration of a run as its record would hold it; whatever no part takes is refused here."""
+    return asked.configuration(run.dataset, run.method, run.loss, seed=run.seed, source=run.data, given=run.settings)[0]
+
+
+def listed(study):
+    return {f"{run.tag or run.method} {run.seed}": run for run in studies.STUDIES[study]()}
+
+
+def test_scenes_from_the_search_to_the_rows(finish):
+    with pytest.raises(click.ClickException, match="make records STUDY=ltd_tuning first"):
+        listed("ltd_eta_tuning")
+    # At the published temperature the middle rate with left-out words is best, at the other one the highest without.
+    wanted = {0.05: (3e-3, 0.1), 0.1: (1e-2, 0.0)}
+    finish("ltd_tuning", lambda run: 300.0 + run.seed % 3 + 50.0 * (
+        (run.settings["lr"], run.settings["drop_words"]) == wanted[run.settings["tau"]]))
+    with pytest.raises(click.ClickException, match="make records STUDY=ltd_eta_tuning first"):
+        listed("ltd")
+    bounds = {"sbert": 0.17, "words": 9.0, "form": 0.1}
+    finish("ltd_eta_tuning", lambda run: 999.0 if "dual" in run.tag else 300.0 + 9 * (
+        run.settings["eta"] == bounds[run.tag.split("-")[0]]))
+    rows = listed("ltd")
+    configs = {name: resolved(run) for name, run in rows.items()}
+    assert len(rows) == 5 * 12 and {(c["lr"], c["drop_words"], c["loss_options"]["tau"]) for c in configs.values()} == {
+        (3e-3, 0.1, 0.05)}
+    for target, eta in bounds.items():
+        for rule in ("published", "projected"):
+            found = configs[f"{target}-{rule} 3"]
+            assert (found["objective"], found["eta"], found["multiplier"]) == ("lagrange", eta, rule)
+        assert configs[f"{target}-dual 3"]["beta"] == 1.0
+    assert configs["con 0"]["auxiliary"] is None
+    assert {configs[f"{target}-dual 0"]["auxiliary_options"].get("target") for target in bounds} == {
+        "sbert", "form", None}
+    times = configs["time-published 0"]
+    assert (times["auxiliary_options"]["softmax"], times["eta"]) == ("time", 6.0)
+    assert {resolved(run)["eta"] for run in studies.STUDIES["ltd_eta"]()} == {0.05, 0.1, 0.2, 0.3}
+    tuned = [resolved(run) for run in studies.STUDIES["ltd_tuned"]()]
+    assert len(tuned) == 25 and {(c["lr"], c["drop_words"], c["loss_options"]["tau"]) for c in tuned} == {
+        (1e-2, 0.0, 0.1)}
+    assert {c["eta"] for c in tuned} == {None, 0.17, 0.1}
+
+
+def test_triplet_rows(finish):
+    finish("ltd_tuning", lambda run: 300.0)
+    finish("ltd_eta_tuning", lambda run: 300.0 + run.settings.get("eta", 0.0))
+    finish("ltd_triplet_tuning", lambda run: 300.0 + 9 * (run.tag == "lr0.003-warmup500-drop"))
+    found = {name: resolved(run) for name, run in listed("ltd_triplet").items()}
+    assert sorted({name.split(" ")[0] for name in found}) == ["con", "dual", "eta0.2", "eta0.26"]
+    assert all((c["lr"], c["warmup"], c["drop_words"]) == (3e-3, 500, 0.1) and c["model_options"]["head_norm"]
+               for c in found.values())  # fmt: skip
+
+
+def test_photos(finish):
+    best = {"con": "lr0.001-drop", "fixed": "fixed-lr0.003", "tuned": "tuned-lr0.001", "tuned-unit":
+            "tuned-unit-lr0.000333333"}  # fmt: skip
+    finish("photo_ltd_tuning", lambda run: 200.0 + 9 * (run.tag in best.values()))
+    finish("photo_ltd_eta_tuning", lambda run: 200.0 + 9 * (run.settings["eta"] == 0.3))
+    found = {name: resolved(run) for name, run in listed("photo_ltd").items()}
+    assert len(found) == 3 * 7
+    assert {name.split(" ")[0] for name in found} == {"con", "dual", "eta0.2", "eta0.3", "fixed", "tuned", "tuned-unit"}
+    rates = {name: round(found[f"{name} 2"]["lr"], 6) for name in best}
+    assert rates == {"con": 1e-3, "fixed": 3e-3, "tuned": 1e-3, "tuned-unit": 0.000333}
+    assert found["tuned 0"]["model_options"]["tuned"] and not found["fixed 0"]["model_options"].get("tuned")
+    assert found["tuned-unit 0"]["model_options"]["caption_norm"]
+
+
+def test_stamps_differ_in_the_objective_alone():
+    found = [resolved(run) for run in studies.STUDIES["ltd_stamps"]() if run.data["bits"] == 4 and run.seed == 0]
+    assert len(found) == 4 and {c["method"] for c in found} == {"ltd"}
