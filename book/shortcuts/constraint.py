@@ -955,4 +955,4 @@ check_price(solution)
 # ````{exercise-end}
 # ````
 #
-# Next: {doc}`../extend/own-loss` adds a loss of your own to all of this.
+# Next: {doc}`tables` has the paper's tables beside our runs of the same rows.

@@ -25,17 +25,21 @@ SEARCHED = ("lr", "finetune_lr", "restart_lr")  # each row may have the rate tha
 # What a record's configuration has in each row, ITD over the vocabulary. "ntxent_…": a row of the study with InfoNCE,
 # for a place that has another loss.
 _LTD, _ITD = {"auxiliary": "latent", "target": "sbert"}, {"auxiliary": "tokens", "softmax": "vocabulary"}
+_TIME, _FORM = _ITD | {"softmax": "time"}, _LTD | {"target": "form"}
 _CON = {"method": "ltd", "objective": "con"}
 _DUAL = {"method": "ltd", "objective": "dual"}
 _LAG = {"method": "ltd", "objective": "lagrange", "multiplier": "published"}
 ROWS: dict[str, dict[str, str]] = {
     "con": _CON, "dual": _DUAL | _LTD, "lag": _LAG | _LTD, "projected": _LAG | _LTD | {"multiplier": "projected"},
     "itd_dual": _DUAL | _ITD, "itd_lag": _LAG | _ITD,
+    "time_dual": _DUAL | _TIME, "time_lag": _LAG | _TIME, "form_dual": _DUAL | _FORM, "form_lag": _LAG | _FORM,
     "fixed": {"method": "sentence", "loss": "alignment"}, "tuned": {"method": "sentence", "loss": "ntxent"},
 }  # fmt: skip
 TITLES = {
     "con": "baseline", "dual": "LTD dual", "lag": "LTD constrained", "projected": "LTD constrained, projected rule",
-    "itd_dual": "ITD dual", "itd_lag": "ITD constrained", "fixed": "fixed targets", "tuned": "tuned targets",
+    "itd_dual": "ITD dual", "itd_lag": "ITD constrained", "time_dual": "ITD dual, softmax as released",
+    "time_lag": "ITD constrained, softmax as released", "form_dual": "logical form dual",
+    "form_lag": "logical form constrained", "fixed": "fixed targets", "tuned": "tuned targets",
     "ntxent_lag": "LTD constrained with InfoNCE", "best": "the η that validation prefers", "lowest": "the lowest η",
 }  # fmt: skip
 
@@ -131,6 +135,13 @@ class Evidence:
                                   "other": map(comparable, self.groups[second])})  # fmt: skip
         return verdict(part, KINDS[sign], both["ours"], both["other"], factor=factor_of(first, second),
                        measure=measure, unit=unit, smallest=smallest)  # fmt: skip
+
+
+def own(at: Place, find: Callable[..., list[dict]]) -> dict[str, list[dict]]:
+    """The runs of a place for its tables, {row: runs}: of every row that has the wanted number of runs, in the setting
+    that validation prefers; also of rows that no claim needs."""
+    found = {row: preferred(group, at.wanted) for row, group in _by_row(at, find).items() if row in ROWS}
+    return {row: group for row, group in found.items() if group}
 
 
 def _by_row(at: Place, find: Callable[..., list[dict]]) -> dict[str, list[dict]]:
