@@ -137,6 +137,7 @@ assert float(weights["smoothap"][2, 1]) < 1e-6
 # | {doc}`shortcuts/contrastive` | A number is stamped on every pair: what is learned beside it? | a minute and a half |
 # | {doc}`shortcuts/decoding` | What must a caption's vector still be able to say? | about a minute |
 # | {doc}`shortcuts/constraint` | Why does a constraint switch itself off? | under a minute |
+# | {doc}`shortcuts/tables` | Does keeping the caption's information pay? | about a minute |
 # | {doc}`extend/own-loss` | How do I add a loss of my own, and trust it? | a minute and a half |
 # | {doc}`reproduce/run` | How do I run one experiment, mine or a paper's? | about a minute and a half |
 # | {doc}`reproduce/paper-scale` | What would the papers' own scale take, in hours and gigabytes? | about a minute |

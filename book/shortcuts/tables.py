@@ -116,8 +116,8 @@ paper.layout(paper.table("ltd/1"))
 # $$ \pm\, t_{0.975}\, \sqrt{2}\, s, $$ (eq-two-runs)
 #
 # where $t_{0.975}$ is Student's quantile for the degrees of freedom behind $s$: four for each of eight rows of a data set,
-# since the losses and models there deviate alike. These were frozen features, and LTD's image network learns, which can
-# only add to $s$; other test photos would add to it, too. So a gap inside of the band shows nothing, and one outside of it
+# since the losses and models there deviate alike. These were frozen features, and LTD's image network learns, which is
+# likely to add to $s$; other test photos would add to it, too. So a gap inside of the band shows nothing, and one outside of it
 # is larger than the seeds of a similar model explain.
 
 # %% tags=["hide-input"]
@@ -151,8 +151,8 @@ Markdown("The lead of constrained LTD is several times the band on both data set
 # wrong. CxC's raters, R-precision and mAP@R are three answers to that. (*mAP@R* {cite:p}`musgrave2020reality` looks at
 # the first $R$ places, too, and also asks whether the right ones stand in front.) Does it matter for comparing two ways of
 # training? On photos one needs raters; on scenes the truth is known. We train the baseline and constrained LTD
-# briefly, and count both ways. Expect the percentages to move a lot, since there are many more right answers, all of
-# which must be found. The question is whether the *order* of the two models moves.
+# briefly, and count both ways. Expect the percentages to move a lot, since there are more right answers, and all of
+# them must be found. The question is whether the *order* of the two models moves.
 
 # %%
 data = icrlib.load_dataset("scenes", seed=0, smoke=smoke)
@@ -188,7 +188,7 @@ ahead = {(side, m, way): percent("LTD, constrained", way, side, m) - percent("ba
          for side in SIDES for m in MEASURES for way in ways}
 turned = [f"{SIDES[s]}, {MEASURES[m][0]}" for s in SIDES for m in MEASURES
           if ahead[s, m, "own"] * ahead[s, m, "true"] < 0]
-assert smoke or min(many.values()) > 5
+assert smoke or min(many.values()) > 1.5
 Markdown(f"A picture has {many['i2t']:.0f} true captions among the candidates, and a caption is true of "
          f"{many['t2i']:.0f} pictures, on average. Text to image with one right answer, R-precision is R@1 and says "
          "nothing more, which is why the paper prints a dash there. "
@@ -214,7 +214,7 @@ assert lacks["Flickr30k"] < -100 and lacks["MS-COCO"] > 0
 assert all(rows.loc[ltd.ROWS[p]["fixed"], "t2i_r1"] > rows.loc[ltd.ROWS[p]["fixed"], "i2t_r1"] for p in PRINTED)
 
 # %% tags=["hide-input"]
-Markdown(f"Look at rows 3.1.*. On Flickr30k the triplet loss alone reaches rsum {rows.loc['3.1.1', 'rsum']:.0f}, "
+Markdown(f"Look at the first three rows. On Flickr30k the triplet loss alone reaches rsum {rows.loc['3.1.1', 'rsum']:.0f}, "
          f"{-lacks['Flickr30k']:.0f} *below* InfoNCE, and constrained LTD lifts it by "
          f"{lift['Flickr30k']['triplet_lag']:.0f}. On MS-COCO, with the same code, the triplet loss alone is "
          f"{lacks['MS-COCO']:.0f} *above* InfoNCE and the lift is {lift['MS-COCO']['triplet_lag']:.0f}. The paper "
@@ -224,12 +224,12 @@ Markdown(f"Look at rows 3.1.*. On Flickr30k the triplet loss alone reaches rsum 
 # %% [markdown]
 # Every reader of this book knows one thing that does this: the hinge on the hardest negative, from a cold start, can
 # settle where all scores are equal ({doc}`../lessons/training`), and any second gradient may pull it out. We can't tell
-# whether that happened there; the training curves of these rows are not in the release. Rows 3.* also differ from rows 1.*
-# and 2.* in more than the loss: they have batch normalisation behind the heads and no weight averaging, and without
+# whether that happened there; the training curves of these rows are not in the release. The rows of the triplet loss also differ from
+# those of InfoNCE in more than the loss: they have batch normalisation behind the heads and no weight averaging, and without
 # averaging the released loop no longer unscales its gradients twice ({doc}`../appendix/errata`). So "InfoNCE
 # against triplet" is not a comparison of losses there.
 #
-# **Rows 4.* have no caption encoder at all.** The caption's vector is the teacher's: as it is (*fixed*), with the image
+# **The last four rows have no caption encoder at all.** The caption's vector is the teacher's: as it is (*fixed*), with the image
 # encoder trained towards it without any negatives; or through a small head that is trained (*fine-tuned*). Their
 # practical question is one of the best in the paper: if somebody gives you a sentence encoder, do you need to train
 # one for captions? The answer printed is yes. Before believing it, mind two things: in the fine-tuned rows the head's
@@ -245,7 +245,7 @@ paper.layout(paper.table("ltd/3"))
 # %% tags=["remove-cell"]
 printed = paper.table("ltd/3")[ltd.RECALLS].astype(float)
 short_of = printed.loc["vse++"] - printed.loc["ours"]
-assert 0.25 < short_of.min() and short_of.max() < 2.65  # "in all six columns, by 0.3 to 2.6 points"
+assert short_of.min() > 0.25 and short_of.max() < 2.65  # "in all six columns, by 0.3 to 2.6 points"
 
 # %% [markdown]
 # The authors trained their baseline in the way of VSE++ and hold it against the numbers that VSE++'s paper printed,
@@ -258,7 +258,7 @@ assert 0.25 < short_of.min() and short_of.max() < 2.65  # "in all six columns, b
 # with the words, by both softmaxes, and with a target that no photo has: the caption's logical form. Rates and left-out
 # words were chosen for the *baseline* and hold for all rows, so that rows differ in the objective alone; each bound is
 # the one that validation chose between what a decoder reaches and what a constant answer costs. **Flickr8k** has rows 1.1,
-# 1.4, 1.5 and 4.*, three seeds each, on finished features: it is the first half of the paper's training, in which the
+# 1.4, 1.5 and the last two kinds of Table 2, three seeds each, on finished features: it is the first half of the paper's training, in which the
 # image network rests. There, too, the teacher is no stranger to the photos, as far as we know.
 
 # %% tags=["remove-cell"]
@@ -336,9 +336,9 @@ Markdown("\n".join([
     f"{gain['MS-COCO']['lag']:+.1f} rsum from the baseline, where two seeds are apart by up to "
     f"{APART['Flickr30k']:.1f} and {APART['MS-COCO']:.1f}. Of its {len(sizes)} gaps, {inside} are within that.",
     "- **A gap is not yet a cause.** The teacher was trained on captions of the test photos, the rows of ITD do not "
-    "decode words, and rows 3.* and 4.* differ from the others in more than their names.",
+    "decode words, and the rows of Table 2 differ from the others in more than their names.",
     f"- **A lift can be about its baseline.** {lift['Flickr30k']['triplet_lag']:.0f} rsum on Flickr30k and "
-    f"{lift['MS-COCO']['triplet_lag']:.0f} on MS-COCO with the same code: the first baseline did not learn.",
+    f"{lift['MS-COCO']['triplet_lag']:.0f} on MS-COCO with the same code: it is the first baseline that is odd.",
     "- **What counts as right decides the number.** With all true answers counted, R-precision and mAP@R ask for many "
     f"hits where R@1 asks for one; of the six comparisons above {len(turned)} turned their sign.",
     "- **Our rows:** " + ", ".join(f"{PLACES[name].title} {n} of {len(PLACES[name].rows)}" if n else

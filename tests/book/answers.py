@@ -167,6 +167,15 @@ def price_of_many(k, c):
     return 1 - ((1 + (k - 1) * c) / k) ** 0.5
 
 
+def two_runs(stds, n):
+    return float(stats.t.ppf(0.975, (n - 1) * len(stds)) * np.sqrt(2 * np.mean(np.square(stds)) * n / (n - 1)))
+
+
+def precisions(hits):
+    first = np.array(hits[: sum(hits)], dtype=float)
+    return float(first.mean()), float((first.cumsum() / np.arange(1, len(first) + 1) * first).mean())
+
+
 def least_over_time(words):
     return sum(words.count(word) * np.log(words.count(word)) for word in set(words))
 
@@ -313,6 +322,14 @@ CHECKS = [
      (lambda words: 0.0, lambda words: len(words) * np.log(len(words)), lambda words: -least_over_time(words),
       lambda words: sum(np.log(words.count(word)) for word in set(words)),
       lambda words: least_over_time(words) / np.log(2))),
+    ("shortcuts/tables", "check_two_runs", two_runs,
+     (lambda s, n: two_runs(s, n) / 2**0.5, lambda s, n: two_runs(s, n + 1), lambda s, n: 1.96 * np.mean(s) * 2**0.5,
+      lambda s, n: two_runs([np.mean(s)] * len(s), n), lambda s, n: two_runs(s, n) * ((n - 1) / n) ** 0.5)),
+    ("shortcuts/tables", "check_precision", precisions,
+     (lambda hits: precisions(hits)[::-1], lambda hits: (hits[0], precisions(hits)[1]),
+      lambda hits: (precisions(hits)[0], precisions(hits)[0] ** 2),
+      lambda hits: (precisions(hits)[0], float(np.mean(hits))),
+      lambda hits: (sum(hits) / len(hits), precisions(hits)[1]))),
     ("objectives/grid", "check_paired", paired,
      (lambda f, g: (-paired(f, g)[0], paired(f, g)[1]),
       lambda f, g: (paired(f, g)[0], 2.7764 * np.std([f[s] - g[s] for s in f]) / 5**0.5),

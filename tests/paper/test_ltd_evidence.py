@@ -50,6 +50,15 @@ def every(seeds=5, rows=tuple(MADE), **more):
     return [run(row, seed, **more) for row in rows for seed in range(seeds)]
 
 
+def test_tables_have_every_row_with_enough_runs_in_the_preferred_setting():
+    runs = every() + every(3, ("lag",), val=900.0, eta=0.1) + every(5, ("lag",), val=310.0, eta=0.3)
+    runs += [run("itd_dual", seed, auxiliary_options={"softmax": "time"}) for seed in range(5)]
+    found = ltd_evidence.own(AT["scenes"], of(runs))
+    assert list(found) == ["con", "dual", "lag", "projected", "itd_dual", "itd_lag", "time_dual"]
+    assert {r["config"]["eta"] for r in found["lag"]} == {0.3} and len(found["lag"]) == 5
+    assert ltd_evidence.own(AT["photos"], of(runs)) == {}
+
+
 def test_without_runs_everything_waits_and_the_command_is_named():
     for place in PLACES:
         found = Evidence(place, of([]))
