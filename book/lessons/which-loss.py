@@ -16,12 +16,12 @@
 # reading, about a minute on one core. **You need:** {doc}`training` for how a claim is judged; {doc}`beyond` for DCL.
 #
 # The paper that this book began with gives one piece of advice: take Triplet-SH. After {doc}`table1`, {doc}`cocos` and
-# {doc}`beyond` you will want to ask back: on which data, with which model, after how many updates? Here is the
-# question as a picture. A point is a model trained with a loss; on the horizontal axis stands what it costs, on the
-# vertical one the **rsum**: of a hundred queries, how many have their partner in the first place (R@1), among the first
-# five and among the first ten, for captions that look for pictures and for pictures that look for captions, six numbers
-# added up, 600 at most. On the left the pictures were drawn (*scenes*), on the right they are photos (Flickr8k). If one piece of
-# advice were right for everybody, the same colour and the same sign would be on top in both.
+# {doc}`beyond` you will want to ask back: on which data, with which model, after how many updates? Here is the question
+# as a picture. A point is a model trained with a loss; on the horizontal axis stands what it costs, on the vertical one
+# the **rsum**: of a hundred queries, how many have their partner in the first place (R@1), among the first five and
+# among the first ten, for captions that look for pictures and for pictures that look for captions, six numbers added
+# up, 600 at most. On the left the pictures were drawn (*scenes*), on the right they are photos (Flickr8k). If one piece
+# of advice were right for everybody, the same colour and the same sign would be on top in both.
 #
 # The **models** differ in how they read a caption or a picture. The *bag of words* adds up one vector a word and knows
 # no order, *VSE++* reads word by word, and *VSRN* also sees a picture as regions that look at each other. The **losses**
@@ -379,8 +379,8 @@ def three_sentences():
 
 # %% tags=["hide-input", "full-width"]
 paper.styled(pd.DataFrame([in_short(where) for where in KINDS if answer(where)]), "Where to start. Minutes of one core "
-             "for one training, on photos after their features have been computed. Runs: seeds (photos) or draws of the "
-             "data (drawn pictures) behind each comparison of models.", name="short")
+             "for one training, on photos after their features have been computed. Runs: seeds (photos) or draws "
+             "of the data (drawn pictures) behind each comparison of models.", name="short")
 
 # %% tags=["hide-input"]
 Markdown("\n".join(f"{number}. {text}" for number, text in enumerate(three_sentences(), 1)))
@@ -422,8 +422,8 @@ def price_of_a_rate(study, model):
 
 
 Markdown("On 1,500 scenes, in validation rsum. " + ". ".join(
-    price_of_a_rate(study, model) for study, model in (("tuning", "bow"), ("tuning", "vse++"), ("vsrn_tuning", "vsrn"))
-    if len(of_rates(study, model)) == len(FOUR)) + ".")
+    price_of_a_rate(study, m) for study, m in (("tuning", "bow"), ("tuning", "vse++"), ("vsrn_tuning", "vsrn"))
+    if len(of_rates(study, m)) == len(FOUR)) + ".")
 
 # %% [markdown]
 # ### What is a point of rsum worth?
@@ -458,8 +458,8 @@ paper.styled(pd.DataFrame([{"on": KINDS[where]} | {name: f"{found[key]:.1f}" for
 Markdown("\n\n".join(
     f"On {KINDS[where]}, ten points of rsum are {found['t2i', 'r1']:.1f} more captions of a hundred that find their "
     f"picture at once and {found['t2i', 'r10']:.1f} more that find it among the first ten. **One point is one more "
-    f"caption of about {round(1000 / found['t2i', 'r1'], -1):,.0f} found at once**; the 3 points that this book calls "
-    f"the smallest difference that matters are one of about {round(1000 / 3 / found['t2i', 'r1'], -1):,.0f}."
+    f"caption of about {round(1000 / found['t2i', 'r1'], -1):,.0f} found at once**; the 3 points that this book "
+    f"calls the smallest difference that matters are one of about {round(1000 / 3 / found['t2i', 'r1'], -1):,.0f}."
     for where, found in WORTH.items()))
 
 # %% [markdown]
@@ -471,9 +471,9 @@ Markdown("\n\n".join(
 #
 # 1. Take the cheapest candidate. What a training costs is measured in seconds of one core, by the quickest run of its
 #    kind, because runs that share a machine disturb each other's clocks. (Some kinds were only ever run on a busy
-#    machine, and look dearer than they are; a record cannot tell. DCL on photos is one: an update of it computes what one
-#    of NT-Xent does, so the difference of their minutes is the clock's.) Candidates within a quarter of the cheapest cost the
-#    same; of these take the one with the highest rsum on *validation* data.
+#    machine, and look dearer than they are; a record cannot tell. DCL on photos is one: an update of it computes what
+#    one of NT-Xent does, so the difference of their minutes is the clock's.) Candidates within a quarter of the
+#    cheapest cost the same; of these take the one with the highest rsum on *validation* data.
 # 2. Compare every other candidate with it, on the test sets of the same draws of data. A comparison is decided as
 #    everywhere in this book: a 95 % interval on one side of zero, after Holm's correction for all comparisons of this
 #    step; "equivalent" if the difference is surely below 3 rsum.
@@ -486,8 +486,8 @@ Markdown("\n\n".join(
 # must be large to be decided (an exercise below computes how large), so "no measured difference" often means that we
 # have not looked often enough; and then paying more would be a bet.
 #
-# Here is the rule at work, for the losses of each model and then for the models, on 1,500 scenes and on 6,000 photos. Each
-# line is one step.
+# Here is the rule at work, for the losses of each model and then for the models, on 1,500 scenes and on 6,000 photos.
+# Each line is one step.
 
 # %% tags=["hide-input"]
 def steps(situation, found):
@@ -538,7 +538,8 @@ def narrow_steps():
                 if narrow(v):
                     yield (f"On {KINDS[where]} {called(there)} is narrowly ahead of {called(below)}: {v.difference}, "
                            f"corrected p = {v.adjusted:.3f}, n = {v.n}" + (
-                               f" (beside one question less clear it would be {min(1, 2 * v.p):.3f} or more: undecided)"
+                               f" (beside one question less clear it would be {min(1, 2 * v.p):.3f} or more: "
+                               "undecided)"
                                if 2 * v.p > 0.05 else "") + ". Take either: for you they are the same until more runs "
                            "say otherwise")
 
@@ -838,8 +839,8 @@ Markdown("Against batches of 128: " + "; ".join(f"{v.claim}: {v.difference} ({v.
 BUDGETS = {1500: "half", 3000: "published", 6000: "twice"}
 rows = [{"updates": f"{updates:,}"} | by_model(where, tuple(FOUR)) for updates, where in BUDGETS.items()]
 paper.styled(pd.DataFrame(rows).drop(columns="trained on"), "The loss that the rule ends at for each model, and the "
-             "model that it ends at, by the number of updates; 1,500 scenes. Among ECIR's four losses, which all three "
-             "budgets have on their lists; a dash: no runs.", name="budgets")
+             "model that it ends at, by the number of updates; 1,500 scenes. Among ECIR's four losses, which all "
+             "three budgets have on their lists; a dash: no runs.", name="budgets")
 
 # %% [markdown]
 # In seconds: the next figure has a point for each model, loss and number of updates, joined in the order of the
@@ -930,8 +931,9 @@ Markdown(f"All runs on 6,000 photos that this page reads took {CLAIMED:.1f} hour
 # Everything above, as advice. Find the line that looks like your data and your time; "short" means at most two minutes
 # of one core for a training, by which many candidates are out before the rule begins. The column "because" says why,
 # with each difference in test rsum and its 95 % interval (seconds stand there where the choice turns on them); the last
-# one how many runs a comparison rests on and in which studies (folders of `records/studies/`) they are. "Any" time means
-# that a short and a long budget lead to the same start. Where the runs are missing, the line gives the command that makes them instead of advice.
+# one how many runs a comparison rests on and in which studies (folders of `records/studies/`) they are. "Any" time
+# means that a short and a long budget lead to the same start. Where the runs are missing, the line gives the command
+# that makes them instead of advice.
 
 # %% tags=["remove-cell"]
 def evidence_of(situation, found):
@@ -1067,7 +1069,7 @@ if whole_runs := RUNS["scenes 400"].get((method, loss)):
                 f"this run has {run.record['test']['rsum']:.1f}.")
 else:
     compared = "There is no run of it on 400 scenes with all its updates yet, so that there is nothing to compare with."
-first = (images @ captions[question]).topk(5).indices
+five = (images @ captions[question]).topk(5).indices
 said = data.test.forms[question]["things"]
 
 
@@ -1083,11 +1085,11 @@ def loose(scene):
                for one in said for name, value in one.items())
 
 
-true = int(data.test.relevance[question][first].sum())
-there, anywhere = (sum(holds(data.test.graphs[k]) for k in first.tolist()) for holds in (bound, loose))
-Markdown(f"{compared} Of the five pictures above the caption is true of {true}. In {anywhere} of them every named shape, "
-         f"colour, size and pattern is somewhere in the picture; in {there} each belongs to the right thing; where they "
-         "stand must be right, too. "
+true = int(data.test.relevance[question][five].sum())
+there, anywhere = (sum(holds(data.test.graphs[k]) for k in five.tolist()) for holds in (bound, loose))
+Markdown(f"{compared} Of the five pictures above the caption is true of {true}. In {anywhere} of them every named "
+         f"shape, colour, size and pattern is somewhere in the picture; in {there} each belongs to the right thing; "
+         "where they stand must be right, too. "
          + ("What is found first is the words, and what is missing is how they belong together: a search of this kind "
             "looks better than it reads, and only questions such as the twins show it."
             if true < 3 else "For this caption the words were read together; the twins ask for more of them."))
@@ -1127,8 +1129,8 @@ budget_ends = {f"{updates:,} updates": answer(where, among=tuple(FOUR)) for upda
 Markdown("\n".join([
     f"- **{same_everywhere(KINDS)}.** {ends(KINDS)}",
     f"- **The amount of data.** {amount_told('scenes', 'scenes')} {amount_told('photos', 'photos')}",
-    f"- **False negatives.** In batches of 128 from 400 scenes a query meets {own:.2f} captions of its own picture and "
-    f"{others:.2f} others that are true, and takes them for negatives. " + ("Without the first kind: " + "; ".join(
+    f"- **False negatives.** In batches of 128 from 400 scenes a query meets {own:.2f} captions of its own picture "
+    f"and {others:.2f} others that are true, and takes them for negatives. " + ("Without the first kind: " + "; ".join(
         f"{LABELS[s[1]]} {v.difference} ({v.word})" for s, v in cleaned.items()) + "." if cleaned else
         "What leaving out the first kind changes has not been run yet."),
     "- **The batch.** " + ("; ".join(f"{v.claim}: {v.difference} ({v.word})" for v in changes.values()) + "."
@@ -1137,8 +1139,8 @@ Markdown("\n".join([
         f"{title} {LABELS[a.losses['vse++'][-1][0][1]]}" for title, a in budget_ends.items()
         if a and "vse++" in a.losses) + ". In seconds, nothing cheaper surpasses " + ", ".join(
         f"{called(system)} ({updates:,} updates)" for system, updates in edge) + ", by the means.",
-    f"- **How much of this is known.** Of the {of_all} comparisons at the last steps of the table, {unclear} could not "
-    "be told apart. There the advice is to take the cheaper, which is a rule and not a finding.",
+    f"- **How much of this is known.** Of the {of_all} comparisons at the last steps of the table, {unclear} could "
+    "not be told apart. There the advice is to take the cheaper, which is a rule and not a finding.",
 ]))
 
 # %% [markdown]

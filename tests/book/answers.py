@@ -167,8 +167,8 @@ def price_of_many(k, c):
     return 1 - ((1 + (k - 1) * c) / k) ** 0.5
 
 
-def two_runs(stds, n):
-    return float(stats.t.ppf(0.975, (n - 1) * len(stds)) * np.sqrt(2 * np.mean(np.square(stds)) * n / (n - 1)))
+def two_runs(stds, n, m):
+    return float(stats.t.ppf(1 - 0.025 / m, (n - 1) * len(stds)) * np.sqrt(2 * np.mean(np.square(stds)) * n / (n - 1)))
 
 
 def precisions(hits):
@@ -323,8 +323,9 @@ CHECKS = [
       lambda words: sum(np.log(words.count(word)) for word in set(words)),
       lambda words: least_over_time(words) / np.log(2))),
     ("shortcuts/tables", "check_two_runs", two_runs,
-     (lambda s, n: two_runs(s, n) / 2**0.5, lambda s, n: two_runs(s, n + 1), lambda s, n: 1.96 * np.mean(s) * 2**0.5,
-      lambda s, n: two_runs([np.mean(s)] * len(s), n), lambda s, n: two_runs(s, n) * ((n - 1) / n) ** 0.5)),
+     (lambda s, n, m: two_runs(s, n, m) / 2**0.5, lambda s, n, m: two_runs(s, n + 1, m),
+      lambda s, n, m: two_runs(s, n, 1), lambda s, n, m: two_runs([np.mean(s)] * len(s), n, m),
+      lambda s, n, m: two_runs(s, n, m) * ((n - 1) / n) ** 0.5)),
     ("shortcuts/tables", "check_precision", precisions,
      (lambda hits: precisions(hits)[::-1], lambda hits: (hits[0], precisions(hits)[1]),
       lambda hits: (precisions(hits)[0], precisions(hits)[0] ** 2),
