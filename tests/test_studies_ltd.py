@@ -3,12 +3,14 @@ and the choices are the best ones."""
 
 from __future__ import annotations
 
+import inspect
 import json
 
 import click
 import pytest
 
 import studies
+from icrlib.data import DRAWN
 from icrlib.planning import asked
 from icrlib.records import files
 
@@ -29,6 +31,8 @@ def finish(tmp_path, monkeypatch):
 
 def resolved(run):
     """The configuration of a run as its record would hold it; whatever no part takes is refused here."""
+    if run.dataset in DRAWN:
+        assert set(run.data) <= set(inspect.signature(DRAWN[run.dataset]).parameters)
     return asked.configuration(run.dataset, run.method, run.loss, seed=run.seed, source=run.data, given=run.settings)[0]
 
 
@@ -63,6 +67,10 @@ def test_scenes_from_the_search_to_the_rows(finish):
     times = configs["time-published 0"]
     assert (times["auxiliary_options"]["softmax"], times["eta"]) == ("time", 6.0)
     assert {resolved(run)["eta"] for run in studies.STUDIES["ltd_eta"]()} == {0.05, 0.1, 0.2, 0.3}
+    halves = [resolved(run) for run in studies.STUDIES["ltd_finetune"]()]
+    assert len(halves) == 6 and {(c["dataset"], c["finetune_after"], c["updates"]) for c in halves} == {
+        ("rendered", 900, 1800)}
+    assert {c["eta"] for c in halves} == {None, 0.17} and {c["restart_lr"] / c["lr"] for c in halves} == {0.1}
     tuned = [resolved(run) for run in studies.STUDIES["ltd_tuned"]()]
     assert len(tuned) == 25 and {(c["lr"], c["drop_words"], c["loss_options"]["tau"]) for c in tuned} == {
         (1e-2, 0.0, 0.1)}

@@ -924,13 +924,13 @@ assert bump[5] > bump[[4, 6]].max() + 2 and bump[11] > bump[10] + 2 and bump.max
 # Here is each conclusion that the paper draws from its counts. Two things can be asked of it, and they have different
 # answers. *Did the count show it?* Then *stands* means that it did, or that a recount of the same tables agrees; *in
 # part*, that it holds with a restriction; *not shown*, that the count could not have told, whatever the truth is. *And
-# is it so on scenes?* The last column has the word of the ledger of claims ({doc}`../appendix/claims`) for VSE++ on
-# our ten draws (for VSRN where the conclusion is about that), counted by the exact weights at the moment that each run
+# is it so on scenes?* The last column has the word of the ledger of claims ({doc}`../appendix/claims`) for VSE++ on our
+# ten draws (for VSRN where the conclusion is about that), counted by the exact weights at the moment that each run
 # chose. "About one" is read there as nearer to one than to two, "barely any" as fewer than one in ten; "undecided"
-# means that the interval does not tell, and "2 of 6" that two of the six comparisons that a conclusion consists of
-# have that word. E with a number is the conclusion's place in that ledger. A conclusion may well be true of the paper's models, not shown by its count, and contradicted on our
-# data. And the authors write themselves that a count above a threshold "does not provide the complete picture": they
-# ask for better methods. This table is meant as one.
+# means that the interval does not tell, and "2 of 6" that two of the six comparisons that a conclusion consists of have
+# that word. E with a number is the conclusion's place in that ledger. A conclusion may well be true of the paper's
+# models, not shown by its count, and contradicted on our data. And the authors write themselves that a count above a
+# threshold "does not provide the complete picture": they ask for better methods. This table is meant as one.
 
 # %% tags=["remove-cell"]
 always = cocos.count(TripletSH(), 0.1 * torch.randn(128, 128, generator=rng), torch.eye(128).bool(),
@@ -1032,24 +1032,23 @@ Markdown("\n".join([
 # :label: ex-axis
 # ````
 #
-# Three pairs, rows are images, columns captions:
-# $\begin{pmatrix} 0.60 & 0.45 & 0.10 \\ 0.30 & 0.55 & 0.50 \\ 0.05 & 0.62 & 0.40 \end{pmatrix}$, and the margin is
-# 0.2. For text to image with Triplet, what are $C^q$ (the mean over captions that have any) and $C^0$, as they were
-# meant? Answer as a pair.
+# Three pairs, rows are images, columns captions: $\begin{pmatrix} 0.60 & 0.45 & 0.10 \\ 0.30 & 0.55 & 0.50 \\ 0.05 &
+# 0.62 & 0.40 \end{pmatrix}$, and the margin is 0.2. For text to image with Triplet, what are $C_+$ (the mean of $C^q$
+# over captions that have any) and $C^0$, as they were meant? Answer as a pair.
 
 # %%
 mine = ...
 
 # %% tags=["hide-input"]
 def check_axis(value):
-    """Passes for (C_q, C_0) of the captions, counted down the columns."""
+    """Passes for (C_+, C^0) of the captions, counted down the columns."""
     if value is ...:
         return "your turn"
     small = torch.tensor([[0.60, 0.45, 0.10], [0.30, 0.55, 0.50], [0.05, 0.62, 0.40]], dtype=torch.float64)
     counts = ((0.2 + small - small.diagonal() > 0) & ~torch.eye(3, dtype=torch.bool)).sum(0)
     right_ = float(counts.sum() / (counts > 0).sum()), int((counts == 0).sum())
-    assert abs(value[0] - right_[0]) < 0.01, f"not yet: C^q is not {value[0]}; look down the columns, and leave out "
-    "zeros"
+    assert abs(value[0] - right_[0]) < 0.01, (f"not yet: C_+ is not {value[0]}; look down the columns, and leave out "
+                                              "zeros")
     assert value[1] == right_[1], f"not yet: C^0 is not {value[1]}; how many captions have no violation?"
     return "right"
 
@@ -1065,7 +1064,7 @@ check_axis(mine)
 # ````
 #
 # Down the columns: caption 1 scores 0.60, so nothing else reaches 0.40: none. Caption 2 scores 0.55, and 0.45 and 0.62
-# are above 0.35: two. Caption 3 scores 0.40, and 0.50 is above 0.20: one. So $C^q = 3/2$ and $C^0 = 1$. Along the rows
+# are above 0.35: two. Caption 3 scores 0.40, and 0.50 is above 0.20: one. So $C_+ = 3/2$ and $C^0 = 1$. Along the rows
 # it is one each, so the released program says 1 and 0.
 
 # %%
@@ -1139,8 +1138,8 @@ def check_counter(function):
         positives = torch.nn.functional.one_hot(own, 12).bool()
         weights = SmoothAP(tau=tau).weights(scores, positives).masked_fill(positives, 0)
         expected, got = int((weights <= eps).all(1).sum()), function(scores, own, tau, eps)
-        assert got == expected, f"not yet: {expected} of 60 queries have no gradient at tau = {tau}, eps = {eps}; "
-        f"got {got}"
+        assert got == expected, (f"not yet: {expected} of 60 queries have no gradient at tau = {tau}, eps = {eps}; "
+                                 f"got {got}")
     return "right"
 
 

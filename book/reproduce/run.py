@@ -40,7 +40,7 @@
 # ```
 
 # %% tags=["parameters"]
-dataset: str = "scenes"  # scenes, stamps, flickr8k, flickr30k or coco
+dataset: str = "scenes"  # scenes, rendered, stamps, flickr8k, flickr30k or coco
 data_seed: int = None  # which draw of scenes; None: the seed, so that each run has its own
 features: str = ""  # folder of pre-computed features; not for scenes
 root: str = ""  # or folder of photos with dataset*.json; not for scenes

@@ -8,13 +8,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from icrlib.data import glove, photos, precomputed
-from icrlib.data.scenes import generate, stamps
+from icrlib.data.scenes import generate, rendered, stamps
 from icrlib.data.splits import Dataset
 from icrlib.errors import choose
 from icrlib.files import sha256_of
 
 # Drawn from a seed, by a function: nothing to fetch, and known before anything is drawn.
-DRAWN: dict[str, Callable[..., Dataset]] = {"scenes": generate.load, "stamps": stamps.stamped}
+DRAWN: dict[str, Callable[..., Dataset]] = {
+    "scenes": generate.load, "rendered": rendered.rendered, "stamps": stamps.stamped,
+}  # fmt: skip
 DATASETS = (*DRAWN, "flickr8k", "flickr30k", "coco")
 
 
@@ -24,8 +26,9 @@ def load_dataset(
 ) -> Dataset:  # fmt: skip
     """Load a dataset by name.
 
-    ``"scenes"`` is generated in seconds and cached (:func:`icrlib.data.scenes.load` lists its options), and so is
-    ``"stamps"``, the same with a shortcut on purpose (:func:`icrlib.data.scenes.stamps.stamped`).
+    ``"scenes"`` is generated in seconds and cached (:func:`icrlib.data.scenes.load` lists its options). So are
+    ``"rendered"``, the same as pictures, for a network that learns (:func:`icrlib.data.scenes.rendered.rendered`), and
+    ``"stamps"``, pictures with a shortcut on purpose (:func:`icrlib.data.scenes.stamps.stamped`).
     ``"flickr8k"``, ``"flickr30k"`` and ``"coco"``, and your own data under one of these names, come from ``root``, a
     folder of photos with one ``dataset*.json`` in Karpathy's format (:func:`icrlib.data.photos.load`), or from
     ``features``, a folder of pre-computed features (:func:`icrlib.data.precomputed.load`); with both, the features of

@@ -105,16 +105,17 @@ def _data(dataset: str, method: str, seed: int, smoke: bool, source: dict) -> Da
 
 def _drawn(dataset: str, method: str, seed: int, smoke: bool, source: dict) -> Dataset:
     """Scenes as they would be drawn; stamped ones have a row in training for each number that a picture gets."""
-    of_stamps = dataset == "stamps"
-    regions = bool(source.get("regions", method == "vsrn" and not of_stamps))
+    pictures = dataset != "scenes"
+    regions = bool(source.get("regions", method == "vsrn" and not pictures))
     sizes = dict(SMOKE_SIZES) if smoke else ABOUT["sizes"] | {n: source[n] for n in ABOUT["sizes"] if n in source}
     options, defaults = {"seed": source.get("seed", seed), **sizes, "regions": regions}, ABOUT["settings"]
-    if of_stamps:
+    options |= {"backbone": "scenes"} if pictures else {}
+    if dataset == "stamps":
         more = {name: source.get(name, usual) for name, usual in stamps.USUAL.items()}
-        options |= more | {"backbone": "scenes"}
+        options |= more
         sizes = sizes | {"train": sizes["train"] * min(more["rounds"], 1 << more["bits"])}
         defaults = defaults | stamps.SETTINGS
-    splits = _splits(dict.fromkeys(sizes, EACH), sizes, operations.SHAPES["scenes", regions], pictures=of_stamps)
+    splits = _splits(dict.fromkeys(sizes, EACH), sizes, operations.SHAPES["scenes", regions], pictures=pictures)
     return Dataset(dataset, **splits, vocabulary=None, fingerprint="", options=options, defaults=defaults,
                    tuned=ABOUT["tuned"], drawn=True)  # fmt: skip
 

@@ -84,7 +84,7 @@ def assumed(config: Mapping) -> dict:
     """
     name, options = config["dataset"], config.get("data_options") or {}
     regions = bool(options.get("regions", config["method"] == "vsrn"))
-    if name in ("scenes", "stamps"):
+    if name in ("scenes", "rendered", "stamps"):
         return SCENES | {"features": SHAPES["scenes", regions], "val": options.get("val", 500)}
     val = PUBLISHED.get(name, {"val": 1000})["val"]
     return PHOTOS | {"features": SHAPES["photos", regions], "val": val}

@@ -47,9 +47,9 @@ def train(
 ) -> Run:  # fmt: skip
     """Train ``method`` on ``data.train`` with ``loss``, choose the best evaluation on ``data.val``, test it once.
 
-    ``data``: a dataset, or the name of one that is drawn ("scenes", "stamps"), whose draw is then ``data_seed``, by
-    default the ``seed``: so each run has its own data. ``method`` and ``loss``: names, or ``"package.module:Name"`` of
-    your own.
+    ``data``: a dataset, or the name of one that is drawn ("scenes", "rendered", "stamps"), whose draw is then
+    ``data_seed``, by default the ``seed``: so each run has its own data. ``method`` and ``loss``: names, or
+    ``"package.module:Name"`` of your own.
 
     ``settings``: those that ``icr settings`` lists, and the options of the method, the loss and the auxiliary by their
     names (``embed_dim=``, ``margin=``, ``tau=``, …). What is left as None takes what the data set dictates, else what

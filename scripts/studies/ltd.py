@@ -8,6 +8,7 @@ alone. Bounds are chosen on one tuning draw, between what a decoder reaches and 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 from studies.planned import (
@@ -96,6 +97,22 @@ def ltd_eta() -> Iterator[Planned]:
     base = _baseline() | TARGETS["sbert"]
     for seed, eta in product(FEWER_DRAWS, FIGURE):
         yield _row("ltd_eta", "ntxent", seed, f"eta{eta:g}", base | {"objective": "lagrange", "eta": eta})
+
+
+@registered
+def ltd_finetune() -> Iterator[Planned]:
+    """Both halves of the published training, at the bound of ``ltd``: the image network rests, and then learns.
+
+    Rates fall along a cosine in each half, the second from a tenth, as published. Half the usual batch, and 900 updates
+    a half: with a network that learns, an update takes a fifth of a second.
+    """
+    alone, eta = _baseline(), _bounds()["sbert"]
+    halves = {"updates": 1800, "batch_size": 64, "evaluate_every": 150, "schedule": "cosine", "finetune_after": 900,
+              "finetune_lr": 5e-5, "restart_lr": alone["lr"] / 10}  # fmt: skip
+    for seed in FEWER_DRAWS[:3]:
+        for tag, more in (("con", {"objective": "con"}),
+                          ("sbert-published", TARGETS["sbert"] | {"objective": "lagrange", "eta": eta})):
+            yield replace(_row("ltd_finetune", "ntxent", seed, tag, alone | halves | more), dataset="rendered")
 
 
 @registered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import logging
 import re
 from collections.abc import Iterator
@@ -161,6 +162,19 @@ def sparing(chapter: Chapter) -> list[str]:
     return found
 
 
+def whole(chapter: Chapter) -> list[str]:
+    """No sentence cut in two: a string that stands alone behind another statement is said by nobody."""
+    found = []
+    for cell in chapter.code:
+        source = re.sub(r"^\s*[%!].*", "", cell.source, flags=re.M)
+        blocks = [getattr(node, name, ()) for node in ast.walk(ast.parse(source)) for name in ("body", "orelse")]
+        for block in (block for block in blocks if isinstance(block, list)):
+            lost = [one for one in block[1:] if isinstance(one, ast.Expr)
+                    and isinstance(one.value, (ast.Constant, ast.JoinedStr))]  # fmt: skip
+            found += [f"a string that nothing uses: {ast.unparse(one)[:60]}" for one in lost]
+    return found
+
+
 class _Images(HTMLParser):
     def __init__(self, text: str):
         super().__init__()
@@ -172,4 +186,4 @@ class _Images(HTMLParser):
             self.alts.append(dict(attrs).get("alt"))
 
 
-CHECKS = (paired, executed, clean, described, readable, stable, parameters, sparing)
+CHECKS = (paired, executed, clean, described, readable, stable, parameters, sparing, whole)

@@ -117,6 +117,7 @@ FAULTS = {
     "long cell": (checks.readable, lambda n: n.cells[2].update(source="x = 1\n" * 26), "26 lines"),
     "wide cell": (checks.readable, lambda n: n.cells[2].update(source="x" * 120), "120 characters"),
     "large": (checks.readable, lambda n: n.cells[2].outputs.append(stream("x" * 1_600_000)), "1.6 MB"),
+    "half a sentence": (checks.whole, lambda n: n.cells[2].update(source='assert x, f"{x}, "\n"yes"'), "nothing uses"),
     "no smoke": (checks.parameters, lambda n: n.cells[1].update(source="scale: int = 3  # h"), "no parameter"),
     "no help": (checks.parameters, lambda n: n.cells[1].update(source="smoke: bool = False"), "no help"),
 }

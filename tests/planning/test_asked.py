@@ -50,9 +50,18 @@ def test_stamped_scenes_are_known_without_drawing_them(source):
     assert asked.finished(config, [{"config": drawn, "identity": identity(drawn)}])
 
 
-def test_drawn_data_go_by_their_names_alone():
-    run = icrlib.train("stamps", "ltd", seed=2, smoke=True, progress=False)
-    assert (run.record["config"]["dataset"], run.record["config"]["data_seed"]) == ("stamps", 2)
+def test_rendered_scenes_are_known_without_drawing_them():
+    data = icrlib.load_dataset("rendered", seed=3, train=30, val=8, test=8)
+    given = {"updates": 20, "finetune_after": 10}
+    drawn = resolve(data, "ltd", "ntxent", seed=3, given=given).flat()
+    source = {"train": 30, "val": 8, "test": 8}
+    assert asked.configuration("rendered", "ltd", seed=3, source=source, given=given)[0] == drawn | {"data_hash": ""}
+
+
+@pytest.mark.parametrize("name", ["rendered", "stamps"])
+def test_drawn_data_go_by_their_names_alone(name):
+    run = icrlib.train(name, "ltd", seed=2, smoke=True, progress=False)
+    assert (run.record["config"]["dataset"], run.record["config"]["data_seed"]) == (name, 2)
     with pytest.raises(ValueError, match="'stamps' makes its own pictures"):
         icrlib.load_dataset("stamps", features="somewhere")
     with pytest.raises(ValueError, match="Did you mean 'bits'"):
