@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import hashlib
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+
+PART, FRESH = ".part", 60  # seconds in which a part may not be locked yet
 
 
 class StorageError(ValueError, OSError):
@@ -48,18 +52,20 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; on success it replaces ``path`` in one step.
 
     A reader therefore sees the old file or the new one, never a part. If the block raises, or the
-    process is killed, ``path`` keeps what it held. A full disk or a folder that may not be written
-    raises :class:`StorageError`, which names the file and the way out.
+    process is killed, ``path`` keeps what it held; what a killed one left beside it goes with the next
+    write. A full disk or a folder that may not be written raises :class:`StorageError`, which names the
+    file and the way out.
     """
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        os.close(handle)
+        _sweep(path)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
     except OSError as err:
         raise StorageError(_explain(path, err)) from err
     temporary = Path(name)
     try:
+        _lock(handle)
         yield temporary
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
@@ -72,6 +78,50 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
         raise StorageError(_explain(path, err)) from err
     finally:
         temporary.unlink(missing_ok=True)
+        os.close(handle)  # and with it the lock
+
+
+def _lock(handle: int) -> bool:
+    """Lock an open file for as long as it is open; False where another process has it. Without locks: never ours."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def _sweep(path: Path) -> None:
+    """Remove parts of ``path`` that no process writes any more: their locks went with the processes."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*{PART}"):
+        with contextlib.suppress(OSError):  # gone by now, or another user's
+            if time.time() - part.stat().st_mtime < FRESH:
+                continue
+            handle = os.open(part, os.O_RDWR)
+            try:
+                if _lock(handle):
+                    part.unlink()
+            finally:
+                os.close(handle)
+
+
+def claim_path(path: str | os.PathLike, what: str) -> Path:
+    """Make sure that ``path`` is free and can be written, before the work whose result goes there.
+
+    ``ValueError`` where a file is there: ``what``, such as "record", is never written over. :class:`StorageError` where
+    its folder cannot be made or written.
+    """
+    path = Path(path)
+    if path.exists():
+        raise ValueError(f"{path}: this {what} exists, and a {what} is written once. Choose another path.")
+    with contextlib.suppress(_Tried), atomic_path(path):
+        raise _Tried
+    return path
+
+
+class _Tried(Exception):
+    """The way out of a write that was only tried."""
 
 
 def write_bytes(path: str | os.PathLike, content: bytes) -> None:

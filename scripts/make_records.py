@@ -14,7 +14,6 @@ import torch
 import icrlib
 from icrlib import devices, records
 from icrlib.planning import asked, cost
-from icrlib.records import files
 from studies import STUDIES, Planned, flickr8k, hopeless
 
 
@@ -71,8 +70,6 @@ def train(run: Planned, features: Path | None) -> None:
             raise
         click.echo(f"{name}: another process is at it")
         return
-    if not run.path.exists():  # killed after the run and before this file: what the run's folder holds is its record
-        files.write({key: value for key, value in made.record.items() if key not in ("path", "stale")}, run.path)
     best = made.record["test"]
     twins = f", swap twins {best['twins']['swap']:.1f} %" if "twins" in best else ""
     click.echo(f"{name}: test rsum {best['rsum']:.1f}{twins}, {made.record['wall_seconds']:.0f} s")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from icrlib.files import StorageError, atomic_path, sha256_of, write_bytes
+from icrlib.files import StorageError, atomic_path, claim_path, sha256_of, write_bytes
 
 
 def test_replaces_whole_and_leaves_nothing_behind(tmp_path):
@@ -39,6 +44,40 @@ def test_disk_faults_name_the_file_and_the_way_out(tmp_path, monkeypatch, number
     with pytest.raises(StorageError, match=rf"file\.bin: .*{words}"):
         write_bytes(path, b"new")
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file.bin"]
+
+
+def test_what_a_killed_write_left_goes_with_the_next_one(tmp_path, monkeypatch):
+    """Not what another process is writing, nor what is too young to be locked, nor another file's part."""
+    path = tmp_path / "file [1].bin"
+    script = ("import os, signal, sys; from icrlib.files import atomic_path\n"
+              "with atomic_path(sys.argv[1]) as part:\n"
+              "    part.write_bytes(b'half'); os.kill(os.getpid(), signal.SIGKILL)")  # fmt: skip
+    for _ in range(2):
+        assert subprocess.run([sys.executable, "-c", script, str(path)], check=False).returncode == -signal.SIGKILL
+    left = sorted(tmp_path.glob(".file*.part"))
+    strange, another = tmp_path / ".file [1].bin2.x.part", tmp_path / ".file 1.bin.x.part"
+    strange.touch(), another.touch()
+    write_bytes(path, b"young parts may not be locked yet")
+    assert len(left) == 2 and all(map(Path.exists, left))
+    for part in (*left, strange, another):
+        os.utime(part, (0, 0))
+    with open(left[1], "rb") as busy:
+        fcntl.flock(busy, fcntl.LOCK_EX)
+        write_bytes(path, b"new")
+        assert not left[0].exists() and left[1].exists() and strange.exists() and another.exists()
+    write_bytes(path, b"newer")
+    assert not left[1].exists() and path.read_bytes() == b"newer" and another.exists()
+
+
+def test_a_path_is_claimed_before_the_work(tmp_path):
+    assert claim_path(tmp_path / "deep" / "a.json", "record") == tmp_path / "deep" / "a.json"
+    assert os.listdir(tmp_path / "deep") == []
+    (tmp_path / "b.json").write_text("older")
+    with pytest.raises(ValueError, match="this probe exists, and a probe is written once"):
+        claim_path(tmp_path / "b.json", "probe")
+    with pytest.raises(StorageError, match="cannot be written"):
+        claim_path(tmp_path / "b.json" / "c.json", "record")
+    assert (tmp_path / "b.json").read_text() == "older"
 
 
 def test_a_file_where_a_folder_should_be(tmp_path):

@@ -7,11 +7,12 @@ import math
 import re
 from pathlib import Path
 
-from icrlib.files import write_bytes
+from icrlib.files import claim_path, write_bytes
 from icrlib.records import ledger
 from icrlib.records.folder import root
 
 SCHEMA = 2
+READ = ("path", "stale")  # what reading adds to a record
 
 
 def path_for(dataset: str, method: str, loss: str, seed: int, tag: str = "", study: str = "") -> Path:
@@ -24,8 +25,7 @@ def path_for(dataset: str, method: str, loss: str, seed: int, tag: str = "", stu
 def write(record: dict, path: str | Path) -> Path:
     """Write ``record`` atomically; ``ValueError`` if one is there, for records are never changed."""
     path = Path(path)
-    if path.exists():
-        raise ValueError(f"{path}: this record exists, and a record is written once. Choose another path.")
+    claim_path(path, "record")
     text = json.dumps(rounded(record), indent=1, ensure_ascii=False, allow_nan=False)
     write_bytes(path, (_packed(text) + "\n").encode())
     return path

@@ -23,7 +23,8 @@ from icrlib.training.config import NO_PART, Config
 def claimed(folder: Path | None, config: Config) -> Iterator[None]:
     """Make ``folder`` this run's own, or make sure that it already is, and keep other processes out of it.
 
-    The lock goes with the process, however that ends. None: nothing is kept, nothing to claim.
+    A run that ended before its first checkpoint left nothing but its note, and its folder is free. The lock goes with
+    the process, however that ends. None: nothing is kept, nothing to claim.
     """
     if folder is None:
         yield
@@ -45,7 +46,11 @@ def _claim(folder: Path, config: Config) -> None:
     if not isinstance(theirs, dict) or "identity" not in theirs:
         what = "its config.json is damaged" if theirs is None else "of an earlier version of the library"
         raise ValueError(f"{folder} holds another run ({what}); choose another out=, or delete that folder")
-    if theirs["identity"] != ours["identity"]:
+    if theirs["identity"] == ours["identity"]:
+        return
+    if not any((folder / name).exists() for name in ("checkpoint.pt", "record.json")):
+        write_bytes(note, json.dumps(ours, indent=1, sort_keys=True).encode())
+    else:
         raise ValueError(
             f"{folder} holds another run ({_differences(theirs, ours)}); choose another out=, or delete that folder"
         )

@@ -13,10 +13,11 @@ import torch
 from icrlib.data.load import DRAWN, load_dataset
 from icrlib.data.splits import Dataset
 from icrlib.evaluation import evaluate
+from icrlib.files import claim_path
 from icrlib.models.base import RetrievalModel
-from icrlib.records.files import load, write
+from icrlib.records.files import READ, load, write
 from icrlib.training import checkpoints, loop, outcome
-from icrlib.training.config import resolve
+from icrlib.training.config import Config, resolve
 from icrlib.training.probe import Probe
 from icrlib.training.saved import load_model, save_model
 from icrlib.training.settings import SETTINGS
@@ -71,14 +72,13 @@ def train(
         raise ValueError(f"data_seed={data_seed!r}, but this data was drawn with seed {drawn!r}; load it with that "
                          "seed, or give its name and leave the loading to train")  # fmt: skip
     config = resolve(data, method, loss, seed=seed, smoke=smoke, given=settings)
-    for path in (record, probe):
-        if path is not None and Path(path).exists():
-            raise ValueError(f"{path}: this record exists, and a record is written once. Choose another path.")
+    for path, what in ((record, "record"), (probe, "probe")):
+        if path is not None:
+            claim_path(path, what)
     folder = None if out is None else Path(out)
     with checkpoints.claimed(folder, config), _threads(config.threads):
         if folder and (folder / "record.json").exists():
-            model = load_model(folder, method=config.method, backbone=config.backbone)
-            return Run(load(folder / "record.json"), model, folder)
+            return _finished(folder, config, record, probe)
         model, criterion = loop.prepare(data, config)
         code = outcome.sources(config, data, model, criterion)  # as it is now, before the run
         watch = Probe(data.train, config.updates) if probe is not None and not smoke else None
@@ -97,6 +97,17 @@ def train(
             write(made, record)
         if watch is not None:
             watch.write(probe, config.identity())
+    return run
+
+
+def _finished(folder: Path, config: Config, record: str | Path | None, probe: str | Path | None) -> Run:
+    """The run that ``folder`` holds, whose record is written where it was asked for now and is not there yet."""
+    if probe is not None and not config.smoke:
+        raise ValueError(f"{folder}: this run is finished, and probes are made while a model learns; choose another "
+                         "out=, or leave probe= out")  # fmt: skip
+    run = Run(load(folder / "record.json"), load_model(folder, method=config.method, backbone=config.backbone), folder)
+    if record is not None and not config.smoke:
+        write({name: value for name, value in run.record.items() if name not in READ}, record)
     return run
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import icrlib
+from icrlib.files import StorageError
 from tests.killing import exit_code
 
 WORKER = """
@@ -85,6 +86,42 @@ def test_a_finished_run_is_returned_not_repeated(tiny, tmp_path, monkeypatch):
     again = icrlib.train(tiny, out=tmp_path / "run", progress=False)
     assert comparable(again.record) == comparable(run.record)
     assert icrlib.evaluate(again.model, tiny.test) == icrlib.evaluate(run.model, tiny.test)
+
+
+def test_a_finished_run_writes_the_record_that_is_asked_for_later(tiny, tmp_path, monkeypatch):
+    run = icrlib.train(tiny, out=tmp_path / "run", progress=False)
+    monkeypatch.setattr(icrlib.training.loop, "fit", None)
+    path = tmp_path / "records" / "a.json"
+    icrlib.train(tiny, out=tmp_path / "run", record=path, progress=False)
+    assert json.loads(path.read_text()) == json.loads((tmp_path / "run" / "record.json").read_text())
+    assert comparable(icrlib.records.load(path)) == comparable(run.record)
+    with pytest.raises(ValueError, match="this record exists"):
+        icrlib.train(tiny, out=tmp_path / "run", record=path, progress=False)
+    with pytest.raises(ValueError, match="probes are made while a model learns"):
+        icrlib.train(tiny, out=tmp_path / "run", probe=tmp_path / "probe.json", progress=False)
+
+
+def test_a_record_that_cannot_be_written_is_noticed_before_training(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(icrlib.training.loop, "fit", None)
+    (tmp_path / "taken").write_text("x")
+    for name in ("record", "probe"):
+        with pytest.raises(StorageError, match=r"taken.*cannot be written"):
+            icrlib.train(tiny, progress=False, **{name: tmp_path / "taken" / "a.json"})
+
+
+def test_a_run_that_failed_at_once_leaves_its_folder_free(tiny, tmp_path, monkeypatch):
+    """Nothing is lost by it; but a config.json of other origin is nobody's to replace."""
+    with monkeypatch.context() as broken:
+        broken.setattr(icrlib.training.loop, "fit", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            icrlib.train(tiny, out=tmp_path / "run", updates=2, progress=False)
+    run = icrlib.train(tiny, out=tmp_path / "run", updates=2, seed=1, progress=False)
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["seed"] == run.record["config"]["seed"] == 1
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config.json").write_text('{"model_type": "clip"}')
+    with pytest.raises(ValueError, match="holds another run"):
+        icrlib.train(tiny, out=tmp_path / "other", updates=2, progress=False)
+    assert (tmp_path / "other" / "config.json").read_text() == '{"model_type": "clip"}'
 
 
 def test_another_run_in_the_folder_is_refused(tiny, tmp_path):
