@@ -14,6 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+LOCK = ".lock"
 PART, FRESH = ".part", 60  # seconds in which a part may not be locked yet
 
 
@@ -36,7 +37,7 @@ def alone(folder: str | os.PathLike, taken: str) -> Iterator[None]:
 
     The lock goes with the process, however that ends.
     """
-    lock = FileLock(make_folder(folder) / ".lock")
+    lock = FileLock(make_folder(folder) / LOCK)
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -45,6 +46,18 @@ def alone(folder: str | os.PathLike, taken: str) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def busy(folder: str | os.PathLike) -> bool:
+    """Is a process in ``folder``, by :func:`alone`? Looks, and writes nothing."""
+    path = Path(folder) / LOCK
+    if not path.exists():
+        return False
+    try:
+        with FileLock(path).acquire(timeout=0):
+            return False
+    except Timeout:
+        return True
 
 
 @contextlib.contextmanager

@@ -111,6 +111,30 @@ def test_compare_shows_differences_only(tiny, tmp_path):
     assert icr("compare", str(tmp_path / "0.json"), "missing.json").exit_code == 2
 
 
+def test_status_says_what_is_odd_and_leaves_foreign_folders_alone(tiny, tmp_path):
+    """Each kind of damage is one line; another program's config.json is no run, and nothing is written beside it."""
+    icrlib.train(tiny, updates=2, out=tmp_path / "run", progress=False)
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    wrong = json.dumps({"config": {}, "schema": 2, "test": 3})
+    odd = {"no-updates": {"config.json": '{"identity": "x"}'}, "list": {"config.json": "[1]", "record.json": "{}"},
+           "record": {"config.json": json.dumps(config), "record.json": wrong},
+           "text": {"config.json": json.dumps(config), "record.json": "[]"},
+           "deep": {"config.json": "[" * 100_000, "record.json": "{}"},
+           "bytes": {"config.json": b"\xff\xfe", "checkpoint.pt": b"x"},
+           "checkpoint": {"config.json": json.dumps(config), "checkpoint.pt": b"x" * 50}}  # fmt: skip
+    foreign = {"clip": '{"model_type": "clip"}', "not-json": "key = value", "numbers": "[1, 2]"}
+    for name, files in (odd | {name: {"config.json": text} for name, text in foreign.items()}).items():
+        (tmp_path / name).mkdir()
+        for file, content in files.items():
+            (tmp_path / name / file).write_bytes(content if isinstance(content, bytes) else content.encode())
+    before = sorted(map(str, tmp_path.rglob("*")))
+    shown = CliRunner().invoke(main, ["status", str(tmp_path)])
+    assert shown.exit_code == 0 and sorted(map(str, tmp_path.rglob("*"))) == before
+    lines = {line.split()[0]: line for line in shown.output.splitlines()}
+    assert set(lines) == {*odd, "run"} and "finished" in lines["run"]
+    assert all("damaged: " in lines[name] for name in odd), shown.output
+
+
 def test_status_goes_on_past_a_damaged_run(tiny, tmp_path):
     for name in ("a", "b"):
         icrlib.train(tiny, updates=2, out=tmp_path / name, progress=False)

@@ -243,13 +243,9 @@ def preset(name: str, row: dict) -> dict:
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
 def status(folder: Path) -> None:
     """List the runs below FOLDER (default: runs): finished, under way or interrupted, and how far they are."""
-    found = sorted(path.parent for path in folder.rglob("config.json"))
+    found = checkpoints.runs_below(folder)
     if not found:
         click.echo(f"{folder}: no runs here; `icr run … -p out=FOLDER` makes one")
     width = max((len(str(path.relative_to(folder))) for path in found), default=0)
     for path in found:
-        try:
-            state = checkpoints.state_of(path)
-        except (ValueError, KeyError, RuntimeError) as err:  # one damaged run must not hide the others
-            state = f"damaged: {err}"
-        click.echo(f"  {str(path.relative_to(folder)):<{width}}  {state}")
+        click.echo(f"  {str(path.relative_to(folder)):<{width}}  {checkpoints.state_of(path)}")

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from filelock import FileLock, Timeout
 
-from icrlib.files import DamagedFile, alone, read_sealed, write_bytes, write_sealed
+from icrlib.files import DamagedFile, alone, busy, read_sealed, write_bytes, write_sealed
 from icrlib.records.files import load
 from icrlib.training.config import NO_PART, Config
+
+KEPT = ("checkpoint.pt", "record.json")  # what a run leaves behind; without any of them there is nothing to lose
 
 
 @contextlib.contextmanager
@@ -48,7 +49,7 @@ def _claim(folder: Path, config: Config) -> None:
         raise ValueError(f"{folder} holds another run ({what}); choose another out=, or delete that folder")
     if theirs["identity"] == ours["identity"]:
         return
-    if not any((folder / name).exists() for name in ("checkpoint.pt", "record.json")):
+    if not any((folder / name).exists() for name in KEPT):
         write_bytes(note, json.dumps(ours, indent=1, sort_keys=True).encode())
     else:
         raise ValueError(
@@ -89,18 +90,39 @@ def resume(folder: Path | None, parts: dict[str, Any]) -> dict | None:
     return saved["state"]
 
 
+def runs_below(folder: Path) -> list[Path]:
+    """Folders of runs, whole or damaged; another program's config.json makes none."""
+    return sorted(path.parent for path in folder.rglob("config.json") if _ours(path))
+
+
 def state_of(folder: Path) -> str:
-    """One line on the run in ``folder``: finished, under way or interrupted, and how far it is."""
-    wanted = json.loads((folder / "config.json").read_text())["updates"]
+    """One line on the run in ``folder``: finished, under way, interrupted or damaged, and how far it is.
+
+    Nothing is written there.
+    """
+    try:
+        return _state(folder)
+    except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError, EOFError, pickle.PickleError,
+            zipfile.BadZipFile) as err:  # fmt: skip
+        return f"damaged: {type(err).__name__}: {err}" if not isinstance(err, ValueError) else f"damaged: {err}"
+
+
+def _ours(note: Path) -> bool:
+    if any((note.parent / name).exists() for name in KEPT):
+        return True
+    try:
+        theirs = json.loads(note.read_text(encoding="utf-8"))
+    except (ValueError, OSError, RecursionError):
+        return False
+    return isinstance(theirs, dict) and "identity" in theirs
+
+
+def _state(folder: Path) -> str:
+    wanted = json.loads((folder / "config.json").read_text(encoding="utf-8"))["updates"]
     if (folder / "record.json").exists():
         test = load(folder / "record.json")["test"]
         return f"finished, test rsum {test['rsum']:.1f}"
-    lock = FileLock(folder / ".lock")
-    try:
-        with lock.acquire(timeout=0):
-            word = "interrupted"
-    except Timeout:
-        word = "under way"
+    word = "under way" if busy(folder) else "interrupted"
     if not (folder / "checkpoint.pt").exists():
         return f"{word}, no evaluation yet of {wanted} updates"
     saved = torch.load(io.BytesIO(read_sealed(folder / "checkpoint.pt")), weights_only=True, map_location="cpu")
