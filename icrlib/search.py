@@ -152,13 +152,21 @@ def _write_array(path: Path, values: Tensor) -> None:
     write_bytes(path, buffer.getvalue())
 
 
+MARK = '<meta name="generator" content="icr search">'
+
+
+def is_page(text: str) -> bool:
+    """Whether a file's text is what :func:`write_page` wrote."""
+    return MARK in text[:200]
+
+
 def write_page(path: str | Path, query: str, hits: list[Hit]) -> None:
     """The hits as one HTML page with the pictures in it."""
     cells = "".join(f"<figure>{hit._repr_html_()}</figure>" for hit in hits)
     style = "body{font-family:sans-serif;margin:1rem}figure{display:inline-block;width:200px;margin:.5rem;" \
             "vertical-align:top;font-size:.85rem}img{width:100%;display:block}"  # fmt: skip
     shown = html.escape(Path(query).name if Path(query).is_file() else query)
-    page = f'<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">' \
+    page = f'<!doctype html><meta charset="utf-8">{MARK}<meta name="viewport" content="width=device-width">' \
            f"<title>{shown}</title><style>{style}</style><h1>{shown}</h1>{cells}"  # fmt: skip
     write_bytes(path, page.encode())
 

@@ -71,7 +71,7 @@ def execute(parameters: dict, output: Path, handle: int) -> tuple[int, str]:
     """Run the notebook; its exit status, negative for a signal, and the end of what it said."""
     given = [word for name, value in parameters.items()
              for word in ("-p", f"{name}={value if isinstance(value, str) else json.dumps(value)}")]  # fmt: skip
-    command = [sys.executable, "-m", "icrlib", "run", str(NOTEBOOK), str(output), *given]
+    command = [sys.executable, "-m", "icrlib", "run", str(NOTEBOOK), str(output), "--force", *given]
     said = []
     with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           pass_fds=(handle,)) as process:  # fmt: skip

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from icrlib import judged
+from icrlib.cli import products
 from icrlib.data import cxc, eccv, photos, precomputed
 from icrlib.data.coco import Ids, ids_of
 from icrlib.data.judgements import Judgements
@@ -17,6 +18,7 @@ from icrlib.models.on_pictures import OnPictures
 from icrlib.training.saved import load_model
 
 PLACE = click.Path(path_type=Path)
+HEAD = "direction,measure"  # of its table as a file
 
 
 class Threshold(click.ParamType):
@@ -46,11 +48,12 @@ class Threshold(click.ParamType):
 @click.option("--ignore-missing", is_flag=True, help="Drop pairs that are not in the split: for a part of it.")
 @click.option("--split", "part", type=click.Choice(["val", "test"]), default="test", show_default=True)
 @click.option("--csv", "output", type=PLACE, help="Also write the table to this file.")
+@products.FORCE
 @click.option("--backbone", help="The network, if the model does not name one of the library's.")
 @click.option("--method", help="The method, if it is one of your own, package.module:Name.")
 def judge(model: Path, features: Path | None, root: Path | None, annotations: Path | None, rated: Path | None,
           extended: Path | None, thresholds: tuple[float | None, ...], keep_originals: bool, ignore_missing: bool,
-          part: str, output: Path | None, backbone: str | None, method: str | None) -> None:  # fmt: skip
+          part: str, output: Path | None, force: bool, backbone: str | None, method: str | None) -> None:  # fmt: skip
     """Measure MODEL on COCO where more than the own pairs are right: Crisscrossed Captions, ECCV Caption.
 
     MODEL is a run folder (out=…), the record in it, or what Run.save wrote. The table has a column for the own pairs,
@@ -64,6 +67,8 @@ def judge(model: Path, features: Path | None, root: Path | None, annotations: Pa
     files: the book's appendix on datasets.
     """
     _complete(features, root, annotations, rated, extended, part)
+    if output:
+        products.product(output, lambda text: text.startswith(HEAD), "a table of this command", force)
     ratings = cxc.read(rated, part=part) if rated else None
     trained = load_model(model.parent if model.name == "record.json" else model, method=method, backbone=backbone)
     split = _split(trained, features, root, part)
@@ -82,7 +87,7 @@ def judge(model: Path, features: Path | None, root: Path | None, annotations: Pa
     click.echo(f"{len(split):,} images, {len(split.captions):,} captions")
     click.echo(table.to_string(float_format="{:,.1f}".format))
     if output:
-        write_bytes(output, table.to_csv(index_label=["direction", "measure"]).encode())
+        write_bytes(output, table.to_csv(index_label=HEAD.split(",")).encode())
         click.echo(f"table: {output}")
 
 

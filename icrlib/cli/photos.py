@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from icrlib import search as searching
+from icrlib.cli import products
 from icrlib.data import features as extraction
 from icrlib.data import karpathy
 from icrlib.data.load import DATASETS, DRAWN
@@ -83,10 +84,11 @@ def features(root: Path, folder: Path, **options) -> None:
 @click.option("--split", type=click.Choice(["train", "val", "test"]), default="test", show_default=True)
 @click.option("--top", default=5, show_default=True)
 @click.option("--html", type=FOLDER, help="Also write a page with the pictures.")
+@products.FORCE
 @click.option("--backbone", help="The network, if the folder or the model does not name one of the library's.")
 @click.option("--method", help="The method, if it is one of your own, package.module:Name.")
 def search(model: Path, query: str, folder: Path | None, photos: Path | None, split: str, top: int, html: Path | None,
-           backbone: str | None, method: str | None) -> None:  # fmt: skip
+           backbone: str | None, method: str | None, force: bool) -> None:  # fmt: skip
     """Search photos by words, or captions by a picture: QUERY is a text, or the path of a picture.
 
     MODEL is a run folder (out=…), the record in it, or what Run.save wrote.
@@ -97,6 +99,8 @@ def search(model: Path, query: str, folder: Path | None, photos: Path | None, sp
     """
     if (folder is None) == (photos is None):
         raise click.UsageError("say where to search: --features FOLDER, or --photos FOLDER for a model on pictures")
+    if html:
+        products.product(html, searching.is_page, "the page of an earlier search", force)
     model = model.parent if model.name == "record.json" else model
     trained = load_model(model, method=method, backbone=backbone)
     of = searching.Index.of if folder else searching.Index.of_photos

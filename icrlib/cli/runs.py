@@ -13,9 +13,11 @@ from pathlib import Path
 import click
 
 from icrlib import paper
+from icrlib.cli import products
 from icrlib.cli.settings import listing, parsed
 from icrlib.data.load import DATASETS, DRAWN
 from icrlib.errors import choose
+from icrlib.files import make_folder
 from icrlib.losses.build import canonical
 from icrlib.names import METHODS
 from icrlib.planning import asked, cost, operations
@@ -44,7 +46,8 @@ class WithSettings(click.Command):
 @click.argument("output", required=False, type=click.Path(path_type=Path))
 @click.option("-p", "given", multiple=True, metavar="NAME=VALUE", help="Set a parameter or a setting; repeatable.")
 @click.option("--plan", is_flag=True, help="Say what the run would take, from past records, and stop.")
-def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> None:
+@products.FORCE
+def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, force: bool) -> None:
     """Run a chapter with parameters, or a row of a published table such as ecir/1.3.
 
     \b
@@ -53,7 +56,9 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> N
     icr run ecir/1.3 -p features=/data/f30k_precomp -p seed=0
     icr run ecir/1.3 --plan
 
-    OUTPUT is the executed notebook; by default it goes to runs/. Unknown names and bad values are refused.
+    OUTPUT is the executed notebook; by default it goes to runs/, under a name that tells its parameters apart. What
+    the same command left there before is replaced, another file only with --force. Unknown names and bad values are
+    refused.
     """
     import papermill
     from nbclient.exceptions import DeadKernelError
@@ -73,8 +78,8 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool) -> N
     click.echo(_expected(full))
     if plan:
         return
-    output = output or Path("runs") / f"{what.removesuffix('.ipynb').replace('/', '-').strip('.-')}.ipynb"
-    output.parent.mkdir(parents=True, exist_ok=True)
+    output = products.executed(output or Path("runs") / products.default_name(what, values), notebook, values, force)
+    make_folder(output.parent)
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
         papermill.execute_notebook(

@@ -1,0 +1,99 @@
+"""Nothing is written over but a command's own earlier product: executed notebooks, pages, tables."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from icrlib.cli import main, products
+from icrlib.search import is_page, write_page
+
+
+@pytest.fixture
+def notebook(tmp_path, monkeypatch):
+    import nbformat
+
+    cells = [nbformat.v4.new_code_cell("n: int = 0  # a number", metadata={"tags": ["parameters"]}),
+             nbformat.v4.new_code_cell("assert n < 5\nprint('n is', n)")]  # fmt: skip
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "page.ipynb")
+    monkeypatch.chdir(tmp_path)
+    return "page.ipynb"
+
+
+def icr(*words: str):
+    return CliRunner().invoke(main, list(map(str, words)))
+
+
+def test_a_notebook_is_never_its_own_output(notebook, tmp_path):
+    before = Path(notebook).read_bytes()
+    (tmp_path / "deep").mkdir()
+    os.link(notebook, "twin.ipynb")
+    os.symlink(tmp_path / notebook, "link.ipynb")
+    for name in (notebook, tmp_path / notebook, "deep/../page.ipynb", "twin.ipynb", "link.ipynb"):
+        for more in ((), ("--force",)):
+            result = icr("run", notebook, name, *more)
+            assert result.exit_code == 2 and "is the notebook itself" in result.output
+    assert Path(notebook).read_bytes() == before
+
+
+def test_runs_with_other_parameters_keep_their_notebooks(notebook, tmp_path):
+    for given in ((), ("-p", "n=1"), ("-p", "n=2"), ("-p", "n=2")):
+        assert icr("run", notebook, *given).exit_code == 0
+    made = {path.name: path.read_text() for path in (tmp_path / "runs").iterdir()}
+    assert len(made) == 3 and "page.ipynb" in made
+    assert all(any(f"n is {n}" in text for text in made.values()) for n in (0, 1, 2))
+
+
+def test_what_the_same_command_left_is_replaced_and_nothing_else(notebook):
+    assert icr("run", notebook, "out.ipynb", "-p", "n=7").exit_code == 1  # a failed one is a product, too
+    assert icr("run", notebook, "out.ipynb", "-p", "n=7").exit_code == 1
+    before = Path("out.ipynb").read_bytes()
+    other = icr("run", notebook, "out.ipynb", "-p", "n=1")
+    assert other.exit_code == 2 and "same parameters. Choose another name, or write over it with --force" in (
+        " ".join(other.output.split()))  # fmt: skip
+    assert Path("out.ipynb").read_bytes() == before
+    assert icr("run", notebook, "out.ipynb", "-p", "n=1", "--force").exit_code == 0
+    assert "n is 1" in Path("out.ipynb").read_text()
+
+
+FOREIGN = {"letter": b"Dear Ann", "empty": b"", "bytes": b"\xff\x00", "list": b"[]", "number": b"3",
+           "notebook": json.dumps({"cells": [], "metadata": {}}).encode(), "null": b'{"metadata": {"papermill": null}}',
+           "deep": b"[" * 100_000}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_files_of_other_origin_stay(notebook, kind):
+    Path("out.ipynb").write_bytes(FOREIGN[kind])
+    result = icr("run", notebook, "out.ipynb")
+    assert result.exit_code == 2 and "--force" in result.output and Path("out.ipynb").read_bytes() == FOREIGN[kind]
+
+
+def test_a_folder_is_named(notebook, tmp_path):
+    (tmp_path / "out.ipynb").mkdir()
+    result = icr("run", notebook, "out.ipynb", "--force")
+    assert result.exit_code == 2 and "is a folder" in result.output
+
+
+def test_a_page_is_known_by_its_mark(tmp_path):
+    path = tmp_path / "page.html"
+    write_page(path, "a dog", [])
+    assert products.product(path, is_page, "a page", force=False) == path
+    path.write_text("<!doctype html><title>mine</title>" + " " * 500 + path.read_text())
+    with pytest.raises(ValueError, match="it is not a page"):
+        products.product(path, is_page, "a page", force=False)
+    assert products.product(path, is_page, "a page", force=True) == path
+
+
+@pytest.mark.parametrize("command", [
+    ("search", "nowhere", "a dog", "--features", "x", "--html"),
+    ("judge", "nowhere", "--features", "x", "--annotations", "x", "--cxc", "x", "--csv")])  # fmt: skip
+def test_a_foreign_output_is_refused_before_anything_is_read(tmp_path, command):
+    mine = tmp_path / "mine.txt"
+    mine.write_text("mine")
+    result = icr(*command, mine)
+    assert result.exit_code == 2 and "Choose another name" in result.output and mine.read_text() == "mine"
