@@ -126,8 +126,13 @@ def test_a_run_that_failed_at_once_leaves_its_folder_free(tiny, tmp_path, monkey
 
 def test_another_run_in_the_folder_is_refused(tiny, tmp_path):
     icrlib.train(tiny, out=tmp_path / "run", updates=2, progress=False)
-    with pytest.raises(ValueError, match=r"holds another run \(.*seed: 0, now 1\).*another out="):
-        icrlib.train(tiny, out=tmp_path / "run", updates=2, seed=1, progress=False)
+    for kept in ("record.json", "checkpoint.pt"):  # also where one of the two was cleared away
+        with pytest.raises(ValueError, match=r"holds another run \(.*seed: 0, now 1\).*another out="):
+            icrlib.train(tiny, out=tmp_path / "run", updates=2, seed=1, progress=False)
+        (tmp_path / "run" / kept).rename(tmp_path / kept)
+        with pytest.raises(ValueError, match="holds another run"):
+            icrlib.train(tiny, out=tmp_path / "run", updates=2, seed=1, progress=False)
+        (tmp_path / kept).rename(tmp_path / "run" / kept)
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "pickle"])
