@@ -109,6 +109,18 @@ paper.styled(pd.DataFrame([{"data and model": name_of(place), "tests": sum(row.v
 # batch a query's gradient hears) are the subject of {doc}`../lessons/cocos`, and the slips in their program that of
 # {doc}`../lessons/audit`.
 
+# %% tags=["remove-cell"]
+PAGES = {"Differentiating a rank": "../gradients/smoothap", "Errata": "errata",
+         "How many samples does a gradient hear?": "../lessons/cocos", "What did the counts count?": "../lessons/audit",
+         "the chapter on contrastive shortcuts": "../shortcuts/contrastive",
+         "the chapter on decoding": "../shortcuts/decoding", "the chapter on the constraint": "../shortcuts/constraint"}
+
+
+def linked(see):
+    """Where a computation stands, with a link to the page that it begins with."""
+    page = next(name for name in PAGES if see.startswith(name))
+    return f'<a href="{PAGES[page]}.html">{page}</a>{see.removeprefix(page)}'
+
 # %% tags=["hide-input"]
 def by_the_paper(number, claim):
     """What the paper's own tables say, and what its count did instead."""
@@ -121,7 +133,7 @@ def by_the_paper(number, claim):
 
 
 def tested(claim):
-    return claim["asked"] + (f"; computed in {claim['see']}" if claim["see"] else "") or "–"
+    return claim["asked"] + (f"; computed in {linked(claim['see'])}" if claim["see"] else "") or "–"
 
 
 rows = claims.astype(object).to_dict("index")
@@ -361,7 +373,7 @@ def by_ltd(number, claim):
 
 
 def ltd_tested(claim):
-    seen = f"see {claim['see']}" if claim["see"] else ""
+    seen = f"see {linked(claim['see'])}" if claim["see"] else ""
     return "; ".join(text for text in (claim["asked"], seen) if text) or "–"
 
 
