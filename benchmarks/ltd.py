@@ -73,5 +73,5 @@ def main(device: str) -> None:
     for name, (batch, *rest) in SIZES.items():
         batch = 128 if device.startswith("cuda") else batch
         alone, latent, tokens = race(steps(device, batch, *rest), repeats=7)
-        click.echo(f"  {name} sizes (batch {batch}, d = {rest[1]}): {alone * 1e3:.1f} ms; latent targets "
-                   f"{latent / alone - 1:+.0%}, the caption's words {tokens / alone - 1:+.0%}")  # fmt: skip
+        click.echo(f"  {name} sizes (batch {batch}, d = {rest[1]}): {alone * 1e3:.1f} ms; with latent targets "
+                   f"{latent / alone:.2f} times that, with the caption's words {tokens / alone:.2f}")  # fmt: skip

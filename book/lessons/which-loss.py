@@ -396,8 +396,8 @@ Markdown("\n".join(f"{number}. {text}" for number, text in enumerate(three_sente
 #   list says what a rate can cost.
 # - **Are your captions and photos like these?** Five careful captions a photo, written for that purpose, are not file
 #   names and not alternative texts of a web page. {doc}`../foundations/your-data` says what to check.
-#
-# %% tags=["hide-input"]
+
+# %% tags=["remove-cell"]
 def of_rates(study, model):
     """Validation rsum of each loss by rate, at its best start and constant of those with three rates."""
     tried_here = {}
@@ -414,6 +414,7 @@ def of_rates(study, model):
     return {loss: found[loss] for loss in FOUR if found.get(loss)}
 
 
+# %% tags=["hide-input"]
 def price_of_a_rate(study, model):
     by_rate = of_rates(study, model)
     tops = [max(values.values()) for values in by_rate.values()]
@@ -1063,13 +1064,7 @@ images, captions = icrlib.evaluation.embed(run.model, data.test)
 question = 10 if not smoke else 0
 plots.top_k(data.test, question, images @ captions[question]);
 
-# %% tags=["hide-input"]
-if whole_runs := RUNS["scenes 400"].get((method, loss)):
-    longer = mean("scenes 400", (method, loss))
-    compared = (f"With all its updates the same setting has {longer:.1f} on average over {len(whole_runs)} draws, and "
-                f"this run has {run.record['test']['rsum']:.1f}.")
-else:
-    compared = "There is no run of it on 400 scenes with all its updates yet, so that there is nothing to compare with."
+# %% tags=["remove-cell"]
 five = (images @ captions[question]).topk(5).indices
 said = data.test.forms[question]["things"]
 
@@ -1086,6 +1081,13 @@ def loose(scene):
                for one in said for name, value in one.items())
 
 
+# %% tags=["hide-input"]
+if whole_runs := RUNS["scenes 400"].get((method, loss)):
+    longer = mean("scenes 400", (method, loss))
+    compared = (f"With all its updates the same setting has {longer:.1f} on average over {len(whole_runs)} draws, and "
+                f"this run has {run.record['test']['rsum']:.1f}.")
+else:
+    compared = "There is no run of it on 400 scenes with all its updates yet, so that nothing can be compared."
 true = int(data.test.relevance[question][five].sum())
 there, anywhere = (sum(holds(data.test.graphs[k]) for k in five.tolist()) for holds in (bound, loose))
 Markdown(f"{compared} Of the five pictures above the caption is true of {true}. In {anywhere} of them every named "

@@ -580,7 +580,7 @@ assert smoke or (0.5 < saved < nats["language model"] and nats["language model"]
 
 # %%
 def by_kind(captions, kinds):
-    """Mean nats of each kind of words, with and without q; not of a caption's first word."""
+    """Mean nats of each kind of words, with and without q, but for the first word."""
     found = {name: {kind: [] for kind in kinds} for name in bars}
     for text in captions:
         numbers, lengths = data.vocabulary.encode([text])

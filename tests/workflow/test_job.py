@@ -136,7 +136,7 @@ def test_the_command_of_a_job_is_what_a_reader_types(tmp_path, monkeypatch):
     assert job.execute(given, tmp_path / "run.ipynb", 7) == (0, "executed\n")
     assert seen["command"][1:4] == ["-m", "icrlib", "run"] and seen["pass_fds"] == (7,)
     words = ["-p", "loss=goal:cir x lin", "-p", "lr=0.003", "-p", "regions=true", "-p", "out=here"]
-    assert seen["command"][6:] == words
+    assert seen["command"][6:] == ["--force", *words]  # the run's folder is its own
 
 
 def asked(*words: str):
