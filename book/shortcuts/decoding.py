@@ -17,11 +17,12 @@
 # {doc}`../gradients/ntxent` for the loss, {doc}`../lessons/reading` for twins.
 #
 # A contrastive loss compares. It wants a caption's vector to score higher with its own picture than with the other
-# pictures of a batch, and it does not care about anything else that the caption says. What no batch ever asks for may be
-# lost on the way. The paper of this page, which we call LTD {cite:p}`bleeker2022keep`, speaks of *shortcuts*: features
-# that win the comparison while the rest of the caption is thrown away. Its remedy is a second demand. Beside the
-# comparison, the vector must still be able to *say* something: a small network, the **decoder**, has to find from the
-# vector alone a second description of the caption, its **target**. What is in the target can't be thrown away.
+# pictures of a batch, and it does not care about anything else that the caption says. What no batch ever asks for may
+# be lost on the way. The paper of this page, which we call LTD {cite:p}`bleeker2022keep`, speaks of *shortcuts*:
+# features that win the comparison while the rest of the caption is thrown away. Its remedy is a second demand. Beside
+# the comparison, the vector must still be able to *say* something: a small network, the **decoder**, has to find from
+# the vector alone a second description of the caption, its **target**. What has to be decoded from the target, and
+# closely enough, can't be thrown away.
 #
 # So everything depends on what is in the target. Take one scene, its caption and four more sentences. Two say the same
 # as the caption. One has the same words with two colours exchanged, and is false of the picture. One belongs to another
@@ -122,10 +123,10 @@ Markdown("The **sentence encoder** is the paper's target, a Sentence-BERT model.
          "seen, the distance is next to nothing.")
 
 # %% [markdown]
-# If a decoder is to find the sentence encoder's vector, must the caption's vector know *whose* colour was named? That is
-# the question of this page. We first ask what the targets see, then build both decoders of the paper, one for a
-# vector and one for words, look at what each of them can do without the caption's vector, weigh them against the loss, and
-# end with models that were trained with them. The signs:
+# If a decoder is to find the sentence encoder's vector, must the caption's vector know *whose* colour was named? That
+# is the question of this page. We first ask what the targets see, then build both decoders of the paper, one for a
+# vector and one for words, look at what each of them can do without the caption's vector, weigh them against the loss,
+# and end with models that were trained with them. The signs:
 #
 # | sign | meaning |
 # | --- | --- |
@@ -189,7 +190,7 @@ for r in records.find(study="photo_ltd", objective="dual"):
     assert abs(r["auxiliary"]["floor"] - 0.72) < 0.005
 
 # %% [markdown]
-# The sentence encoder has it the wrong way round: for most captions the false sentence is *nearer* than a true one. It
+# The sentence encoder does not tell them apart: for many captions the false sentence is *nearer* than a true one. It
 # was trained to find sentences about the same things, and the false sentence is about the same things. **A target
 # that hardly sees the order of words cannot demand it.** But how much does it demand?
 #
@@ -236,11 +237,11 @@ assert price(SEEN["sbert"]["swap"]) < 0.02 * FLOOR["sbert"] and price(SEEN["form
 # Two things follow for a bound $\eta$, "the reconstruction must not exceed this".
 #
 # - **A bound means another thing on each data set.** The published one is $\eta = 0.2$. Our scenes resemble each other,
-#   so that a constant already has 0.34; the photos of Flickr8k do not, and there it has 0.72. A bound of 0.4 would ask for
-#   nothing on scenes and for much on photos.
-# - **No bound makes the sentence encoder ask for order.** Not reading raises the reconstruction by the price above, a
-#   few thousandths. Whether a decoder stands at 0.200 or at 0.203 is decided by other things. With the logical form the
-#   price is large enough to be felt.
+#   so that a constant already has 0.34; the photos of Flickr8k do not, and there it has 0.72. A bound of 0.4 would ask
+#   for nothing on scenes and for much on photos.
+# - **A usual bound hardly makes the sentence encoder ask for order.** Not reading raises the reconstruction by the
+#   price above, a few thousandths. Whether a decoder stands at 0.200 or at 0.203 is decided by other things. With the
+#   logical form the price is large enough to be felt.
 #
 # ## Two decoders beside one loss
 #
@@ -362,12 +363,13 @@ assert abs(float(half - cost(found, wanted))) < 1e-6 and found.shape == (1, 219)
 # $\partial u / \partial \tilde y = (I - u u^\top)/r$. So
 #
 # $$ \frac{\partial \mathcal L_\mathrm{rec}}{\partial \tilde y} = -\frac{y - c\, u}{r},
-#    \qquad \left\lVert \frac{\partial \mathcal L_\mathrm{rec}}{\partial \tilde y} \right\rVert = \frac{\sqrt{1 - c^2}}{r}. $$ (eq-cos-gradient)
+# \qquad \left\lVert \frac{\partial \mathcal L_\mathrm{rec}}{\partial \tilde y} \right\rVert = \frac{\sqrt{1 - c^2}}{r}.
+# $$ (eq-cos-gradient)
 #
-# By hand, with a target $y = (1, 0, 0)$ and a decoded $\tilde y = (2, 2, 1)$: $r = 3$, $c = 2/3$, the cost is $1/3$. The
-# gradient is $-\frac13 (1 - \frac49, -\frac49, -\frac29) = \frac1{27} (-5, 4, 2)$. It is orthogonal to $\tilde y$, since
-# the length of $\tilde y$ does not matter, and it moves $\tilde y$ towards $y$. By machine, and on random vectors with
-# autograd and with differences, which know no calculus:
+# By hand, with a target $y = (1, 0, 0)$ and a decoded $\tilde y = (2, 2, 1)$: $r = 3$, $c = 2/3$, the cost is $1/3$.
+# The gradient is $-\frac13 (1 - \frac49, -\frac49, -\frac29) = \frac1{27} (-5, 4, 2)$. It is orthogonal to $\tilde y$,
+# since the length of $\tilde y$ does not matter, and a step against it moves $\tilde y$ towards $y$. By machine, and on
+# random vectors with autograd and with differences, which know no calculus:
 
 
 # %% tags=["nbval-check-output"]
@@ -436,9 +438,9 @@ Markdown(f"The reconstruction starts at {curve[0][1]:.2f} and falls below the co
          + ". One run of 400 updates each shows the mechanism; whether it helps is asked at the end, with full runs.")
 
 # %% [markdown]
-# The encoder that was trained alone has never been asked to be decodable. How much was the demand worth, then? We let that
-# encoder rest, and train a decoder that only looks on: what does a contrastive vector say by itself? If the loss had thrown
-# much of the caption away by now, this decoder should stay near the floor.
+# The encoder that was trained alone has never been asked to be decodable. How much was the demand worth, then? We let
+# that encoder rest, and train a decoder that only looks on: what does a contrastive vector say by itself? If the loss
+# had thrown much of the caption away by now, this decoder should stay near the floor.
 
 
 # %%
@@ -477,8 +479,8 @@ Markdown(f"After 400 updates the contrastive vector says {less_said} of the logi
          f"{by_itself:.2f} against {when_asked:.2f}. A demand is worth something only where the loss by itself would "
          "not have met it, and so the reconstruction of a run has two things to be compared with: the floor, and "
          "what a decoder can find that only looked on. A decoder that knew all but the order would pay "
-         f"{price(SEEN['form']['swap']):.2f}; so much more than the order is still missing from both vectors at this "
-         "early moment.")
+         f"{price(SEEN['form']['swap']):.2f}; so much more than the order is still missing from "
+         "what these decoders find at this early moment.")
 
 # %% [markdown]
 # ## Decode the words: ITD
@@ -506,8 +508,9 @@ def each_word(decoder, numbers, q):
 # Here is the weak point, which the paper names, too. The words so far tell much about the next one: after "left" comes
 # "of", after "of" comes "a", and a caption that began with a colour goes on with a shape. A decoder that never looks at
 # $q$ and knows only this is a *language model*. What it can guess is no demand on the caption's vector. So we measure:
-# one decoder learns with the encoder, as in ITD, and an equal one gets the same constant instead of each caption's
-# vector. Both train for the same updates on the same batches; the difference is what the vector *saves*.
+# one decoder learns with the encoder, here without the contrastive loss beside it, and an equal one gets the same
+# constant instead of each caption's vector. Both train for the same updates on the same batches; the difference is what
+# the vector *saves*.
 
 # %%
 def fresh(softmax):
@@ -639,7 +642,7 @@ Markdown(f"The whole caption costs {own_cost:.1f} nats, against {bars['language 
          "early moment.")
 
 # %% [markdown]
-# The comparison with LTD is now a fair one. A target vector is decoded in one piece, so there are no "words so far" to
+# So what is left of the comparison with LTD? A target vector is decoded in one piece, so there are no "words so far" to
 # lean on, which is the paper's argument for it. But a decoder of vectors has something to lean on, too: the mean of all
 # targets. What a decoder can ignore is the language model's cost in one case and the floor in the other, and with the
 # sentence encoder as target it can also ignore the order of words, at the price computed above.
@@ -697,10 +700,10 @@ with torch.no_grad():
     assert abs(float(timed(step)) - float((step.lengths - 1).double().mean()) * np.log(longest)) < 1e-3
 
 # %% [markdown]
-# A uniform answer costs $\log T$ a word, $T$ the longest caption of the batch, and a bound of 6 nats is on that scale. The
-# wrong word everywhere costs nothing at all: the slope of the loss by the scores of words that do not occur is exactly
-# zero. So a decoder trained with it need not know which word comes next. We train one, and ask both decoders for the most
-# probable next word.
+# A uniform answer costs $\log T$ a word, $T$ the longest caption of the batch, and a bound of 6 nats is on that scale.
+# The wrong word everywhere costs nothing at all: the slope of the loss by the scores of words that do not occur is
+# exactly zero. So a decoder trained with it need not know which word comes next. We train one, and ask both decoders
+# for the most probable next word.
 
 # %%
 timed_reader, timed = fresh("time")
@@ -781,11 +784,12 @@ assert abs(float(TripletSH(margin=0.2)(step.scores, step.positives)) - 2 * len(f
 # %% [markdown]
 # ## What this caption encoder can know
 #
-# A word on the encoder itself, because it limits what any target can get out of it. It is said to be *bidirectional*: one
-# GRU reads the words forwards, one backwards, and both halves are put side by side. The released program reads both at the
-# caption's last word. There the forward one has seen everything, but the backward one has only just begun, with the one
-# word that ends every caption. Our model does the same unless told otherwise (`backward="start"` reads it where it
-# has seen everything). Five captions, one new model, read in both ways: how much do the halves differ among the captions?
+# A word on the encoder itself, because it limits what any target can get out of it. It is said to be *bidirectional*:
+# one GRU reads the words forwards, one backwards, and both halves are put side by side. The released program reads both
+# at the caption's last word. There the forward one has seen everything, but the backward one has only just begun, with
+# the one word that ends every caption. Our model does the same unless told otherwise (`backward="start"` reads it where
+# it has seen everything). Five captions, one new model, read in both ways: how much do the halves differ among the
+# captions?
 
 # %%
 five = ["a red ring", "a blue star left of a small cross", "two", "a ring above a ring"]
@@ -949,7 +953,8 @@ Markdown("So there is no table of their decoders either.") if not complete else 
 
 # %% [markdown]
 # The next figure follows the order of words through the training. If a target could make the encoder read earlier, or
-# read more, its curves should leave the dotted line of guessing before the black curve of the loss alone, or end above it.
+# read more, its curves should leave the dotted line of guessing before the black curve of the loss alone, or end above
+# it.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "One panel for each target with swap accuracy on validation over updates: the loss alone in black in every panel, and the sum and the two rules of the bound with a decoder of that target. The tables and the text beside the figure give the values."}, "figure": {"name": "fig-targets-swap", "caption": "Swap accuracy on validation over updates, by target; means over draws. The black curve, the loss alone, is the same in all panels. Dotted: guessing."}}
 kinds = [kind for kind in KINDS if kind != "con" and any(k == kind for k, _ in complete)]
@@ -1084,8 +1089,8 @@ check_equal_lambda(mine)
 # :class: dropdown
 # ````
 #
-# The constant $-\lambda$ has no gradient, so the second part is $\lambda / \eta$ times the reconstruction's: $\lambda r / \eta
-# = g$.
+# The constant $-\lambda$ has no gradient, so the second part is $\lambda / \eta$ times the reconstruction's: $\lambda r
+# / \eta = g$.
 
 # %%
 check_equal_lambda(lambda g, r, eta: g * eta / r)
@@ -1098,9 +1103,9 @@ check_equal_lambda(lambda g, r, eta: g * eta / r)
 # :label: ex-price-of-many
 # ````
 #
-# Eq. {eq}`eq-not-reading` is about two targets. A caption of three things has more wrong orders. Let a decoder be unable to
-# tell $k$ targets apart, of length one, any two of which have the cosine $c$, and let it give their common direction. What
-# does it cost for each of them? `mine = lambda k, c: ...`
+# Eq. {eq}`eq-not-reading` is about two targets. A caption of three things has more wrong orders. Let a decoder be
+# unable to tell $k$ targets apart, of length one, any two of which have the cosine $c$, and let it give their common
+# direction. What does it cost for each of them? `mine = lambda k, c: ...`
 
 # %%
 mine = ...
@@ -1143,9 +1148,8 @@ check_price_of_many(lambda k, c: 1 - ((1 + (k - 1) * c) / k) ** 0.5)
 # ````
 #
 # With the released softmax a word that stands in a caption once can cost nothing: its score is high where it stands and
-# low elsewhere. A word that stands there twice must share. Write the least cost of a caption, in nats:
-# `mine = lambda words: ...`, where `words` is a list such as `["a", "ring", "above", "a", "star"]`. `Counter` and `np` are
-# there.
+# low elsewhere. A word that stands there twice must share. Write the least cost of a caption, in nats: `mine = lambda
+# words: ...`, where `words` is a list such as `["a", "ring", "above", "a", "star"]`. `Counter` and `np` are there.
 
 # %%
 mine = ...
@@ -1175,8 +1179,8 @@ check_least_over_time(mine)
 # :class: dropdown
 # ````
 #
-# The chances of a word at the $k$ places where it stands add up to one at most, and $-\sum \log p$ over them is least when
-# each is $1/k$. So it costs $k \log k$; two articles alone cost $2 \log 2 = 1.39$ of the 6 nats that are allowed.
+# The chances of a word at the $k$ places where it stands add up to one at most, and $-\sum \log p$ over them is least
+# when each is $1/k$. So it costs $k \log k$; two articles alone cost $2 \log 2 = 1.39$ of the 6 nats that are allowed.
 
 # %%
 check_least_over_time(lambda words: sum(k * np.log(k) for k in Counter(words).values()))
@@ -1189,10 +1193,10 @@ check_least_over_time(lambda words: sum(k * np.log(k) for k in Counter(words).va
 # :label: ex-own-target
 # ````
 #
-# Any object with a method `encode(list of captions)` can be a target: `icrlib.data.targets.hold(object)` returns a name for
-# it, which `icrlib.train(..., target=name)` takes. Make one that sees order better than the sentence encoder and needs no
-# grammar: counts of *pairs* of neighbouring words, say, projected as in LSA. Before you train, predict from its swap
-# distance, its floor and Eq. {eq}`eq-not-reading` whether it can ask an encoder to read, and at which bound.
+# Any object with a method `encode(list of captions)` can be a target: `icrlib.data.targets.hold(object)` returns a name
+# for it, which `icrlib.train(..., target=name)` takes. Make one that sees order better than the sentence encoder and
+# needs no grammar: counts of *pairs* of neighbouring words, say, projected as in LSA. Before you train, predict from
+# its swap distance, its floor and Eq. {eq}`eq-not-reading` whether it can ask an encoder to read, and at which bound.
 #
 # ````{exercise-end}
 # ````
