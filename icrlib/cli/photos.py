@@ -8,8 +8,8 @@ import click
 
 from icrlib import search as searching
 from icrlib.cli import products
+from icrlib.data import feature_folder, karpathy
 from icrlib.data import features as extraction
-from icrlib.data import karpathy
 from icrlib.data.load import DATASETS, DRAWN
 from icrlib.errors import choose
 from icrlib.training.saved import load_model
@@ -65,6 +65,7 @@ def check(name: str | None, folder: Path | None, root: Path | None) -> None:
 @click.option("--skip-bad", is_flag=True, help="Leave out photos that cannot be decoded.")
 @click.option("--device", default="auto", show_default=True)
 @click.option("--workers", default=4, show_default=True, help="Threads that decode pictures.")
+@products.FORCE
 def features(root: Path, folder: Path, **options) -> None:
     """Compute features of all photos in ROOT once, into FOLDER; goes on where a killed one was.
 
@@ -73,7 +74,13 @@ def features(root: Path, folder: Path, **options) -> None:
     icr run book/reproduce/run.ipynb -p dataset=flickr8k -p features=features/ -p out=runs/mine
     """
     done = extraction.extract(root, folder, **options)
-    click.echo(f"{done}: ready; use it as features={done}")
+    counts = feature_folder.noted(done).get("photos", {})
+    if counts.get(feature_folder.REST):
+        click.echo(f"{counts[feature_folder.REST]:,} photos have no caption: no training uses them, and a search does")
+    if not counts or "train" in counts:
+        click.echo(f"{done}: ready; use it as features={done}")
+    else:
+        click.echo(f"{done}: ready to be searched; there is no captioned photo in the training split to train on")
 
 
 @click.command()

@@ -1,7 +1,7 @@
 """Photos once through a frozen network, into a folder of features that `load_dataset` reads.
 
-The folder has the layout of SCAN and VSRN: ``{train,dev,test}_ims.npy``, ``_caps.txt``, ``_ids.txt``, ``_files.txt``.
-Finished parts of the work are kept in ``.parts/``: a killed extraction goes on where it was.
+What the folder holds: :mod:`icrlib.data.feature_folder`. Finished parts of the work are kept in its ``.parts/``: a
+killed extraction goes on where it was.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ import numpy as np
 import torch
 
 from icrlib import devices
-from icrlib.data import backbones, karpathy
+from icrlib.data import backbones, feature_folder, karpathy
 from icrlib.data.pictures import BadPicture, one_ahead, open_picture
-from icrlib.data.precomputed import PARTS
-from icrlib.files import alone, read_sealed, sha256_of, write_bytes, write_sealed
+from icrlib.files import alone, read_sealed, sha256_of, write_sealed
 from icrlib.progress import bar
 
 BATCH = {"cpu": 4, "cuda": 32}  # on a CPU larger ones outgrow its cache, and a photo takes up to four times as long
@@ -50,7 +49,7 @@ class Plan:
 
 def extract(
     root: str | os.PathLike, folder: str | os.PathLike, *, backbone: str = "resnet50", regions: int = 0,
-    skip_bad: bool = False, device: str = "auto", workers: int = 4, progress: bool = True,
+    skip_bad: bool = False, device: str = "auto", workers: int = 4, progress: bool = True, force: bool = False,
 ) -> Path:  # fmt: skip
     """Features of all photos of ``root`` (Karpathy's format) into ``folder``; returns it.
 
@@ -58,29 +57,37 @@ def extract(
     vector. float16, in the order of the JSON. Done work is not repeated unless the photos or
     captions change. Photos that cannot be decoded are collected and named together in one :class:`BadPhotos`, after all
     others are done; ``skip_bad`` leaves them out.
+
+    Earlier features of the same photos, network and layout are replaced where photos or captions have changed since;
+    any other features in ``folder`` are a ``ValueError``, unless ``force`` says that they may go.
     """
     if isinstance(regions, bool) or regions < 0:
         raise ValueError(f"regions must be 0 (pooled) or the cells a side, such as 4; got {regions!r}")
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise ValueError(f"workers must be a whole number of at least 1; got {workers!r}")
-    folder, splits = Path(folder), karpathy.read(root)
-    key = _key(splits, backbone, regions)
-    if _done(folder, key, skip_bad):
+    folder, splits = Path(folder), karpathy.read(root, whole=False)
+    about = {"root": Path(root).name, "place": sha256_of(str(Path(root).resolve()))[:16], "backbone": backbone,
+             "regions": regions, "key": _key(splits, backbone, regions)}  # fmt: skip
+    if feature_folder.done(folder, about["key"], skip_bad):
         return folder
     with alone(folder, "another process is computing features here; wait for it, or choose another folder"):
-        _extract(splits, folder, backbone, regions, skip_bad, devices.device(device), workers, progress,
-                 {"root": Path(root).name, "key": key})  # fmt: skip
+        if not force:
+            feature_folder.refuse_others(folder, about)
+        _extract(splits, folder, skip_bad, devices.device(device), workers, progress, about)
     return folder
 
 
-def _extract(splits: dict[str, karpathy.Photos], folder: Path, backbone: str, regions: int, skip_bad: bool, device: str,
-             workers: int, progress: bool, about: dict) -> None:  # fmt: skip
-    network = backbones.load(backbone, device)
+def _extract(splits: dict[str, karpathy.Photos], folder: Path, skip_bad: bool, device: str, workers: int,
+             progress: bool, about: dict) -> None:  # fmt: skip
+    network = backbones.load(about["backbone"], device)
     bad: list[str] = []
     done = {}
     for name, split in splits.items():
+        if not len(split):
+            continue
         # Under the name that was asked for: a network of one's own is found again by it alone.
-        parts = _parts(folder, name, split.files, backbone, network, regions, device, workers, progress)
+        parts = _parts(folder, name, split.files, about["backbone"], network, about["regions"], device, workers,
+                       progress)  # fmt: skip
         kept = np.concatenate([part["kept"] for part in parts])
         bad += [str(message) for part in parts for message in part["bad"]]
         done[name] = kept, parts
@@ -88,13 +95,12 @@ def _extract(splits: dict[str, karpathy.Photos], folder: Path, backbone: str, re
         listed = "\n  ".join(bad[:20]) + (f"\n  … and {len(bad) - 20} more" if len(bad) > 20 else "")
         raise BadPhotos(f"{len(bad)} photos cannot be used:\n  {listed}\nMend them, or leave them out with --skip-bad "
                         "(skip_bad=True). The features of the others are kept; run this again.")  # fmt: skip
-    for name, (kept, parts) in done.items():
+    for name, (kept, _) in done.items():
         if not len(kept):
             raise BadPhotos(f"no usable photo is left in {name!r}; mend some of its photos")
-        features = np.concatenate([part["features"] for part in parts if len(part["kept"])])
-        _write(folder, PARTS[name], splits[name], kept, features)
-    about |= {"backbone": backbone, "regions": regions, "left_out": len(bad)}
-    write_bytes(folder / "features.json", json.dumps(about, indent=1).encode())
+    found = {name: (kept, np.concatenate([part["features"] for part in parts if len(part["kept"])]))
+             for name, (kept, parts) in done.items()}  # fmt: skip
+    feature_folder.replace(folder, splits, found, about | {"left_out": len(bad)})
     shutil.rmtree(folder / ".parts", ignore_errors=True)
 
 
@@ -102,16 +108,6 @@ def _key(splits: dict[str, karpathy.Photos], backbone: str, regions: int) -> str
     """A hash of everything that decides what the folder holds."""
     plans = [Plan(backbone, regions, tuple(split.files)).key() for split in splits.values()]
     return sha256_of(*plans, *(repr((split.ids, split.captions)) for split in splits.values()))[:16]
-
-
-def _done(folder: Path, key: str, skip_bad: bool) -> bool:
-    """Whether the folder is finished, with these photos and captions, and with as many photos left out as allowed."""
-    try:
-        about = json.loads((folder / "features.json").read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return False
-    there = all((folder / f"{part}_{end}").is_file() for part in PARTS.values() for end in ("ims.npy", "caps.txt"))
-    return there and about.get("key") == key and (skip_bad or not about.get("left_out"))
 
 
 def _parts(folder: Path, name: str, files: list[Path], backbone: str, network: backbones.Backbone, regions: int,
@@ -170,20 +166,6 @@ def _batches(start: int, files: list[Path], network: backbones.Backbone, size: i
             except (BadPicture, FileNotFoundError) as err:
                 messages.append(str(err))
         yield numbers, pictures, messages
-
-
-def _write(folder: Path, part: str, split: karpathy.Photos, kept: np.ndarray, features: np.ndarray) -> None:
-    """The files of one split. Each image's captions stand together; ids, one a caption line, say whose they are."""
-    lines = [(split.ids[i], text) for i in kept for text in split.captions[i] if text.split()]
-    alone = {split.ids[i] for i in kept} - {id for id, _ in lines}
-    if alone:
-        raise BadPhotos(f"the images with these ids have no caption: {', '.join(sorted(alone)[:5])}; give each one")
-    buffer = io.BytesIO()
-    np.save(buffer, features, allow_pickle=False)
-    write_bytes(folder / f"{part}_ims.npy", buffer.getvalue())
-    for end, texts in (("caps", [t for _, t in lines]), ("ids", [i for i, _ in lines]),
-                       ("files", [str(split.files[i]) for i in kept])):  # fmt: skip
-        write_bytes(folder / f"{part}_{end}.txt", ("\n".join(texts) + "\n").encode())
 
 
 def _pack(part: dict) -> bytes:

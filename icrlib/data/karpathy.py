@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
+import posixpath
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from icrlib import reading
 from icrlib.progress import bar
 
 # Images of the splits of Karpathy and Fei-Fei (2015); COCO's train with restval.
@@ -18,6 +19,21 @@ PUBLISHED = {
     "coco": {"train": 113_287, "val": 5_000, "test": 5_000},
 }
 SPLITS = {"train": "train", "restval": "train", "val": "val", "test": "test"}  # COCO: restval joins train
+
+WHOLE = {"type": "object", "required": ["images"],
+         "properties": {"images": {"type": "array", "minItems": 1, "items": {"type": "object"}}}}  # fmt: skip
+ID = {"type": ["integer", "string"]}
+IMAGE = {
+    "type": "object", "required": ["filename", "split"],
+    "properties": {
+        "filename": {"type": "string", "minLength": 1}, "filepath": {"type": "string"},
+        "split": {"enum": list(SPLITS)}, "imgid": ID, "cocoid": ID,
+        "sentences": {"type": "array", "items": {"type": "object", "required": ["raw"],
+                                                 "properties": {"raw": {"type": "string"}}}},
+    },
+}  # fmt: skip
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # names and ids stand one a line in feature folders
+LONGEST = 255  # bytes that file systems give a name
 
 
 class BadAnnotations(ValueError):
@@ -36,45 +52,34 @@ class Photos:
         return len(self.files)
 
 
-def read(root: str | os.PathLike) -> dict[str, Photos]:
+def read(root: str | os.PathLike, *, whole: bool = True) -> dict[str, Photos]:
     """Splits "train", "val" and "test" of the dataset in ``root``; pictures are not opened.
 
-    ``FileNotFoundError`` where the JSON or the image folder is missing, :class:`BadAnnotations` (a ``ValueError``)
-    where the JSON is cut off, lists no images, leaves a split empty or names an image twice.
+    ``whole=False`` lets splits be empty, for what trains no model. ``FileNotFoundError`` where the JSON or the image
+    folder is missing, :class:`BadAnnotations` (a ``ValueError``) where the JSON is cut off, lists no images, leaves a
+    split empty, names an image twice, or has an image that is not as the format wants it, by its number.
     """
-    root = Path(root)
-    path = _annotations(root)
-    folder = _images(root)
-    splits = {name: Photos() for name in ("train", "val", "test")}
-    for number, entry in enumerate(_entries(path)):
-        where = f"{path}, image {number}"
-        try:
-            file, name = entry["filename"], SPLITS[entry["split"]]
-            texts = [sentence["raw"] for sentence in entry["sentences"]]
-        except (KeyError, TypeError) as err:
-            raise BadAnnotations(
-                f"{where}: no usable {err}; an image needs filename, split ({', '.join(SPLITS)}) and sentences with raw"
-            ) from err
-        # One caption a line is how feature folders keep them, so no caption may hold a line break.
-        texts = [" ".join(str(text).split()) for text in texts]
-        split = splits[name]
-        split.files.append(folder / entry.get("filepath", "") / file)
-        split.ids.append(str(entry.get("imgid", entry.get("cocoid", number))))
-        split.captions.append(texts)
-    _whole(path, splits)
+    splits, problems, path = _splits(Path(root))
+    problems += _missing(splits) if whole else []
+    if problems:
+        more = f"; and {len(problems) - 1} more, which `icr data check {root}` lists" if len(problems) > 1 else ""
+        raise BadAnnotations(f"{path}, {problems[0]}{more}")
     return splits
 
 
 def check(root: str | os.PathLike, progress: bool = True) -> tuple[dict[str, dict[str, int]], list[str]]:
     """Look at everything in ``root``: counts per split, and all problems at once, each with its file.
 
-    Problems: pictures that are missing or cannot be decoded, images without caption, captions without a word, names or
-    ids that occur twice. An unreadable JSON raises as :func:`read` does.
+    Problems: images that are not as the format wants them, pictures that are missing or cannot be decoded, images
+    without caption, captions without a word, names or ids that occur twice, empty splits. A JSON that is none raises as
+    :func:`read` does.
     """
     from icrlib.data.pictures import BadPicture, open_picture
 
-    counts, problems, seen = {}, [], Counter()
-    for name, split in read(root).items():
+    splits, wrong, path = _splits(Path(root))
+    counts, seen = {}, Counter()
+    problems = [f"{path}, {problem}" for problem in wrong + _missing(splits)]
+    for name, split in splits.items():
         texts = [text for captions in split.captions for text in captions]
         counts[name] = {"images": len(split), "captions": len(texts), "words": sum(len(t.split()) for t in texts)}
         for file, captions in zip(split.files, split.captions, strict=True):
@@ -98,6 +103,58 @@ def entries(place: str | os.PathLike) -> tuple[Path, list[dict]]:
     """
     path = Path(place) if Path(place).is_file() else _annotations(Path(place))
     return path, _entries(path)
+
+
+def _splits(root: Path) -> tuple[dict[str, Photos], list[str], Path]:
+    """The splits, what is wrong with the images that are not in them, and the JSON's path."""
+    path = _annotations(root)
+    folder = _images(root)
+    splits, problems = {name: Photos() for name in ("train", "val", "test")}, []
+    for number, entry in enumerate(_entries(path)):
+        wrong = reading.misfit(entry, IMAGE, "image") or _unusable(entry, number)
+        if wrong:
+            problems.append(f"image {number}: {wrong.removeprefix('image.')}")
+            continue
+        split = splits[SPLITS[entry["split"]]]
+        split.files.append(folder / entry.get("filepath", "") / entry["filename"])
+        split.ids.append(_id(entry, number))
+        # One caption a line is how feature folders keep them, so no caption may hold a line break.
+        split.captions.append([_line(sentence["raw"]) for sentence in entry.get("sentences", [])])
+    for name, split in splits.items():
+        twice = [id for id, n in Counter(split.ids).items() if n > 1]
+        problems += [f"the id {id!r} occurs twice in {name!r}; ids must differ" for id in twice]
+    return splits, problems, path
+
+
+def _unusable(entry: dict, number: int) -> str | None:
+    """What no schema says: whether the names can be those of files inside of the folder, and stand in one line."""
+    inside = posixpath.join(entry.get("filepath", "").replace("\\", "/"), entry["filename"].replace("\\", "/"))
+    steps = posixpath.normpath(inside).split("/")
+    for name in ("filepath", "filename"):
+        if CONTROL.search(entry.get(name, "")):
+            return f"{name} holds a line break or another control character; got {entry[name]!r}; rename the file"
+    if steps[0] in ("", "..") or re.match(r"[A-Za-z]:", steps[0]):
+        return f"filename must lead to a file inside of the image folder; got {inside!r}"
+    longest = max(steps, key=lambda step: len(step.encode()))
+    if len(longest.encode()) > LONGEST:
+        return f"filename must have at most {LONGEST} bytes; got {len(longest.encode())}: {longest[:40]!r}…"
+    name = _id(entry, number)
+    if CONTROL.search(name) or not name.strip() or len(name) > LONGEST:
+        return f"its id must be one line of at most {LONGEST} characters; got {name[:60]!r}"
+    return None
+
+
+def _id(entry: dict, number: int) -> str:
+    return str(entry.get("imgid", entry.get("cocoid", number)))
+
+
+def _line(caption: str) -> str:
+    return " ".join(CONTROL.sub(" ", caption).removeprefix(reading.BOM).split())
+
+
+def _missing(splits: dict[str, Photos]) -> list[str]:
+    return [f"the split {name!r} is empty; training needs train, val and test" for name, split in splits.items()
+            if not len(split)]  # fmt: skip
 
 
 def _annotations(root: Path) -> Path:
@@ -127,19 +184,6 @@ def _pictures(folder: Path):
 
 def _entries(path: Path) -> list[dict]:
     try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        entries = json.loads(raw.decode("utf-8"))["images"]
-    except (OSError, EOFError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as err:
-        raise BadAnnotations(f"{path}: not a whole JSON file in Karpathy's format ({err}); get it again") from err
-    if not isinstance(entries, list) or not entries:
-        raise BadAnnotations(f"{path}: it lists no images")
-    return entries
-
-
-def _whole(path: Path, splits: dict[str, Photos]) -> None:
-    for name, split in splits.items():
-        if not len(split):
-            raise BadAnnotations(f"{path}: the split {name!r} is empty; training needs train, val and test")
-        twice = [id for id, n in Counter(split.ids).items() if n > 1]
-        if twice:
-            raise BadAnnotations(f"{path}: the id {twice[0]!r} occurs twice in {name!r}; ids must differ")
+        return reading.of_json(path, WHOLE, "the file")["images"]
+    except reading.BadFile as err:
+        raise BadAnnotations(f"{err}. A dataset in Karpathy's format is wanted; get the file again") from err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,26 +17,72 @@ from torch import Tensor
 T = TypeVar("T")
 
 
+# What photos come in, and phones write; an EPS under a photo's name would start Ghostscript. With pillow-heif: HEIF.
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+NARROW = 32  # a picture that is longer than so many times its width is cut before it is scaled
+
+
 class BadPicture(ValueError):
     """A picture file cannot be decoded."""
 
 
 def open_picture(path: str | os.PathLike) -> Image.Image:
-    """The picture in RGB, upright; grey, CMYK, palette and transparent ones are converted.
+    """The picture in RGB, upright; grey (16 bits, too), CMYK, palette and transparent ones are converted.
 
-    ``FileNotFoundError`` where it is missing, :class:`BadPicture` (a ``ValueError``) where it is cut off or no picture;
-    both name the file.
+    Of the formats in ``FORMATS``, and HEIF where the package pillow-heif is there. ``FileNotFoundError`` where it is
+    missing, :class:`BadPicture` (a ``ValueError``) where it is cut off, of another format, larger than Pillow thinks
+    safe, or no picture; both name the file.
     """
     path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such picture")
     try:
-        with Image.open(path) as opened:
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such picture")
+        with Image.open(path, formats=_formats()) as opened:
+            if opened.width * opened.height > 2 * Image.MAX_IMAGE_PIXELS:
+                raise ValueError(f"{opened.width} x {opened.height} pixels")
             opened.load()
             upright = ImageOps.exif_transpose(opened)
-            return upright.convert("RGB")
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError) as err:
-        raise BadPicture(f"{path}: cannot be decoded ({err}); get it again") from err
+            return _eight_bits(upright).convert("RGB")
+    except FileNotFoundError:
+        raise
+    except UnidentifiedImageError as err:
+        heif = path.suffix.lower() in (".heic", ".heif") and not _heif()
+        way = "pip install pillow-heif opens HEIC" if heif else f"photos come as {', '.join(_formats())}"
+        raise BadPicture(f"{path}: cannot be decoded (no picture of a known format; {way})") from err
+    except Exception as err:  # decoders raise struct.error, KeyError, IndexError, zlib.error, …
+        raise BadPicture(f"{path}: cannot be decoded ({err or type(err).__name__}); get it again") from err
+
+
+@cache
+def _heif() -> bool:
+    """Whether pillow-heif is there; it teaches Pillow the format of iPhones."""
+    try:
+        import pillow_heif
+    except ImportError:
+        return False
+    pillow_heif.register_heif_opener()
+    return True
+
+
+@cache
+def _formats() -> tuple[str, ...]:
+    """What this Pillow can open of those; some builds lack one."""
+    Image.init()
+    return tuple(name for name in (*FORMATS, *(("HEIF",) if _heif() else ())) if name in Image.OPEN)
+
+
+def _eight_bits(picture: Image.Image) -> Image.Image:
+    """Grey of 16 bits in 8, where Pillow's own conversion makes everything above 255 white."""
+    if picture.mode == "F":
+        raise ValueError("its pixels are floating-point numbers, which have no agreed white; save it with 8 bits")
+    if picture.mode != "I" and not picture.mode.startswith("I;16"):
+        return picture
+    values = np.asarray(picture).astype(np.int64)
+    if picture.mode == "I" and values.max(initial=0) <= 255:
+        scaled = values.clip(0, 255)
+    else:
+        scaled = values.clip(0, 65535) // 257  # 65535 is white
+    return Image.fromarray(scaled.astype(np.uint8))
 
 
 def one_ahead(groups: Iterable[T]) -> Iterator[T]:
@@ -53,6 +100,8 @@ def squeezed(side: int, mean: tuple, std: tuple, crop: int | None = None, squash
     shift, scale = (torch.tensor(v)[:, None, None] for v in (mean, std))
 
     def prepare(picture: Image.Image) -> Tensor:
+        if crop and max(picture.size) > NARROW * min(picture.size):
+            picture = _middle(picture)
         short = min(picture.size)
         size = (side, side) if squash else tuple(max(side, round(edge * side / short)) for edge in picture.size)
         picture = picture.resize(size, Image.Resampling.BICUBIC if squash else Image.Resampling.BILINEAR)
@@ -62,6 +111,13 @@ def squeezed(side: int, mean: tuple, std: tuple, crop: int | None = None, squash
         return (_pixels(picture) - shift) / scale
 
     return prepare
+
+
+def _middle(picture: Image.Image) -> Image.Image:
+    """The middle of a very long picture. Only that is used, and scaling the whole would take all memory."""
+    width, height = (min(edge, NARROW * min(picture.size)) for edge in picture.size)
+    left, top = (picture.width - width) // 2, (picture.height - height) // 2
+    return picture.crop((left, top, left + width, top + height))
 
 
 def random_crop(side: int, mean: tuple, std: tuple) -> Callable[[Image.Image, np.random.Generator], Tensor]:

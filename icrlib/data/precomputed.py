@@ -8,13 +8,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from icrlib import reading
 from icrlib.data.splits import Dataset, Split
-from icrlib.data.text import Vocabulary
+from icrlib.data.text import SPECIAL, Vocabulary
 from icrlib.errors import choose
 from icrlib.files import sha256_of
 from icrlib.progress import bar
 
 PARTS = {"train": "train", "val": "dev", "test": "test"}
+MARK = "features.json"  # what made the folder; written first and last, so that a folder half made is known
+UNFINISHED = "unfinished"
 
 
 def load(
@@ -40,7 +43,13 @@ def load(
         raise FileNotFoundError(
             f"{folder}: missing {', '.join(missing)}. A feature folder holds {', '.join(wanted)}"
         )
+    _finished(folder)
     splits = {name_: _split(folder, name_, part, 200 if smoke else None) for name_, part in PARTS.items()}
+    sizes = {f"{part}_ims.npy": tuple(splits[name_].features.shape[1:]) for name_, part in PARTS.items()}
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{file}: {' x '.join(map(str, size))}" for file, size in sizes.items())
+        raise ValueError(f"{folder}: features of different sizes an image ({told}); all three files must come from the "
+                         "same network")  # fmt: skip
     digest = [
         sha256_of(folder / file) for file in bar(wanted, "checking files", not _small(folder, wanted))
     ]
@@ -54,6 +63,9 @@ def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dic
         splits["test"].folds = 5
     seen = splits.values() if options["vocabulary"] == "all" else [splits["train"]]
     words = Vocabulary.build((c for split in seen for c in split.captions), options["min_count"])
+    if len(words) == len(SPECIAL):
+        raise ValueError(f"no word occurs {options['min_count']} times in the captions that the vocabulary is made of, "
+                         "so every word would be unknown; take min_count=1, or more captions")  # fmt: skip
     return Dataset(name, **splits, vocabulary=words, fingerprint=sha256_of(*digest, repr(options)), options=options,
                    made_by=made_by)  # fmt: skip
 
@@ -92,7 +104,7 @@ def assign(
 
 
 def _split(folder: Path, name: str, part: str, keep: int | None) -> Split:
-    captions = _lines(folder / f"{part}_caps.txt")
+    captions = reading.lines(folder / f"{part}_caps.txt")
     for line, caption in enumerate(captions, 1):
         if not caption.strip():
             raise ValueError(
@@ -100,7 +112,7 @@ def _split(folder: Path, name: str, part: str, keep: int | None) -> Split:
             )
     array = _features(folder / f"{part}_ims.npy")
     ids_file = folder / f"{part}_ids.txt"
-    ids = _lines(ids_file) if ids_file.is_file() else None
+    ids = reading.lines(ids_file) if ids_file.is_file() else None
     if ids is not None and len(ids) not in (len(array), len(captions)):
         raise ValueError(
             f"{ids_file}: {len(ids)} ids for {len(array)} feature rows and {len(captions)} captions; "
@@ -123,13 +135,22 @@ def _split(folder: Path, name: str, part: str, keep: int | None) -> Split:
     return Split(name, features, captions, image_of, names)
 
 
+def _finished(folder: Path) -> None:
+    """Refuse a folder whose making was cut off: what it holds may be of two runs."""
+    if (folder / MARK).is_file() and reading.of_json(folder / MARK, {"type": "object"}, MARK).get(UNFINISHED):
+        raise ValueError(f"{folder}: the features here are unfinished, and may be half those of an earlier run; finish "
+                         f"them with the same command, icr features PHOTOS {folder}")  # fmt: skip
+
+
 def _features(path: Path) -> np.ndarray:
     """The array on disk, mapped privately (writes never reach the file); checked for shape, type and NaN."""
     try:
         array = np.load(path, mmap_mode="c", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as err:
+    except (ValueError, EOFError, OSError, OverflowError, MemoryError, SyntaxError, TypeError) as err:
         raise ValueError(f"{path}: not a whole .npy array ({err}); copy or compute the file again") from err
-    if array.ndim not in (2, 3) or array.dtype not in (np.float16, np.float32) or not len(array):
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{path}: an archive of several arrays (.npz) under the name of one; save the array by itself")
+    if array.ndim not in (2, 3) or array.dtype not in (np.float16, np.float32) or 0 in array.shape:
         raise ValueError(
             f"{path}: {array.dtype} {array.shape}; wanted float16 or float32, (rows, D) or (rows, R, D)"
         )
@@ -146,16 +167,6 @@ def _features(path: Path) -> np.ndarray:
 
 def _repeats(array: np.ndarray) -> np.ndarray:
     return np.array([False, *((array[i] == array[i - 1]).all() for i in range(1, len(array)))])
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        lines = path.read_text(encoding="utf-8").split(
-            "\n"
-        )  # splitlines() would also cut at rarer characters
-    except UnicodeDecodeError as err:
-        raise ValueError(f"{path}: not UTF-8 text ({err}); convert it first") from err
-    return lines[:-1] if lines[-1] == "" else lines
 
 
 def _small(folder: Path, files: list[str]) -> bool:

@@ -139,7 +139,7 @@ def test_defaults_and_fingerprint(tmp_path):
 
 def test_coco_is_cut_in_five_parts(tmp_path):
     write(tmp_path, lambda i: 1)
-    np.save(tmp_path / "test_ims.npy", features(5000, (2,)))
+    np.save(tmp_path / "test_ims.npy", features(5000))
     (tmp_path / "test_caps.txt").write_text("a dog\n" * 5000)
     assert load(tmp_path, "coco").test.folds == 5 and load(tmp_path, "flickr30k").test.folds == 1
     assert load(tmp_path, "coco").val.folds == 1
@@ -263,4 +263,4 @@ def test_no_captions_at_all(tmp_path):
 def test_text_that_is_not_utf8(tmp_path):
     write(tmp_path)
     (tmp_path / "dev_caps.txt").write_bytes("a café\n".encode("latin-1") * 20)
-    refuse(tmp_path, "dev_caps.txt: not UTF-8 text")
+    refuse(tmp_path, "dev_caps.txt, line 1: not UTF-8 text")

@@ -1,0 +1,121 @@
+"""A folder of features that we made: what it says of its making, and how it is written so that it is never half two.
+
+The layout is that of SCAN and VSRN: ``{train,dev,test}_ims.npy``, ``_caps.txt``, ``_ids.txt``, ``_files.txt``. Photos
+without a caption, which no training uses and a search finds, stand in ``rest_ims.npy``, with their ids and files.
+``features.json`` says what the folder was made from. It is written before anything else is written over, as unfinished,
+and again at the end.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from icrlib import reading
+from icrlib.data import karpathy
+from icrlib.data.precomputed import MARK, PARTS, UNFINISHED
+from icrlib.files import write_bytes
+
+REST = "rest"  # the files of photos without a caption
+ENDS = ("ims.npy", "caps.txt", "ids.txt", "files.txt")
+NOTHING = np.zeros(0, np.int64), np.zeros((0, 1), np.float16)
+ORIGIN = ("root", "place", "backbone", "regions")  # what two features of the same photos have in common
+ABOUT = {"type": "object", "required": ["backbone", "key"],
+         "properties": {"backbone": {"type": "string"}, "key": {"type": "string"}, "root": {"type": "string"},
+                        "place": {"type": "string"}, "regions": {"type": "integer"}, "left_out": {"type": "integer"},
+                        "photos": {"type": "object", "additionalProperties": {"type": "integer"}}}}  # fmt: skip
+
+
+def noted(folder: str | os.PathLike) -> dict | None:
+    """What ``features.json`` in ``folder`` says of its making; None where there is none.
+
+    :class:`icrlib.reading.BadFile` (a ``ValueError``) where it is damaged.
+    """
+    path = Path(folder) / MARK
+    return reading.of_json(path, ABOUT, MARK) if path.is_file() else None
+
+
+def done(folder: Path, key: str, skip_bad: bool) -> bool:
+    """Whether the folder is finished, with these photos and captions, and with as many photos left out as allowed."""
+    try:
+        about = noted(folder)
+    except reading.BadFile:
+        return False
+    if about is None or about.get(UNFINISHED) or about["key"] != key:
+        return False
+    parts = about.get("photos", PARTS.values())
+    there = all((folder / f"{part}_{end}").is_file() for part in parts for end in ("ims.npy", "files.txt"))
+    return there and (skip_bad or not about.get("left_out"))
+
+
+def refuse_others(folder: Path, about: dict) -> None:
+    """``ValueError`` where the folder holds features that a work with this note is not a newer state of."""
+    try:
+        theirs = noted(folder)
+    except reading.BadFile as err:
+        what = f"features of unknown origin ({err})"
+    else:
+        what = _foreign(folder) if theirs is None else _other(theirs, about)
+    if what:
+        raise ValueError(f"{folder} holds {what}. Choose another folder, or write over them with --force (force=True)")
+
+
+def _foreign(folder: Path) -> str | None:
+    there = [f"{part}_ims.npy" for part in (*PARTS.values(), REST) if (folder / f"{part}_ims.npy").exists()]
+    return f"features of unknown origin ({', '.join(there)}, and no {MARK})" if there else None
+
+
+def _other(theirs: dict, about: dict) -> str | None:
+    differs = [name for name in ORIGIN if name in theirs and theirs[name] != about[name]]
+    shown = [f"{name}: {theirs[name]!r}, now {about[name]!r}" for name in differs if name != "place"]
+    return f"features of other photos or another network ({'; '.join(shown) or 'other photos'})" if differs else None
+
+
+def replace(folder: Path, splits: dict[str, karpathy.Photos], found: dict[str, tuple[np.ndarray, np.ndarray]],
+            about: dict) -> None:  # fmt: skip
+    """Write all files, from the mark that says "unfinished" to the one that does not.
+
+    ``found``: of each split the numbers of the photos that are kept, and their features. Whatever ends this in between
+    leaves a folder that is refused by name, and finished by the same command.
+    """
+    write_bytes(folder / MARK, json.dumps(about | {UNFINISHED: True}, indent=1).encode())
+    rest, left, photos = karpathy.Photos(), [], {}
+    for name, part in PARTS.items():
+        kept, features = found.get(name, NOTHING)
+        told = np.array([any(text.split() for text in splits[name].captions[i]) for i in kept], dtype=bool)
+        _write(folder, part, splits[name], kept[told], features[told])
+        photos[part] = int(told.sum())
+        for i in kept[~told]:
+            rest.files.append(splits[name].files[i])
+            rest.ids.append(splits[name].ids[i])
+            rest.captions.append([])
+        left += [features[~told]] if not told.all() else []
+    _write(folder, REST, rest, np.arange(len(rest)), np.concatenate(left) if left else NOTHING[1])
+    photos = {part: count for part, count in (photos | {REST: len(rest)}).items() if count}
+    write_bytes(folder / MARK, json.dumps(about | {"photos": photos}, indent=1).encode())
+
+
+def _write(folder: Path, part: str, split: karpathy.Photos, kept: np.ndarray, features: np.ndarray) -> None:
+    """The files of one split, or none where no photo is left in it.
+
+    Each image's captions stand together; ids, one a caption line, say whose they are. Without captions: one an image.
+    """
+    lines = [(split.ids[i], text) for i in kept for text in split.captions[i] if text.split()]
+    if not len(kept):
+        for end in ENDS:
+            (folder / f"{part}_{end}").unlink(missing_ok=True)
+        return
+    buffer = io.BytesIO()
+    np.save(buffer, features, allow_pickle=False)
+    write_bytes(folder / f"{part}_ims.npy", buffer.getvalue())
+    texts = {"files": [str(split.files[i]) for i in kept], "ids": [i for i, _ in lines] or [split.ids[i] for i in kept],
+             "caps": [t for _, t in lines]}  # fmt: skip
+    for end, some in texts.items():
+        if some:
+            write_bytes(folder / f"{part}_{end}.txt", ("\n".join(some) + "\n").encode())
+
+

@@ -1,0 +1,148 @@
+"""Files that others wrote: text, and JSON whose form is checked. What is wrong is named, with the file and place."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+BOM = "\ufeff"
+
+
+class BadFile(ValueError):
+    """A file holds something else than it should; the message begins with its name."""
+
+
+def text(path: str | os.PathLike) -> str:
+    """The text of a UTF-8 file, unpacked if its name ends in ``.gz``, without a byte-order mark in front.
+
+    :class:`BadFile` where it is no UTF-8, with the line and byte, or cannot be unpacked; ``FileNotFoundError``.
+    """
+    path = Path(path)
+    try:
+        raw = path.read_bytes()
+        if path.suffix == ".gz":
+            raw = gzip.decompress(raw)
+    except FileNotFoundError:
+        raise
+    except (OSError, EOFError, zlib.error) as err:  # a gzip that is cut off, damaged, or none; a folder
+        raise BadFile(f"{path}: cannot be read ({err})") from err
+    try:
+        return raw.decode("utf-8").removeprefix(BOM)
+    except UnicodeDecodeError as err:
+        line = raw[: err.start].count(b"\n") + 1
+        raise BadFile(f"{path}, line {line}: not UTF-8 text ({err.reason} at byte {err.start}); convert it first, such "
+                      "as with iconv -t UTF-8") from err  # fmt: skip
+
+
+def lines(path: str | os.PathLike) -> list[str]:
+    """The lines of a text file: they end with a line feed, or with a carriage return and a line feed, and nowhere else.
+
+    ``str.splitlines`` also cuts at rarer characters (U+2028, U+0085, …), which would shift every later line. A carriage
+    return alone is refused with its line: some programs end a line there and others do not.
+    """
+    found = text(path).replace("\r\n", "\n").split("\n")
+    for number, line in enumerate(found, 1):
+        if "\r" in line:
+            raise BadFile(f"{path}, line {number}: a carriage return inside of the line; end lines with a line feed")
+    return found[:-1] if found[-1] == "" else found
+
+
+def of_json(path: str | os.PathLike, schema: dict | None = None, name: str = "it") -> object:
+    """What a JSON file holds, checked against ``schema`` (JSON Schema, draft 7), where ``name`` stands for the whole.
+
+    :class:`BadFile` where it is cut off or no JSON, has another form, or holds what no file can: NaN, infinity, numbers
+    that no double holds, halves of characters. ``FileNotFoundError`` where it is missing.
+    """
+    return parsed(text(path), path, schema, name)
+
+
+def parsed(content: str, path: str | os.PathLike, schema: dict | None = None, name: str = "it") -> object:
+    """:func:`of_json` for text that was read already; ``path`` is for the messages."""
+    try:
+        found = json.loads(content, parse_constant=_refuse, parse_float=_finite, parse_int=_whole)
+        _encodable(content)
+    except RecursionError as err:
+        raise BadFile(f"{path}: nested too deeply for a file of its kind") from err
+    except ValueError as err:  # json.JSONDecodeError is one
+        raise BadFile(f"{path}: not a whole JSON file ({err})") from err
+    if schema is not None:
+        wrong = misfit(found, schema, name)
+        if wrong:
+            raise BadFile(f"{path}: {wrong}")
+    return found
+
+
+def misfit(value: object, schema: dict, name: str = "it") -> str | None:
+    """What about ``value`` is not as the JSON Schema says, in a few words; None if nothing is."""
+    import fastjsonschema  # without dependencies, and 1 s for the annotations of COCO where jsonschema takes minutes
+
+    try:
+        _compiled(json.dumps(schema, sort_keys=True))(value, name_prefix=name)
+    except fastjsonschema.JsonSchemaValueException as err:
+        if err.rule == "required":
+            return f"{err.name} has no {', '.join(key for key in err.rule_definition if key not in err.value)}"
+        return f"{err.message}; got {_short(err.value)}"
+    except RecursionError:
+        return f"{name} is nested too deeply"
+    return None
+
+
+@cache
+def _compiled(schema: str) -> Callable[[object], object]:
+    import fastjsonschema
+
+    return fastjsonschema.compile(json.loads(schema), use_default=False)
+
+
+def _short(value: object) -> str:
+    try:
+        shown = repr(value)
+    except (ValueError, RecursionError):  # an integer of more digits than Python prints, or a tower of lists
+        return f"a {type(value).__name__}"
+    return shown if len(shown) <= 60 else shown[:57] + "…"
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"a number that is too large: {digits[:20]}")
+    return number
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > 20:
+        raise ValueError(f"a number that is too large: {digits[:20]}…")
+    return int(digits)
+
+
+def _encodable(content: str) -> None:
+    """Halves of characters come as escapes only, so most files need no closer look."""
+    if "\\ud" in content or "\\uD" in content:
+        for piece in _strings(json.loads(content)):
+            try:
+                piece.encode("utf-8")
+            except UnicodeEncodeError as err:
+                raise ValueError(f"half of a character (a lone surrogate) in {ascii(piece)[:60]}") from err
+
+
+def _strings(value: object) -> list[str]:
+    """All strings in a JSON value, keys too."""
+    waiting, found = [value], []
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            found.append(one)
+        elif isinstance(one, dict):
+            waiting += [*one, *one.values()]
+        elif isinstance(one, list):
+            waiting += one
+    return found
