@@ -14,7 +14,7 @@ PACKAGE = Path(icrlib.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 # Which rooms a room may look into, beside itself. A room that is not listed may look into none.
-BASE = {"errors", "files", "names", "progress", "devices", "scores"}
+BASE = {"reading", "errors", "files", "names", "progress", "devices", "scores"}
 MAY = {
     "errors": set(), "files": set(), "names": {"errors"}, "progress": set(), "devices": {"errors"}, "scores": set(),
     "data": BASE, "models": BASE, "losses": BASE, "metrics": BASE,
