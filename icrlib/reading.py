@@ -5,12 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 BOM = "\ufeff"
+# What needs a closer look, which costs as much as the reading itself: numbers that may be too large, and escapes of
+# halves of characters.
+LARGE, HALF = re.compile(r"\d{20}|[eE]\+?\d{3}"), re.compile(r"\\u[dD]")
 
 
 class BadFile(ValueError):
@@ -64,8 +68,10 @@ def of_json(path: str | os.PathLike, schema: dict | None = None, name: str = "it
 def parsed(content: str, path: str | os.PathLike, schema: dict | None = None, name: str = "it") -> object:
     """:func:`of_json` for text that was read already; ``path`` is for the messages."""
     try:
-        found = json.loads(content, parse_constant=_refuse, parse_float=_finite, parse_int=_whole)
-        _encodable(content)
+        odd = {"parse_float": _finite, "parse_int": _whole} if LARGE.search(content) else {}
+        found = json.loads(content, parse_constant=_refuse, **odd)
+        if HALF.search(content):
+            _encodable(found)
     except RecursionError as err:
         raise BadFile(f"{path}: nested too deeply for a file of its kind") from err
     except ValueError as err:  # json.JSONDecodeError is one
@@ -124,14 +130,12 @@ def _whole(digits: str) -> int:
     return int(digits)
 
 
-def _encodable(content: str) -> None:
-    """Halves of characters come as escapes only, so most files need no closer look."""
-    if "\\ud" in content or "\\uD" in content:
-        for piece in _strings(json.loads(content)):
-            try:
-                piece.encode("utf-8")
-            except UnicodeEncodeError as err:
-                raise ValueError(f"half of a character (a lone surrogate) in {ascii(piece)[:60]}") from err
+def _encodable(value: object) -> None:
+    for piece in _strings(value):
+        try:
+            piece.encode("utf-8")
+        except UnicodeEncodeError as err:
+            raise ValueError(f"half of a character (a lone surrogate) in {ascii(piece)[:60]}") from err
 
 
 def _strings(value: object) -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
-from icrlib import load_dataset
+from icrlib import load_dataset, reading
 from icrlib.cli.runs import parse
 from icrlib.data.load import DATASETS, DRAWN
 from icrlib.data.splits import Dataset
@@ -282,11 +282,12 @@ def plan(runs: Iterable[Planned], fresh: bool = False, folder: Path = RUNS, past
 
 def _foreign(folder: Path, identity: str) -> list[str]:
     """A line about a run's folder in which another configuration left its files: training there would be refused."""
+    form = {"type": "object", "required": ["identity"]}
     try:
-        theirs = json.loads((folder / "config.json").read_text(encoding="utf-8"))["identity"]
+        theirs = reading.of_json(folder / "config.json", form)["identity"]
     except FileNotFoundError:
         return []
-    except (ValueError, KeyError, TypeError):
+    except ValueError:
         theirs = "that cannot be read"
     if theirs == identity:
         return []

@@ -9,14 +9,12 @@ sentence ids. The two directions have queries of their own: candidates are all o
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
-import zlib
 from pathlib import Path
 
 from torch import Tensor
 
+from icrlib import reading
 from icrlib.data.coco import Ids
 from icrlib.data.judgements import BadJudgements, Judgements
 from icrlib.errors import choose
@@ -73,9 +71,9 @@ def _file(place: Path, name: str) -> Path:
 
 def _lists(path: Path) -> dict[int, list[int]]:
     try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        found = {int(query): answers for query, answers in json.loads(raw.decode("utf-8")).items()}
-    except (OSError, EOFError, zlib.error, ValueError, AttributeError) as err:
+        listed = reading.of_json(path, {"type": "object"}, "the file")
+        found = {int(query): answers for query, answers in listed.items()}
+    except ValueError as err:
         raise BadJudgements(f"{path}: not a whole JSON file {{query id: [ids]}} ({err}); get it again") from err
     if not found:
         raise BadJudgements(f"{path}: it names no query; get it again")

@@ -7,12 +7,21 @@ import math
 import re
 from pathlib import Path
 
+from icrlib import reading
 from icrlib.files import claim_path, write_bytes
 from icrlib.records import ledger
 from icrlib.records.folder import root
 
 SCHEMA = 2
 READ = ("path", "stale")  # what reading adds to a record
+FORM = {
+    "type": "object", "required": ["schema", "config"],
+    "properties": {
+        "schema": {"type": "integer", "maximum": SCHEMA}, "config": {"type": "object"}, "test": {"type": "object"},
+        "history": {"type": "array", "items": {"type": "object"}},
+        "sources": {"type": "object", "additionalProperties": {"type": "string"}},
+    },
+}  # fmt: skip
 
 
 def path_for(dataset: str, method: str, loss: str, seed: int, tag: str = "", study: str = "") -> Path:
@@ -41,11 +50,9 @@ def load(path: str | Path) -> dict:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no record here")
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(record["config"], dict) or record["schema"] > SCHEMA:
-            raise KeyError("config")
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as err:
-        raise ValueError(f"{path}: not a record of a run ({err!r})") from err
+        record = reading.of_json(path, FORM, "the record")
+    except reading.BadFile as err:
+        raise ValueError(f"{err}; not a record of a run, or a damaged one: get it again, or train again") from err
     stale = ledger.differing(record["sources"]) if "sources" in record else ["written before records listed sources"]
     return record | {"path": str(path), "stale": stale}
 

@@ -9,12 +9,19 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
+from icrlib import reading
 from icrlib.data import backbones
 from icrlib.data.text import Vocabulary
 from icrlib.files import sha256_of, write_bytes
 from icrlib.models.base import RetrievalModel
 from icrlib.models.build import build
 from icrlib.names import METHODS
+
+FORM = {
+    "type": "object", "required": ["method", "options", "words", "sha256"],
+    "properties": {"method": {"type": "string"}, "options": {"type": "object"}, "sha256": {"type": "string"},
+                   "words": {"type": "array", "items": {"type": "string"}}},
+}  # fmt: skip
 
 
 def save_model(model: RetrievalModel, method: str, folder: str | Path) -> Path:
@@ -47,7 +54,7 @@ def load_model(folder: str | Path, *, method: str | None = None, backbone: str |
                 f"{folder}: no {name} here; a folder written by Run.save holds both files of a model"
             )
     try:
-        about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        about = reading.of_json(folder / "model.json", FORM, "model.json")
         content = (folder / "model.safetensors").read_bytes()
         if sha256_of(content) != about["sha256"]:
             raise ValueError("its checksum does not match")

