@@ -18,7 +18,11 @@ LARGE, HALF = re.compile(r"\d{20}|[eE]\+?\d{3}"), re.compile(r"\\u[dD]")
 
 
 class BadFile(ValueError):
-    """A file holds something else than it should; the message begins with its name."""
+    """A file holds something else than it should: the message is its name, the line if there is one, and ``why``."""
+
+    def __init__(self, path: str | os.PathLike, why: str, line: int | None = None) -> None:
+        super().__init__(f"{path}{'' if line is None else f', line {line}'}: {why}")
+        self.why = why
 
 
 def text(path: str | os.PathLike) -> str:
@@ -34,13 +38,13 @@ def text(path: str | os.PathLike) -> str:
     except FileNotFoundError:
         raise
     except (OSError, EOFError, zlib.error) as err:  # a gzip that is cut off, damaged, or none; a folder
-        raise BadFile(f"{path}: cannot be read ({err})") from err
+        raise BadFile(path, f"cannot be read ({err})") from err
     try:
         return raw.decode("utf-8").removeprefix(BOM)
     except UnicodeDecodeError as err:
         line = raw[: err.start].count(b"\n") + 1
-        raise BadFile(f"{path}, line {line}: not UTF-8 text ({err.reason} at byte {err.start}); convert it first, such "
-                      "as with iconv -t UTF-8") from err  # fmt: skip
+        raise BadFile(path, f"not UTF-8 text ({err.reason} at byte {err.start}); convert it first, such as with "
+                      "iconv -t UTF-8", line) from err  # fmt: skip
 
 
 def lines(path: str | os.PathLike) -> list[str]:
@@ -52,7 +56,7 @@ def lines(path: str | os.PathLike) -> list[str]:
     found = text(path).replace("\r\n", "\n").split("\n")
     for number, line in enumerate(found, 1):
         if "\r" in line:
-            raise BadFile(f"{path}, line {number}: a carriage return inside of the line; end lines with a line feed")
+            raise BadFile(path, "a carriage return inside of the line; end lines with a line feed", number)
     return found[:-1] if found[-1] == "" else found
 
 
@@ -73,13 +77,13 @@ def parsed(content: str, path: str | os.PathLike, schema: dict | None = None, na
         if HALF.search(content):
             _encodable(found)
     except RecursionError as err:
-        raise BadFile(f"{path}: nested too deeply for a file of its kind") from err
+        raise BadFile(path, "nested too deeply for a file of its kind") from err
     except ValueError as err:  # json.JSONDecodeError is one
-        raise BadFile(f"{path}: not a whole JSON file ({err})") from err
+        raise BadFile(path, f"not a whole JSON file ({err})") from err
     if schema is not None:
         wrong = misfit(found, schema, name)
         if wrong:
-            raise BadFile(f"{path}: {wrong}")
+            raise BadFile(path, wrong)
     return found
 
 

@@ -73,7 +73,7 @@ def _lists(path: Path) -> dict[int, list[int]]:
     try:
         listed = reading.of_json(path, {"type": "object"}, "the file")
         found = {int(query): answers for query, answers in listed.items()}
-    except ValueError as err:
+    except ValueError as err:  # BadFile is one
         raise BadJudgements(f"{path}: not a whole JSON file {{query id: [ids]}} ({err}); get it again") from err
     if not found:
         raise BadJudgements(f"{path}: it names no query; get it again")

@@ -52,7 +52,7 @@ def load(path: str | Path) -> dict:
     try:
         record = reading.of_json(path, FORM, "the record")
     except reading.BadFile as err:
-        raise ValueError(f"{err}; not a record of a run, or a damaged one: get it again, or train again") from err
+        raise ValueError(f"{path}: not a record of a run, or damaged ({err.why}); get it or train again") from err
     stale = ledger.differing(record["sources"]) if "sources" in record else ["written before records listed sources"]
     return record | {"path": str(path), "stale": stale}
 

@@ -159,8 +159,12 @@ def test_the_rate_drops_once_halfway_unless_said_otherwise(epochs):
 
 def test_the_best_weights_are_tested_not_the_last(tiny):
     """A run whose best evaluation is not its last: its test measures are those of the best."""
-    run = icrlib.train(tiny, loss="triplet", updates=160, evaluate_every=10, lr_update=99, progress=False, lr=0.3)
-    sums = [entry["val"]["rsum"] for entry in run.history]
+    for seed in range(6):  # at such a rate it is chance, and the processor's rounding, which evaluation is the best
+        run = icrlib.train(tiny, loss="triplet", seed=seed, updates=160, evaluate_every=10, lr_update=99, lr=0.3,
+                           progress=False)  # fmt: skip
+        sums = [entry["val"]["rsum"] for entry in run.history]
+        if max(sums) > sums[-1]:
+            break
     assert max(sums) > sums[-1], "this run must get worse in the end to show anything"
     assert run.record["chosen"]["update"] < run.history[-1]["update"]
     assert icrlib.evaluate(run.model, tiny.test)["rsum"] == pytest.approx(run.record["test"]["rsum"], abs=1e-4)

