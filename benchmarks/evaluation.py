@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 from benchmarks.timing import Row, race, show
 from icrlib.data.splits import Split
 from icrlib.evaluation import measure
-from icrlib.search import best
+from icrlib.search.index import best
 
 IMAGES, EACH, DIMENSIONS = 5_000, 5, 1024
 

@@ -1,10 +1,15 @@
 """icrlib: models, losses, data, training and records behind the book on image-caption retrieval."""
 
-from icrlib import cocos, losses, metrics, paper, records
-from icrlib.auxiliary import LagrangeMultiplier
-from icrlib.data import load_dataset
-from icrlib.evaluation import evaluate
-from icrlib.training import Run, load_model, train
+import lazy_loader
 
-__all__ = ["LagrangeMultiplier", "Run", "cocos", "evaluate", "load_dataset", "load_model", "losses", "metrics", "paper",
-           "records", "train"]  # fmt: skip
+# Each is imported when it is first asked for, so that a search need not wait for the tables of three papers.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submodules=["cocos", "losses", "metrics", "paper", "records"],
+    submod_attrs={
+        "auxiliary": ["LagrangeMultiplier"],
+        "data": ["load_dataset"],
+        "evaluation": ["evaluate"],
+        "training": ["Run", "load_model", "train"],
+    },
+)

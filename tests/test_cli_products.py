@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from icrlib.cli import main, products
-from icrlib.search import is_page, write_page
+from icrlib.search.page import is_page, write_page
 
 
 @pytest.fixture

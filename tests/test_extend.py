@@ -49,7 +49,7 @@ def test_a_similarity_that_is_no_inner_product_goes_the_whole_way(scenes, tmp_pa
     torch.testing.assert_close(evaluation.scores(loaded, split), found)
     with pytest.raises(ValueError, match="names the method 'tests.own_parts:WordByWord'.*hand it over, method="):
         icrlib.load_model(tmp_path / "run")
-    index = Index(loaded, *evaluation.embed(loaded, split), split.captions, split.image_ids, split.image_of)
+    index = Index.of_split(loaded, split)
     hits = index.by_text(split.captions[7], top=3)
     best = expected[:, 7].topk(3)
     assert [hit.score for hit in hits] == pytest.approx(best.values.tolist(), abs=1e-5)

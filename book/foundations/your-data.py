@@ -283,7 +283,7 @@ Markdown(f"With {shares[0]} photos, `min_count=1` keeps {kept_words[1]} words an
 # ask for something that is no caption of the folder. Because the photos are drawn, we can look up what is true.
 
 # %% mystnb={"image": {"alt": "The five test pictures that the bag of words ranks first for the query a red ring, with scores. A green frame marks a picture with a red ring, another frame one without."}, "figure": {"name": "fig-search-text", "caption": "Our query “a red ring” and the five photos that score highest. Frames say whether the photo shows one."}}
-index = Index.of(RUNS / f"bow-{chosen['bow']}", FEATURES)
+index = Index.of(RUNS / f"bow-{chosen['bow']}", FEATURES, split="test")
 hits = index.by_text("a red ring")
 red_ring = {"things": [{"shape": "ring", "colour": "red"}],
             "relation": None, "count": None, "background": None}
@@ -305,7 +305,7 @@ placed = [c for c, text in enumerate(data.test.captions) if " left of " in text 
 caption = next(c for c in placed if 2 <= int(drawn.test.relevance[c].sum()) <= 5)
 query, own = data.test.captions[caption], int(data.test.image_of[caption])
 assert query == drawn.test.captions[caption]
-both = {"bag of words": index, "VSE++": Index.of(RUNS / f"vse++-{chosen['vse++']}", FEATURES)}
+both = {"bag of words": index, "VSE++": Index.of(RUNS / f"vse++-{chosen['vse++']}", FEATURES, "test")}
 found = [(name, row_of[hit.file], hit) for name, i in both.items() for hit in i.by_text(query, top=4)]
 titles = [f"{hit.score:.2f}" + (", its own" if row == own else "") for _, row, hit in found]
 fig = plots.gallery(look(hit.file for *_, hit in found), titles,

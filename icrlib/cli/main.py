@@ -2,29 +2,54 @@
 
 from __future__ import annotations
 
+import importlib
+import signal
+import sys
+
 import click
 
-from icrlib import devices
-from icrlib.cli import judge, photos, records, runs, settings
+# Where each command lives: only the one that is called is imported, for a search should not wait for a training's code.
+COMMANDS = {
+    "run": "runs", "settings": "settings", "tables": "runs", "status": "runs", "plan": "records",
+    "compare": "records", "records": "records", "data": "photos", "features": "photos", "index": "albums",
+    "search": "albums", "judge": "judge",
+}  # fmt: skip
+STOPPED = 128 + signal.SIGINT  # how a program ends that Ctrl-C stopped
 
 
 class Friendly(click.Group):
-    """Turns the library's own errors into one clear line and exit status 2."""
+    """Turns the library's own errors into one clear line and exit status 2, and Ctrl-C into one line and 130."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        return getattr(importlib.import_module(f"icrlib.cli.{COMMANDS[name]}"), name)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]):
+        from icrlib.errors import choose
+
+        if args and not args[0].startswith("-"):
+            choose(args[0], COMMANDS, "command")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context):
+        from icrlib import devices
+
+        devices.keep_freed()  # this process is ours, and training is a third faster
         try:
             return super().invoke(ctx)
         except (ValueError, FileNotFoundError, ImportError) as err:
             raise click.UsageError(str(err)) from err
+        except KeyboardInterrupt:
+            # Everything is written whole or not at all, and what was done so far is kept by what did it.
+            click.echo("\nstopped; what was finished is kept, and the same command goes on from there", err=True)
+            sys.exit(STOPPED)
 
 
 @click.group(cls=Friendly, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="icrlib")
 def main() -> None:
     """Train and audit image-caption retrieval: the book's experiments from the command line."""
-    devices.keep_freed()  # this process is ours, and training is a third faster
-
-
-for command in (runs.run, settings.settings, runs.tables, runs.status, records.plan, records.compare, records.records,
-                photos.data, photos.features, photos.search, judge.judge):  # fmt: skip
-    main.add_command(command)

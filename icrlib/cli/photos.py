@@ -1,4 +1,4 @@
-"""Commands about photos: check a folder, compute its features, search it with a trained model."""
+"""Commands about photos with captions: check a folder, compute its features."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from pathlib import Path
 
 import click
 
-from icrlib import search as searching
 from icrlib.cli import products
 from icrlib.data import feature_folder, karpathy
 from icrlib.data import features as extraction
 from icrlib.data.load import DATASETS, DRAWN
 from icrlib.errors import choose
-from icrlib.training.saved import load_model
 
 FOLDER = click.Path(path_type=Path)
 
@@ -81,41 +79,3 @@ def features(root: Path, folder: Path, **options) -> None:
         click.echo(f"{done}: ready; use it as features={done}")
     else:
         click.echo(f"{done}: ready to be searched; there is no captioned photo in the training split to train on")
-
-
-@click.command()
-@click.argument("model", type=FOLDER)
-@click.argument("query")
-@click.option("--features", "folder", type=FOLDER, help="The feature folder to search in.")
-@click.option("--photos", type=FOLDER, help="Or the folder of photos, for a model trained on pictures.")
-@click.option("--split", type=click.Choice(["train", "val", "test"]), default="test", show_default=True)
-@click.option("--top", default=5, show_default=True)
-@click.option("--html", type=FOLDER, help="Also write a page with the pictures.")
-@products.FORCE
-@click.option("--backbone", help="The network, if the folder or the model does not name one of the library's.")
-@click.option("--method", help="The method, if it is one of your own, package.module:Name.")
-def search(model: Path, query: str, folder: Path | None, photos: Path | None, split: str, top: int, html: Path | None,
-           backbone: str | None, method: str | None, force: bool) -> None:  # fmt: skip
-    """Search photos by words, or captions by a picture: QUERY is a text, or the path of a picture.
-
-    MODEL is a run folder (out=…), the record in it, or what Run.save wrote.
-
-    \b
-    icr search runs/mine "a dog jumps over a hoop" --features features/
-    icr search runs/mine photo.jpg --features features/
-    """
-    if (folder is None) == (photos is None):
-        raise click.UsageError("say where to search: --features FOLDER, or --photos FOLDER for a model on pictures")
-    if html:
-        products.product(html, searching.is_page, "the page of an earlier search", force)
-    model = model.parent if model.name == "record.json" else model
-    trained = load_model(model, method=method, backbone=backbone)
-    of = searching.Index.of if folder else searching.Index.of_photos
-    index = of(trained, folder or photos, split)
-    hits = index.by_picture(query, top, backbone) if Path(query).is_file() else index.by_text(query, top)
-    for hit in hits:
-        click.echo(f"{hit.rank:>3}  {hit.score:6.3f}  {hit.file if hit.file else hit.caption}"
-                   + (f"  ({hit.caption})" if hit.file else ""))  # fmt: skip
-    if html:
-        searching.write_page(html, query, hits)
-        click.echo(f"page: {html}")

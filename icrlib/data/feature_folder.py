@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,9 @@ import numpy as np
 from icrlib import reading
 from icrlib.data import karpathy
 from icrlib.data.precomputed import MARK, PARTS, UNFINISHED
+from icrlib.data.precomputed import _features as read_array
+from icrlib.data.precomputed import _finished as finished
+from icrlib.data.precomputed import _split as read_split
 from icrlib.files import write_bytes
 
 REST = "rest"  # the files of photos without a caption
@@ -119,3 +123,44 @@ def _write(folder: Path, part: str, split: karpathy.Photos, kept: np.ndarray, fe
             write_bytes(folder / f"{part}_{end}.txt", ("\n".join(some) + "\n").encode())
 
 
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a search needs of a part: ``features`` (N, …), the N ``files``, and ``captions`` with their images' rows."""
+
+    features: np.ndarray
+    files: list[str]
+    captions: list[str]
+    image_of: np.ndarray
+
+
+def parts(folder: str | os.PathLike, split: str | None = None) -> list[Part]:
+    """The parts of a feature folder of any origin, in the order train, val, test and photos without captions.
+
+    ``split``: only that one. A folder need not have all of them, as training does. ``FileNotFoundError`` where there is
+    none, ``ValueError`` for what :func:`icrlib.data.precomputed.load` refuses.
+    """
+    folder = Path(folder)
+    finished(folder)
+    wanted = {split: PARTS[split]} if split else {**PARTS, REST: REST}
+    there = {name: part for name, part in wanted.items() if (folder / f"{part}_ims.npy").is_file()}
+    if not there:
+        raise FileNotFoundError(f"{folder}: missing {', '.join(f'{part}_ims.npy' for part in wanted.values())}; a "
+                                "feature folder, as icr features makes one, has at least one of them")  # fmt: skip
+    return [_part(folder, name, part) for name, part in there.items()]
+
+
+def _part(folder: Path, name: str, part: str) -> Part:
+    listed = folder / f"{part}_files.txt"
+    files = reading.lines(listed) if listed.is_file() else None
+    if part == REST:
+        found = Part(read_array(folder / f"{part}_ims.npy"), files or [], [], np.zeros(0, np.int64))
+    else:
+        split = read_split(folder, name, part, None)
+        found = Part(split.features.numpy(), files if files is not None else list(split.image_ids), split.captions,
+                     split.image_of.numpy())  # fmt: skip
+    if len(found.files) != len(found.features):
+        raise ValueError(f"{listed}: {len(found.files)} file names for {len(found.features)} images, so nobody knows "
+                         "which name is whose; make the folder again with icr features")  # fmt: skip
+    return found

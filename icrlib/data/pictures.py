@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 import torch
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 from torch import Tensor
 
 T = TypeVar("T")
@@ -51,6 +51,18 @@ def open_picture(path: str | os.PathLike) -> Image.Image:
         raise BadPicture(f"{path}: cannot be decoded (no picture of a known format; {way})") from err
     except Exception as err:  # decoders raise struct.error, KeyError, IndexError, zlib.error, …
         raise BadPicture(f"{path}: cannot be decoded ({err or type(err).__name__}); get it again") from err
+
+
+def taken(path: str | os.PathLike) -> str | None:
+    """When the camera says that it took a picture, "2024:05:01 12:30:00"; None where nothing says so."""
+    try:
+        with Image.open(path, formats=_formats()) as opened:
+            exif = opened.getexif()
+            said = exif.get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.DateTimeOriginal)
+            said = said or exif.get(ExifTags.Base.DateTime)
+    except Exception:  # a date is a courtesy, and what is called EXIF holds anything
+        return None
+    return str(said)[:19] if said else None
 
 
 @cache

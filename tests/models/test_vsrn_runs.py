@@ -73,7 +73,7 @@ def test_it_goes_the_whole_way(scenes, tmp_path):
     loaded = icrlib.load_model(run.save(tmp_path / "model"))
     assert torch.equal(evaluation.scores(loaded, scenes.test), found)
     split = scenes.test
-    index = Index(loaded, *evaluation.embed(loaded, split), split.captions, split.image_ids, split.image_of)
+    index = Index.of_split(loaded, split)
     best = found[:, 7].topk(3)
     assert [hit.file for hit in index.by_text(split.captions[7], top=3)] == [
         split.image_ids[row] for row in best.indices]  # fmt: skip

@@ -1,0 +1,212 @@
+"""Commands about a finished model and pictures: embed any folder of them, search it in the shell or in a browser."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import click
+import numpy as np
+
+from icrlib import reading
+from icrlib.cli import products
+from icrlib.data import backbones, feature_folder
+from icrlib.search.album import Album, of_model
+from icrlib.search.encoders import Encoder, Own
+from icrlib.search.index import SPLITS, Hit, Index, names_picture, plain
+from icrlib.search.page import About, is_page, warning, write_page
+from icrlib.training.saved import handed
+
+FOLDER = click.Path(path_type=Path)
+OWN = click.option("--encoder", metavar="PACKAGE.MODULE:NAME",
+                   help="An object of your own with encode_captions and encode_images, such as a CLIP; it is called "
+                   "where it is a function or class.")  # fmt: skip
+NETWORK = click.option("--backbone", help="The network of the model's features, where nothing else names it.")
+METHOD = click.option("--method", help="The method, if it is one of your own, package.module:Name.")
+
+
+@click.command()
+@click.argument("folder", type=FOLDER)
+@click.option("--model", type=FOLDER, help="A run folder (out=…), or what Run.save wrote.")
+@click.option("--features", type=FOLDER, help="The features that the model was trained on: they name their network.")
+@NETWORK
+@METHOD
+@OWN
+@click.option("--embeddings", type=FOLDER, help="Vectors made elsewhere, .npy, a row for each picture.")
+@click.option("--files", type=FOLDER, help="Whose rows these are: a text file, one path from FOLDER a line; by default "
+              "FOLDER's pictures in the order of their paths.")  # fmt: skip
+def index(folder: Path, model: Path | None, features: Path | None, backbone: str | None, method: str | None,
+          encoder: str | None, embeddings: Path | None, files: Path | None) -> None:  # fmt: skip
+    """Embed all pictures below FOLDER once, so that icr search can find them; no captions are needed.
+
+    What it makes lies in FOLDER/.icr, with a copy of the model; no picture is touched. Run it again and only new and
+    changed pictures are embedded, also after it was killed. Formats: JPEG, PNG, WebP, GIF, BMP, TIFF, and HEIC where
+    the package pillow-heif is installed.
+
+    \b
+    icr index album/ --model runs/mine --features features/
+    icr search "a dog on a beach" --index album/.icr
+    icr index album/ --encoder my_clip:load
+    icr index album/ --embeddings images.npy --files names.txt
+    """
+    album = Album(folder)
+    if sum(given is not None for given in (model, encoder, embeddings)) != 1:
+        raise click.UsageError("say what embeds the pictures: --model FOLDER, --encoder PACKAGE.MODULE:NAME, or "
+                               "--embeddings FILE with vectors that are there already")  # fmt: skip
+    if embeddings is not None:
+        names = _names(album, files)
+        album.take(_vectors(embeddings), names, str(embeddings))
+        click.echo(f"{album.place}: {len(names):,} pictures")
+        return
+    if encoder is not None:
+        found = album.update(Own(_called(encoder), encoder))
+    else:
+        folder_of_model = model.parent if model.name == "record.json" else model
+        network, regions = _network(features, backbone)
+        found = album.update(of_model(folder_of_model, folder_of_model.name, network, regions, backbone, method),
+                             folder_of_model)  # fmt: skip
+    click.echo(f"{album.place}: {found.new:,} new, {found.changed:,} changed, {found.gone:,} gone, {found.same:,} as "
+               "before")  # fmt: skip
+    for problem in found.problems[:20]:
+        click.echo(f"left out: {plain(problem)}")
+    if len(found.problems) > 20:
+        click.echo(f"left out: {len(found.problems) - 20:,} more")
+    click.echo(f'search it: icr search "a dog on a beach" --index {album.place}'
+               + (f" --encoder {encoder}" if encoder else ""))  # fmt: skip
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="[MODEL] QUERY")
+@click.option("--features", "folder", type=FOLDER, help="The feature folder to search in.")
+@click.option("--photos", type=FOLDER, help="Or the folder of photos, for a model trained on pictures.")
+@click.option("--index", "album", type=FOLDER, help="Or a folder that icr index has embedded; it has its own model.")
+@click.option("--split", type=click.Choice(SPLITS), default="all", show_default=True,
+              help="Only the photos of a split; all: also those without captions.")  # fmt: skip
+@click.option("--top", default=5, show_default=True, help="How many answers.")
+@click.option("--html", type=FOLDER, help="Also write a page with the pictures.")
+@products.FORCE
+@click.option("--serve", is_flag=True, help="Open a search page on this machine instead; Ctrl-C ends it.")
+@click.option("--port", default=8765, show_default=True, help="Where the page is; 0 for any free port.")
+@NETWORK
+@METHOD
+@OWN
+def search(words: tuple[str, ...], folder: Path | None, photos: Path | None, album: Path | None, split: str, top: int,
+           html: Path | None, force: bool, serve: bool, port: int, backbone: str | None, method: str | None,
+           encoder: str | None) -> None:  # fmt: skip
+    """Search photos by words, or by a picture: QUERY is a text, or the path of a picture.
+
+    MODEL is a run folder (out=…), the record in it, or what Run.save wrote; with --index it is left out. For a picture
+    the answers are captions, or photos like it where there are none.
+
+    \b
+    icr search runs/mine "a dog jumps over a hoop" --features features/
+    icr search runs/mine photo.jpg --features features/
+    icr search "a dog on a beach" --index album/.icr --html answers.html
+    icr search --index album/.icr --serve
+    """
+    if sum(place is not None for place in (folder, photos, album)) != 1:
+        raise click.UsageError("say where to search: --features FOLDER, --photos FOLDER for a model on pictures, or "
+                               "--index FOLDER of icr index")  # fmt: skip
+    model, query = _asked(words, album is not None, serve)
+    if html:
+        products.product(html, is_page, "the page of an earlier search", force)
+    found = _index(model, folder, photos, album, split, backbone, method, encoder)
+    if serve:
+        return _serve(found, port)
+    if names_picture(query):
+        hits, about = found.by_picture(query, top, backbone), About.of(found)
+    else:
+        hits, about = found.by_text(query, top), About.of(found, query)
+    if about.unknown:
+        click.echo(plain(warning(about.unknown, query)))
+    for hit in hits:
+        click.echo(_line(hit))
+    if html:
+        write_page(html, query, hits, about)
+        click.echo(f"page: {html}")
+
+
+def _asked(words: tuple[str, ...], own_model: bool, serve: bool) -> tuple[Path | None, str]:
+    """Model and query out of what was typed."""
+    wanted = (0 if own_model else 1) + (0 if serve else 1)
+    if len(words) != wanted:
+        how = {0: "neither MODEL nor QUERY", 1: "MODEL" if serve else "QUERY (the index has its own model)",
+               2: "MODEL and QUERY"}[wanted]  # fmt: skip
+        raise click.UsageError(f"got {len(words)} words; wanted {how}. Put a query of several words in quotation marks")
+    return (None if own_model else Path(words[0])), ("" if serve else words[-1])
+
+
+def _index(model: Path | None, folder: Path | None, photos: Path | None, album: Path | None, split: str,
+           backbone: str | None, method: str | None, encoder: str | None) -> Index:  # fmt: skip
+    if album is not None:
+        if split != "all":
+            raise click.UsageError("an album has no splits; leave --split out")
+        place = Album(album)
+        return place.index(place.encoder(_called(encoder) if encoder else None, backbone, method))
+    if encoder is not None:
+        raise click.UsageError("--encoder goes with --index; here MODEL says what encodes")
+    from icrlib.training.saved import load_model
+
+    place = model.parent if model.name == "record.json" else model
+    trained = load_model(place, method=method, backbone=backbone)
+    made = Index.of(trained, folder, split) if folder else Index.of_photos(trained, photos, split)
+    made.encoder.name = place.name
+    return made
+
+
+def _serve(found: Index, port: int) -> None:
+    from icrlib.search.serve import server
+
+    with server(found, port) as running:
+        click.echo(f"{len(found):,} photos: http://{running.server_address[0]}:{running.server_address[1]}/  "
+                   "(this machine only; Ctrl-C ends it)")  # fmt: skip
+        try:
+            running.serve_forever()
+        except KeyboardInterrupt:
+            click.echo()
+
+
+def _line(hit: Hit) -> str:
+    shown = hit.file or hit.caption
+    return f"{hit.rank:>3}  {hit.score:6.3f}  {plain(shown)}" + (
+        f"  ({plain(hit.caption)})" if hit.file and hit.caption else ""
+    )
+
+
+def _network(features: Path | None, backbone: str | None) -> tuple[str | None, int]:
+    """The network and the regions of the features that a model was trained on."""
+    if features is None:
+        return None, 0
+    noted = feature_folder.noted(features)
+    if noted is None:
+        raise ValueError(f"{features}: nobody noted which network made these features; name it with --backbone")
+    name = backbone or handed(features / feature_folder.MARK, "backbone", noted["backbone"], None, backbones.NAMES)
+    return name, noted.get("regions", 0)
+
+
+def _called(place: str) -> Encoder:
+    """The object behind package.module:name, which the caller typed; made, where it is a class or function."""
+    module, colon, name = place.partition(":")
+    if not colon or not module or not name:
+        raise ValueError(f"--encoder {place}: write PACKAGE.MODULE:NAME")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as err:
+        raise ValueError(f"--encoder {place}: {err}") from err
+    return found() if callable(found) and not hasattr(found, "encode_captions") or isinstance(found, type) else found
+
+
+def _vectors(path: Path) -> np.ndarray:
+    try:
+        found = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}: no such file; wanted vectors as .npy, a row for each picture") from None
+    except (ValueError, EOFError, OSError, OverflowError, MemoryError, SyntaxError, TypeError) as err:
+        raise ValueError(f"{path}: not a whole .npy array ({err}); write it again with numpy.save") from err
+    if not isinstance(found, np.ndarray):
+        raise ValueError(f"{path}: an archive of several arrays (.npz); save the vectors by themselves with numpy.save")
+    return found
+
+
+def _names(album: Album, files: Path | None) -> list[str]:
+    return reading.lines(files) if files else album.names()

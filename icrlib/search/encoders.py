@@ -1,0 +1,167 @@
+"""What turns queries and pictures into vectors: a model that was trained here, or an object of the reader's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from icrlib.data import backbones
+from icrlib.data.pictures import open_picture
+from icrlib.data.text import tokenize
+from icrlib.models.base import Encodings, RetrievalModel, inner_products, join
+from icrlib.models.on_pictures import OnPictures
+
+
+class Encoder(Protocol):
+    """``name`` for people; ``key``: what the vectors of pictures depend on, so that an album knows its own."""
+
+    name: str
+    key: str
+    at_once: int
+
+    def ready(self) -> None: ...
+
+    def texts(self, texts: Sequence[str]) -> Encodings: ...
+
+    def pictures(self, files: Sequence[str | Path]) -> np.ndarray: ...
+
+    def finish(self, found: np.ndarray) -> Encodings: ...
+
+    def similarity(self, images: Encodings, captions: Encodings) -> Tensor: ...
+
+    def unknown(self, query: str) -> list[str]: ...
+
+
+class Trained:
+    """A model of this library, in evaluation mode, with the network that made the features it was trained on.
+
+    ``backbone``: a name of :func:`icrlib.data.backbones.load`, which only pictures need; ``regions``: the cells a side
+    where the model takes regions. A model that was trained on pictures brings its network along.
+    """
+
+    def __init__(
+        self, model: RetrievalModel, name: str = "", backbone: str | None = None, regions: int = 0, key: str = ""
+    ) -> None:
+        self.model, self.name, self.regions = model.eval(), name, regions
+        self.inside = isinstance(model, OnPictures)
+        self.backbone = model.options["backbone"] if self.inside else backbone
+        self.similarity, self.at_once = model.similarity, model.scores_at_once
+        # What a network that learnt makes of pictures belongs to the model; what a frozen one makes, to that one.
+        self.key = key or f"{self.backbone} {regions}"
+        self._network: backbones.Backbone | None = None
+
+    @torch.no_grad()
+    def texts(self, texts: Sequence[str]) -> Encodings:
+        """Captions or queries (M) to their encodings."""
+        told = (part.to(self.model.device) for part in self.model.vocabulary.encode(list(texts)))
+        return self.model.encode_captions(*told)
+
+    @torch.no_grad()
+    def pictures(self, files: Sequence[str | Path]) -> np.ndarray:
+        """Pictures to what an album keeps of them: features, float16 as ``icr features`` keeps them, or encodings.
+
+        One at a time, so that a picture's numbers do not hang on which others are new. :class:`ValueError` where nobody
+        named the network.
+        """
+        network, rows = self._loaded(), []
+        for file in files:
+            picture = network.prepare(open_picture(file))[None].to(self.model.device)
+            if self.inside:
+                rows.append(self.model.encode_images(picture).cpu().numpy())
+            else:
+                rows.append(network(picture, self.regions).cpu().numpy().astype(np.float16))
+        return np.concatenate(rows)
+
+    def ready(self) -> None:
+        """``ValueError`` for what would stop :meth:`pictures` or :meth:`finish` at the first picture."""
+        found, wanted = self._loaded().channels(), self.model.options["feature_dim"]
+        if found != wanted:
+            raise ValueError(f"the network {self.backbone!r} makes {found} numbers of a picture, but the model was "
+                             f"trained on {wanted}; name the network of its training with --backbone")  # fmt: skip
+
+    def _loaded(self) -> backbones.Backbone:
+        if self.backbone is None:
+            raise ValueError("nobody noted which network made the features that this model was trained on; name it "
+                             "with backbone= (--backbone)")  # fmt: skip
+        if self._network is None:
+            self._network = backbones.load(self.backbone, str(self.model.device))
+        return self._network
+
+    @torch.no_grad()
+    def finish(self, found: np.ndarray) -> Encodings:
+        """What :meth:`pictures` made, or a feature folder holds, to encodings of images."""
+        values = torch.from_numpy(np.ascontiguousarray(found))
+        if self.inside:
+            return values
+        wanted = self.model.options["feature_dim"]
+        if values.shape[-1] != wanted:
+            raise ValueError(f"features of size {values.shape[-1]}, but the model was trained on {wanted}; use the "
+                             "features (or the backbone) of its training")  # fmt: skip
+        return join([self.model.encode_images(part.float().to(self.model.device)).cpu() for part in values.split(512)])
+
+    def unknown(self, query: str) -> list[str]:
+        """Words of the query that no training caption taught the model, as they were typed, each once."""
+        known = getattr(self.model.vocabulary, "number", None)
+        if known is None:
+            return []  # a sentence encoder reads pieces of words
+        return list(dict.fromkeys(word for word in tokenize(query) if word not in known))
+
+
+class Own:
+    """Any object with ``encode_captions(list of texts)``, a CLIP of the reader's own for instance.
+
+    Where pictures are to be encoded it has ``encode_images(list of PIL pictures)``, too. Both return arrays or tensors
+    (n, D), whose rows are scaled to length 1.
+    """
+
+    at_once = RetrievalModel.scores_at_once
+
+    def __init__(self, encoder: object, name: str = "") -> None:
+        if not callable(getattr(encoder, "encode_captions", None)):
+            raise ValueError(f"{name or type(encoder).__name__} has no encode_captions(list of texts); an encoder of "
+                             "your own needs that, and encode_images(list of pictures) to encode pictures")  # fmt: skip
+        self.encoder, self.name = encoder, name or type(encoder).__name__
+        self.key = f"encoder {self.name}"
+        self.similarity = inner_products
+
+    def texts(self, texts: Sequence[str]) -> Tensor:
+        return unit(self.encoder.encode_captions(list(texts)), len(texts), f"{self.name}.encode_captions")
+
+    def ready(self) -> None:
+        """``ValueError`` where the object cannot encode pictures."""
+        if not callable(getattr(self.encoder, "encode_images", None)):
+            raise ValueError(f"{self.name} has no encode_images(list of pictures); give the vectors of the pictures as "
+                             "a file, --embeddings")  # fmt: skip
+
+    def pictures(self, files: Sequence[str | Path]) -> np.ndarray:
+        self.ready()
+        found = self.encoder.encode_images([open_picture(file) for file in files])
+        return unit(found, len(files), f"{self.name}.encode_images").numpy()
+
+    def finish(self, found: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(found, np.float32))
+
+    def unknown(self, query: str) -> list[str]:
+        return []
+
+
+def unit(found: object, rows: int, source: str) -> Tensor:
+    """Vectors (rows, D) of somebody else's as float32 of length 1; ``ValueError`` where they are none."""
+    try:
+        values = found.detach().cpu() if isinstance(found, Tensor) else torch.from_numpy(np.asarray(found))
+    except (TypeError, ValueError) as err:  # texts, lists of several lengths
+        raise ValueError(f"{source}: no array of numbers ({err})") from err
+    if values.ndim != 2 or len(values) != rows or not values.shape[1] or not values.dtype.is_floating_point:
+        raise ValueError(f"{source}: got {tuple(values.shape)} of {values.dtype}; wanted ({rows}, D) floating-point "
+                         "numbers, a row for each")  # fmt: skip
+    values = values.float()
+    bad = ~values.isfinite().all(1) | (values == 0).all(1)
+    if bad.any():
+        raise ValueError(f"{source}: row {int(bad.nonzero()[0])} holds NaN, infinity or only zeros")
+    return normalize(values, dim=1)

@@ -1,0 +1,99 @@
+"""Answers as a page: a grid of photos, with what was searched and how. One file without requests, or served locally."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from icrlib.data.pictures import BadPicture
+from icrlib.files import write_bytes
+from icrlib.search.index import Hit, Index, names_picture, picture
+
+MARK = '<meta name="generator" content="icr search">'
+STYLE = """
+:root{color-scheme:light dark;--ink:#1c1c1e;--paper:#fff;--soft:#666;--line:#ddd;--warn:#8a4b00}
+@media(prefers-color-scheme:dark){:root{--ink:#eee;--paper:#161618;--soft:#aaa;--line:#3a3a3c;--warn:#ffb454}}
+*{box-sizing:border-box}
+body{font:16px/1.45 system-ui,sans-serif;color:var(--ink);background:var(--paper);margin:0 auto;padding:1rem;
+max-width:75rem}
+h1{font-size:1.35rem;margin:.2rem 0;overflow-wrap:anywhere}
+p{margin:.3rem 0;color:var(--soft);overflow-wrap:anywhere}
+p.warn{color:var(--warn)}
+form{display:flex;gap:.5rem;margin-bottom:1rem}
+input{flex:1;min-width:0;font:inherit;padding:.5rem .7rem;border:1px solid var(--line);border-radius:.4rem;
+color:inherit;background:inherit}
+button{font:inherit;padding:.5rem 1rem}
+main{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(13rem,42vw),1fr));gap:1rem;margin-top:1rem}
+figure{margin:0;border:1px solid var(--line);border-radius:.5rem;overflow:hidden}
+img,.gone{width:100%;aspect-ratio:4/3;object-fit:cover;display:block;background:var(--line)}
+figcaption{padding:.5rem .6rem;font-size:.85rem;overflow-wrap:anywhere}
+figcaption span{color:var(--soft);display:block}
+a{color:inherit}
+"""
+
+
+@dataclass(frozen=True)
+class About:
+    """What a page says beside the answers: the model's name, how many photos were searched, words it never read."""
+
+    model: str = ""
+    photos: int = 0
+    unknown: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, index: Index, query: str = "") -> About:
+        named = names_picture(query)
+        return cls(index.encoder.name, len(index), () if named or not query else tuple(index.unknown(query)))
+
+
+def warning(unknown: tuple[str, ...] | list[str], query: str) -> str:
+    """A sentence about words that the model has never read; empty where it knows all."""
+    if not unknown:
+        return ""
+    words = ", ".join(f"“{word}”" for word in unknown)
+    alone = len(unknown) >= len(query.split())
+    return (f"The model has never read {words}: " + ("it knows no word of this query, so these answers mean nothing."
+            if alone else "the answers go by the other words."))  # fmt: skip
+
+
+def is_page(text: str) -> bool:
+    """Whether a file's text is what :func:`write_page` wrote."""
+    return MARK in text[:200]
+
+
+def write_page(path: str | Path, query: str, hits: list[Hit], about: About | None = None) -> None:
+    """The hits as one HTML page with the pictures in it."""
+    write_bytes(path, page(query, hits, about or About(), lambda hit: picture(hit.file)).encode("utf-8", "replace"))
+
+
+def page(query: str, hits: list[Hit], about: About, shown: Callable[[Hit], str], form: bool = False,
+         title: str = "", like: bool = False) -> str:  # fmt: skip
+    """The page's HTML. ``shown``: the image of a hit; ``form``: with a box for the next query; ``like``: with links to
+    photos like each."""
+    heading = title or (Path(query).name if names_picture(query) else query)
+    told = [f"{about.photos:,} photos searched" if about.photos else "", f"model: {about.model}" if about.model else ""]
+    said = warning(about.unknown, query)
+    box = ('<form action="/" method="get"><input name="q" type="search" autofocus aria-label="What to look for" '
+           f'placeholder="a dog jumps over a hoop" value="{html.escape(query, quote=True)}"><button>Search</button>'
+           "</form>")  # fmt: skip
+    cells = "".join(_cell(hit, shown, like) for hit in hits)
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8">{MARK}<meta name="viewport" '
+        f'content="width=device-width,initial-scale=1"><title>{html.escape(heading) or "Search"}</title>'
+        f"<style>{STYLE}</style><body>{box if form else ''}<h1>{html.escape(heading)}</h1>"
+        f"<p>{html.escape(' · '.join(part for part in told if part))}</p>"
+        + (f'<p class="warn">{html.escape(said)}</p>' if said else "") + f"<main>{cells}</main></body></html>"
+    )
+
+
+def _cell(hit: Hit, shown: Callable[[Hit], str], like: bool) -> str:
+    try:
+        image = shown(hit) if hit.file else ""
+    except (BadPicture, OSError):  # moved or damaged since it was indexed: the answer still says which
+        image = '<div class="gone" role="img" aria-label="the photo is not there any more"></div>'
+    name = f"<span>{html.escape(Path(hit.file).name)}</span>" if hit.file else ""
+    more = f'<a href="/like?n={hit.row}">more like this</a>' if like else ""
+    return (f"<figure>{image}<figcaption>{hit.rank}. {hit.score:.3f} {html.escape(hit.caption)}{name}{more}"
+            "</figcaption></figure>")  # fmt: skip
