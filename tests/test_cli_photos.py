@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 
 import pytest
 
 import icrlib
+from icrlib.data import karpathy
+from icrlib.search.index import Index
 
 from .data.photos import edit, make
 from .test_cli import icr
@@ -83,3 +87,71 @@ def test_search_refuses(place):
                            (("--photos", str(place / "photos")), "was trained on finished features")):  # fmt: skip
         result = icr("search", run, "a ring", *words)
         assert result.exit_code == 2 and message in result.output, result.output
+
+
+def test_search_covers_every_split_unless_told(place):
+    words = ("search", str(place / "run"), "a red ring", "--features", str(place / "features"), "--top", "99")
+    every = icr(*words).output.splitlines()
+    some = icr(*words, "--split", "test").output.splitlines()
+    assert len(every) == 24 and len(some) == 6 and all("test" in line for line in some)
+    assert {line.split("/")[-1] for line in some} <= {line.split("/")[-1] for line in every}
+
+
+def test_words_that_the_model_never_read_are_named_first(place):
+    where = ("--features", str(place / "features"))
+    lines = icr("search", str(place / "run"), "a red zebra", *where).output.splitlines()
+    assert lines[0] == "The model has never read “zebra”: the answers go by the other words." and len(lines) == 6
+    lines = icr("search", str(place / "run"), "zebra", *where).output.splitlines()
+    assert "it knows no word of this query" in lines[0]
+
+
+@pytest.mark.parametrize("words, what", [
+    (("a", "red", "ring"), "got 3 words; wanted MODEL and QUERY"), (("only",), "got 1 words; wanted MODEL and QUERY"),
+    (("run", ""), "the query has no word"), (("run", "x" * 5000), "never read"),
+])  # fmt: skip
+def test_search_says_what_it_wants(place, words, what):
+    words = tuple(str(place / "run") if word == "run" else word for word in words)
+    assert what in icr("search", *words, "--features", str(place / "features")).output
+
+
+def test_a_list_of_files_that_is_short(place, tmp_path):
+    folder = shutil.copytree(place / "features", tmp_path / "f")
+    names = (folder / "test_files.txt").read_text().splitlines()
+    (folder / "test_files.txt").write_text("\n".join(names[:4]) + "\n")
+    result = icr("search", str(place / "run"), "a ring", "--features", str(folder))
+    assert result.exit_code == 2 and "test_files.txt: 4 file names for 6 images" in result.output
+
+
+def test_names_with_rare_line_ends_stay_with_their_photos(place, tmp_path):
+    """U+2028 and U+0085 end a line for str.splitlines, and would shift the names of all later photos."""
+    root = shutil.copytree(place / "photos", tmp_path / "photos")
+    odd = "test\u20280\u0085.jpg"
+    (root / "images" / "test0.jpg").rename(root / "images" / odd)
+    edit(root, lambda images: next(i for i in images if i["filename"] == "test0.jpg").update(filename=odd))
+    assert icr("features", str(root), str(tmp_path / "f"), "--backbone", "scenes").exit_code == 0
+    found = Index.of(place / "run", tmp_path / "f", "test")
+    assert [os.path.basename(file) for file in found.files] == [odd, *(f"test{k}.jpg" for k in range(1, 6))]
+
+
+@pytest.mark.parametrize("change, what", [
+    (lambda image: image.update(filename="a\nb.jpg"), "filename holds a line break"),
+    (lambda image: image.update(filename="../../etc/passwd"), "must lead to a file inside"),
+    (lambda image: image.update(filename="/etc/passwd"), "must lead to a file inside"),
+    (lambda image: image.update(filepath="..\\.."), "must lead to a file inside"),
+    (lambda image: image.update(filename="x" * 300 + ".jpg"), "at most 255 bytes"),
+    (lambda image: image.update(imgid="a\rb"), "its id must be one line"),
+    (lambda image: image.update(imgid=[1]), "imgid must be integer or string; got [1]"),
+    (lambda image: image["sentences"][0].update(raw=None), "sentences[0].raw must be string; got None"),
+    (lambda image: image["sentences"][0].update(raw=["a", "b"]), "sentences[0].raw must be string"),
+    (lambda image: image.update(sentences={"raw": "a"}), "sentences must be array"),
+    (lambda image: image.update(split=None), "split must be one of"),
+])  # fmt: skip
+def test_check_finds_each_fault_with_the_images_number(place, tmp_path, change, what):
+    """And loading refuses it with the same words."""
+    root = shutil.copytree(place / "photos", tmp_path / "photos")
+    edit(root, lambda images: change(images[3]))
+    result = icr("data", "check", str(root))
+    said = " ".join(result.output.split())
+    assert result.exit_code == 1 and "dataset_scenes.json, image 3: " in said and what in said, result.output
+    with pytest.raises(ValueError, match="image 3: .*" + re.escape(what)):
+        karpathy.read(root)

@@ -161,6 +161,24 @@ def photo_small() -> Iterator[Planned]:
         yield _small("photo_small", method, loss, seed, "", chosen("photo_small_tuning", method, loss))
 
 
+@registered
+def album() -> Iterator[Planned]:
+    """Other photos than those of the training: a folder that scripts/album_folder.py makes is needed."""
+    yield from _album("album")
+
+
+@registered
+def album_as_there() -> Iterator[Planned]:
+    """The same photos, prepared as the training photos were: what the way from the picture costs."""
+    yield from _album("album_as_there")
+
+
+def _album(study: str) -> Iterator[Planned]:
+    complete("photo_tuning")
+    for seed, method in product(range(3), ("bow", "vse++")):
+        yield photos(study, method, "ntxent", seed, "", chosen("photo_tuning", method, "ntxent"))
+
+
 def _small(study: str, method: str, loss: str, seed: int, tag: str, settings: dict) -> Planned:
     return Planned(study, "flickr8k", method, loss, seed, tag,
                    {"embed_dim": 256, "updates": FEW_UPDATES} | settings, photos=FEW)  # fmt: skip
