@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from icrlib import plots
+from icrlib.data.load import more_options
 from icrlib.devices import keep_freed
 from icrlib.training.config import options_for
 
@@ -27,6 +28,14 @@ def start(smoke: bool = False) -> bool:
             "smoke run: tiny data and a few updates, to see that everything works; its numbers mean nothing"
         )
     return smoke
+
+
+def data_options(names: Mapping[str, Any], dataset: str) -> dict[str, Any]:
+    """Which of a notebook's ``names`` (``globals()``) are options of a data set, and set: ``load_dataset`` takes them.
+
+    Those that stand in the parameters cell of book/reproduce/run anyway are not among them.
+    """
+    return {name: names[name] for name in more_options(dataset) if names.get(name) is not None}
 
 
 def settings(names: Mapping[str, Any], method: str, loss: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Mapping
 
 from tqdm.auto import tqdm
@@ -16,14 +17,24 @@ def bar(items, description: str, shown: bool = True, **options) -> tqdm:
     return tqdm(items, desc=description, disable=not shown, **options)
 
 
+LINES = "ICR_PROGRESS"  # set to "lines" by `icr run`: a bar in a notebook is not seen by who runs it in a shell
+
+
 class Report:
     """A training's bar over the updates that are left, with the latest figures, and a word when a collapse begins or
-    ends. ``config``: a run's settings; ``state``: the loop's, with the update that it starts from."""
+    ends. ``config``: a run's settings; ``state``: the loop's, with the update that it starts from.
+
+    With ``ICR_PROGRESS=lines`` in the environment a line at each evaluation instead.
+    """
 
     def __init__(self, config: Mapping, state: Mapping, shown: bool = True) -> None:
         title = f"{config['method']} {config['loss']} seed {config['seed']}"
         done, wanted = state["update"], config["updates"]
-        self.bar = bar(range(done, wanted), title, shown, initial=done, total=wanted)
+        self.lines = shown and os.environ.get(LINES) == "lines"
+        self.done, self.wanted, self.began = done, wanted, time.monotonic()
+        self.bar = bar(range(done, wanted), title, shown and not self.lines, initial=done, total=wanted)
+        if self.lines:
+            print(f"{title}: {wanted - done:,} updates" + (f", going on at {done:,}" if done else ""), flush=True)
         self.history = state["history"]
 
     def __enter__(self) -> tqdm:
@@ -35,6 +46,11 @@ class Report:
     def show(self, entry: Mapping, collapsed_loss: float) -> None:
         """The latest entry of the history; ``collapsed_loss``: the value that a collapse has."""
         self.bar.set_postfix(loss=f"{entry['loss']:.3f}", rsum=f"{entry['val']['rsum']:.1f}")
+        if self.lines:
+            past = time.monotonic() - self.began
+            left = past / max(1, entry["update"] - self.done) * (self.wanted - entry["update"])
+            print(f"  update {entry['update']:>6,} of {self.wanted:,}  loss {entry['loss']:8.3f}  validation rsum "
+                  f"{entry['val']['rsum']:5.1f}  {_clock(left)} left", flush=True)  # fmt: skip
         now = entry["diagnose"]["collapsed"]
         before = len(self.history) > 1 and self.history[-2]["diagnose"]["collapsed"]
         if now and not before and not self.bar.disable:
@@ -42,3 +58,8 @@ class Report:
             tqdm.write(f"update {entry['update']}: loss {entry['loss']:.1f}{known}. {entry['diagnose']['hint']}")
         elif before and not now and not self.bar.disable:
             tqdm.write(f"update {entry['update']}: the plateau is left, scores differ again")
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}"

@@ -32,7 +32,7 @@ MAY = {
     "planning": BASE | {"data", "models", "records", "training"},
     "probes": BASE | {"data", "models", "evaluation"},
     "search": BASE | {"data", "models", "evaluation", "training"},
-    "chapter": BASE | {"plots", "training"},
+    "chapter": BASE | {"data", "plots", "training"},
     "cli": BASE | {"chapter", "data", "judged", "losses", "models", "paper", "planning", "records", "search",
                    "training"},
     "__main__": {"cli"},

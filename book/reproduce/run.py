@@ -2,6 +2,11 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -97,7 +102,8 @@ else:
     source["features"] = features or None
     if root:
         source |= {"root": root, "images": images, "backbone": backbone}
-data = icrlib.load_dataset(dataset, smoke=smoke, **source)
+more = chapter.data_options(globals(), dataset)
+data = icrlib.load_dataset(dataset, smoke=smoke, **source, **more)
 splits = (data.train, data.val, data.test)
 sizes = {s.name: {"images": len(s), "captions": len(s.captions)} for s in splits}
 pd.DataFrame(sizes).T
@@ -107,7 +113,8 @@ pd.DataFrame(sizes).T
 #
 # Parameters left as `None` take the defaults of the data: for `scenes` a small model that trains in about a minute, for
 # the others what ECIR's code ran. `chapter.settings` collects those that are set; papermill may set any other setting
-# that `icr settings` lists, by its name, though the cell above does not show it. With `out` set, checkpoints go there,
+# that `icr settings` lists, by its name, though the cell above does not show it; and so with the options of the data,
+# such as `min_count`, the times that a word must occur to be known. With `out` set, checkpoints go there,
 # and starting again continues.
 
 # %%
@@ -122,7 +129,7 @@ run = icrlib.train(data, method, loss, seed=seed, smoke=smoke,
 
 # %%
 shown = {k: v for k, v in run.record["config"].items() if not k.startswith("data_")}
-print(json.dumps(shown, indent=1))
+Markdown(f"```json\n{json.dumps(shown, indent=1)}\n```")
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Validation rsum after each evaluation of this run."}, "figure": {"name": "fig-run-curve", "caption": "Validation rsum during this run. The weights at the highest point are the ones that are tested."}}
 plots.learning_curves([run.record]);
@@ -139,6 +146,9 @@ Markdown(f"Best validation rsum **{best['val_rsum']:.1f}** at update {best['upda
 # Test data was touched once, after the choice. Recalls are in percent, in the layout of ECIR's Table 1.
 
 # %% tags=["full-width"]
+tested = run.record["test"]["rsum"]
+print(f"test rsum {tested:.1f} with the weights of update {best['update']:,} "
+      f"(validation rsum {best['val_rsum']:.1f})")
 paper.layout(paper.summarise([run.record]))
 
 # %% tags=["hide-input"]

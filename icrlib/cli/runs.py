@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import difflib
 import json
 import logging
 import os
 import sys
+import tempfile
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from icrlib import paper
 from icrlib.cli import products
-from icrlib.cli.settings import listing, parsed
-from icrlib.data.load import DATASETS, DRAWN
+from icrlib.cli.settings import listing, parsed, read_value
+from icrlib.data.load import DATASETS, DRAWN, more_options
 from icrlib.errors import choose
 from icrlib.files import make_folder
 from icrlib.losses.build import canonical
 from icrlib.names import METHODS
 from icrlib.planning import asked, cost, operations
+from icrlib.progress import LINES
 from icrlib.records.files import find
 from icrlib.records.folder import PACKAGE
 from icrlib.training import checkpoints
@@ -31,6 +36,15 @@ class Killed(click.ClickException):
     """The notebook's process was killed from outside, so trying again makes sense: exit status 75."""
 
     exit_code = os.EX_TEMPFAIL
+
+
+class Stopped(click.ClickException):
+    """Ctrl-C: the message says what is kept and how to go on; exit status 130, as a shell's own."""
+
+    exit_code = 130
+
+    def show(self, file=None) -> None:
+        click.echo(f"\n{self.message}", err=True)
 
 
 class WithSettings(click.Command):
@@ -81,19 +95,69 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     output = products.executed(output or Path("runs") / products.default_name(what, values), notebook, values, force)
     make_folder(output.parent)
     logging.getLogger("papermill").setLevel(logging.ERROR)
+    os.environ[LINES] = "lines"  # for the notebook's process
     try:
-        papermill.execute_notebook(
-            str(notebook), str(output), values, kernel_name="python3", progress_bar=sys.stderr.isatty(),
-            log_output=True, stdout_file=sys.stdout, stderr_file=sys.stderr,
-        )  # fmt: skip
+        with _kernels_own_words() as heard:
+            papermill.execute_notebook(
+                str(notebook), str(output), values, kernel_name="python3", progress_bar=sys.stderr.isatty(),
+                log_output=True, stdout_file=sys.stdout, stderr_file=sys.stderr,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        raise Stopped(_kept(values)) from None
     except papermill.PapermillExecutionError as err:
+        if err.ename == "KeyboardInterrupt":  # Ctrl-C reaches the notebook's process, too
+            raise Stopped(_kept(values)) from None
         raise click.ClickException(
             f"{notebook}, cell {err.exec_count}: {err.ename}: {err.evalue}\nAll of it: {output}"
         ) from err
     except DeadKernelError as err:
-        raise Killed(f"{notebook}: its process was killed. With -p out=FOLDER the same command goes on from there; "
-                     f"the notebook so far: {output}") from err  # fmt: skip
+        last = f" It said: {heard[-1]}." if heard else ""
+        raise Killed(f"{notebook}: its process was killed.{last} With -p out=FOLDER the same command goes on from "
+                     f"there; the notebook so far: {output}") from err  # fmt: skip
     click.echo(f"executed notebook: {output}")
+    if values.get("out"):
+        click.echo(_next(values))
+
+
+@contextlib.contextmanager
+def _kernels_own_words() -> Iterator[list[str]]:
+    """Keep off the terminal what the notebook's process itself writes to its standard error; its lines at the end.
+
+    What cells write arrives by another way. The process inherits file 2, so that leads to a file while it starts.
+    """
+    heard: list[str] = []
+    sys.stderr.flush()
+    terminal, before = os.dup(2), sys.stderr
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        with os.fdopen(terminal, "w", closefd=False) as shown:
+            sys.stderr = shown if before is sys.__stderr__ else before  # a test's own stays
+            try:
+                yield heard
+            finally:
+                sys.stderr = before
+                os.dup2(terminal, 2)
+                os.close(terminal)
+                file.seek(0)
+                heard += [line for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
+
+
+def _kept(values: dict) -> str:
+    out = values.get("out")
+    if out:
+        return f"stopped; the last evaluation is kept in {out}, and the same command goes on from there"
+    return "stopped; nothing of this run is kept. With -p out=FOLDER the same command goes on where it was"
+
+
+def _next(values: dict) -> str:
+    """What a run left and what one does with it."""
+    out = Path(values["out"])
+    told = [f"model: {out}"] + ([f"record: {out / 'record.json'}"] if (out / "record.json").is_file() else [])
+    if values.get("features"):
+        told.append(f'search it: icr search {out} "a dog on a beach" --features {values["features"]}')
+    elif values.get("images") == "published":
+        told.append(f'search it: icr search {out} "a dog on a beach" --photos {values["root"]}')
+    return "\n".join(told)
 
 
 DATA = ("features", "root", "images", "backbone", "regions")  # what of a notebook's parameters is about the data
@@ -106,9 +170,10 @@ def _expected(values: dict) -> str:
     if not {"dataset", "loss"} <= set(values):
         return "plan: past records tell of trainings only, and this notebook does not say of which data and loss it is"
     method, loss = values.get("method") or "vse++", values["loss"]
-    source = {name: values[name] for name in DATA if values.get(name)}
+    more = {name: values[name] for name in more_options(values["dataset"]) if values.get(name) is not None}
+    source = {name: values[name] for name in DATA if values.get(name)} | more
     if values["dataset"] in DRAWN:
-        source = {"regions": bool(values.get("regions")), "seed": values.get("data_seed")}
+        source = {"regions": bool(values.get("regions")), "seed": values.get("data_seed")} | more
     config, sizes = asked.configuration(
         values["dataset"], method, loss, seed=values.get("seed") or 0, smoke=bool(values.get("smoke")),
         source=source, given=settings(values, method, loss),
@@ -172,11 +237,14 @@ def parse(given: tuple[str, ...], declared: dict, notebook: Path | str, preset: 
     if not _takes_settings(notebook):
         choose(next(iter(others)), declared, f"parameter of {notebook}")
     full = {name: ast.literal_eval(about["default"]) for name, about in declared.items()} | (preset or {}) | values
+    for name in [name for name in others if name in more_options(full["dataset"])]:
+        values[name] = read_value(others.pop(name))
     parts = full["method"], full["loss"], others.get("auxiliary")
     owners = options_for(*parts)
     for name, value in others.items():
-        known = [*declared, *(option for names in owners.owners.values() for option in names)]
-        if not any(name in names for names in owners.owners.values()) and "_" not in name:
+        known = [*declared, *more_options(full["dataset"]), *(n for names in owners.owners.values() for n in names)]
+        meant = "_" not in name or difflib.get_close_matches(name, more_options(full["dataset"]), n=1)
+        if meant and not any(name in names for names in owners.owners.values()):
             choose(name, known, f"parameter of {notebook}")
         values[name] = parsed(name, value, *parts)
     return values

@@ -69,7 +69,7 @@ def _shown(default: Any) -> str:
 def parsed(name: str, value: str, method: str, loss: str, auxiliary: str | None = None) -> Any:
     """The value of ``name`` out of a text, of the kind that the setting wants; options of parts are read as JSON."""
     owner, plain = options_for(method, loss, auxiliary).place(name)
-    read = _json(value)
+    read = read_value(value)
     if owner != "setting" or read is None:
         return read
     kind = SETTINGS[plain].metadata["kind"]
@@ -82,7 +82,8 @@ def parsed(name: str, value: str, method: str, loss: str, auxiliary: str | None 
     return checked(plain, read)
 
 
-def _json(value: str) -> Any:
+def read_value(value: str) -> Any:
+    """A value as typed: JSON where it is that, Python's True, False and None too, else the text itself."""
     try:
         return json.loads({"True": "true", "False": "false", "None": "null"}.get(value, value))
     except json.JSONDecodeError:

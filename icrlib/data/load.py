@@ -71,6 +71,18 @@ def _load(
     return precomputed.load(features, name=name, smoke=smoke, **options)
 
 
+# What has a parameter of its own wherever data are asked for, or comes from load_dataset's own arguments.
+NAMED = ("root", "features", "folder", "name", "smoke", "seed", "regions", "images", "backbone")
+
+
+def more_options(name: str) -> list[str]:
+    """Further options of a data set by name, such as ``min_count`` of photos or ``train`` of scenes."""
+    choose(name, DATASETS, "dataset")
+    loader = DRAWN.get(name, photos.load)
+    return [option for option, about in inspect.signature(loader).parameters.items()
+            if option not in NAMED and about.kind is not inspect.Parameter.VAR_KEYWORD]  # fmt: skip
+
+
 def _check_options(loader: Callable, options: dict, name: str) -> None:
     given = ("root", "features", "folder", "name", "smoke")  # these come from load_dataset's own arguments
     allowed = [option for option in inspect.signature(loader).parameters if option not in given]

@@ -151,7 +151,7 @@ def _more_memory(wanted: Mapping, sizes: Mapping, record: dict, same: Mapping) -
     try:
         with torch.device("meta"):
             model = build(wanted["method"], sizes["features"][-1], sizes["vocabulary"], **wanted["model_options"])
-    except (ImportError, TypeError, ValueError):
+    except (ImportError, TypeError):
         return 0.0, record["parameters"]
     parameters = sum(one.numel() for one in model.parameters())
     kept = operations.kept_bytes(wanted, sizes) - operations.kept_bytes(record["config"], same)

@@ -111,14 +111,19 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
     owners = options_for(method, loss, auxiliary)
     chosen = _placed(owners, levels)
     made = by_name(loss, **chosen["loss"])
+    usual = inspect.signature(kind).parameters
     for name, value in chosen["model"].items():
-        if isinstance(value, int) and not isinstance(value, bool):
+        sizes = name in usual and isinstance(usual[name].default, int) and not isinstance(usual[name].default, bool)
+        if sizes or (isinstance(value, int) and not isinstance(value, bool)):
             at_least(name, value, 1)
     values = {name: f.default for name, f in SETTINGS.items()} | chosen["setting"]
     values |= {"auxiliary": auxiliary, "objective": objective, "batches": values["batches"] or made.batches}
     values["device"] = devices.device(values["device"])
     devices.precision(values["precision"], values["device"])
     at_least("seed", seed, 0)
+    for name, value in (("seed", seed), ("data_seed", data.options.get("seed") or 0)):
+        if value >= 1 << 64:
+            raise ValueError(f"{name} must be below 2**64; got {value}")
     sampler = Sampler(data.train, seed, values["batch_size"], values["batches"], values["positives"])
     per_epoch = max(1, sampler.per_epoch // values["accumulate"])
     drops = _schedule(values, owners, levels, per_epoch, data)
