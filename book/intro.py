@@ -120,6 +120,7 @@ assert float(weights["smoothap"][2, 1]) < 1e-6
 # | {doc}`foundations/encoders` | What happens between a picture and its score, step by step? | under a minute |
 # | {doc}`foundations/regions` | Which of the things is red? What can a model do with regions? | about a minute |
 # | {doc}`foundations/your-data` | I have photos and captions: how far is it to a search? | about a minute |
+# | {doc}`foundations/albums` | Can an album be searched that nobody has described? | under a minute |
 # | {doc}`foundations/pipelines` | Features once, or fresh crops each time: what does it change? | about three minutes |
 # | {doc}`gradients/triplet` | One formula, a sum or a maximum: whom do they move? | under a minute |
 # | {doc}`gradients/ntxent` | Why is one printed loss negative, and what does the temperature do? | under a minute |

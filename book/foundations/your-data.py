@@ -335,7 +335,8 @@ assert [h.file for h in zebra] == [h.file for h in violin]
 print(f"best score for zebra {zebra[0].score:.2f}, for a red ring {hits[0].score:.2f}")
 
 # %% [markdown]
-# So before you show answers, ask whether the vocabulary knows the words: `word in index.model.vocabulary.number`.
+# So before you show answers, name the words that nobody taught: `index.unknown(query)` lists them, and `icr search` and
+# its page say them first.
 #
 # ## Search by a picture
 #
@@ -571,4 +572,4 @@ check_distance(lambda d2: 1 - d2 / 2)
 # ````{solution-end}
 # ````
 #
-# Next: {doc}`pipelines` asks what is lost when features are computed once.
+# Next: {doc}`albums` searches pictures that have no captions at all.

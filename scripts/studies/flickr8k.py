@@ -164,18 +164,18 @@ def photo_small() -> Iterator[Planned]:
 @registered
 def album() -> Iterator[Planned]:
     """Other photos than those of the training: a folder that scripts/album_folder.py makes is needed."""
-    yield from _album("album")
+    yield from _album("album", "bow", "vse++")
 
 
 @registered
 def album_as_there() -> Iterator[Planned]:
     """The same photos, prepared as the training photos were: what the way from the picture costs."""
-    yield from _album("album_as_there")
+    yield from _album("album_as_there", "bow")
 
 
-def _album(study: str) -> Iterator[Planned]:
+def _album(study: str, *methods: str) -> Iterator[Planned]:
     complete("photo_tuning")
-    for seed, method in product(range(3), ("bow", "vse++")):
+    for seed, method in product(range(3), methods):
         yield photos(study, method, "ntxent", seed, "", chosen("photo_tuning", method, "ntxent"))
 
 
