@@ -197,7 +197,7 @@ Markdown(f"Of {change.new + change.changed + change.same} pictures, {change.new 
 
 # %%
 for query in ("a red square", "a red zebra", "zebra"):
-    print(f"{query}: {warning(index.unknown(query), query) or 'all words are known'}")
+    print(query, "\n   ", warning(index.unknown(query), query) or "All words are known.")
 
 # %% [markdown]
 # On real photos there are more limits, and each has a reason that can be named:
@@ -205,10 +205,10 @@ for query in ("a red square", "a red zebra", "zebra"):
 # - **Names.** “Anna”, “our old house”, “Lisbon”: no training caption of somebody else's photos knows your people and
 #   places.
 # - **Text in pictures.** A network for objects sees that there is a sign, not what it says.
-# - **Numbers and places.** Captions seldom count beyond two, and a bag of words does not know left from right at all
-#   ({doc}`../lessons/reading`).
-# - **Rare things.** A word must occur a few times in training to get a vector that means anything; of what people ask
-#   for, a few thousand captions cover the everyday half.
+# - **Who does what to whom.** A bag of words cannot tell “a dog left of a child” from “a child left of a dog”, and a
+#   model that could has to learn it first ({doc}`../lessons/reading`).
+# - **Rare things.** A word must occur a few times in training to get a vector that means anything. A few thousand
+#   captions do not name all that people ask for.
 # - **Nothing found.** A score is a cosine, not a probability. There is no threshold under which “no such photo” would
 #   be certain.
 #

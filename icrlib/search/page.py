@@ -54,7 +54,7 @@ def warning(unknown: tuple[str, ...] | list[str], query: str) -> str:
         return ""
     words = ", ".join(f"“{word}”" for word in unknown)
     alone = len(unknown) >= len(query.split())
-    return (f"The model has never read {words}: " + ("it knows no word of this query, so these answers mean nothing."
+    return (f"The model has never read {words}: " + ("it knows no word of this, so the answers mean nothing."
             if alone else "the answers go by the other words."))  # fmt: skip
 
 
