@@ -5,7 +5,7 @@
 #   WORKERS=2                  test processes
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help records reproduce test-slurm book html notebooks test check bench lint lab wheel browser screenshots clean distclean venv
+.PHONY: help records reproduce test-slurm book html notebooks test check bench soak lint lab wheel browser screenshots clean distclean venv
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -64,6 +64,9 @@ reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train what is missing of a grid [DAT
 test-slurm: $(DONE) ## a grid on a real Slurm, set up on this machine's loopback and stopped again (root, Debian)
 	@if $(PY) scripts/slurm_on_loopback.py --check; then $(AGAIN) --no-print-directory $(GRID) \
 	  && timeout -k 60 1800 $(PY) scripts/slurm_on_loopback.py $(if $(INSTALL),--install); fi
+
+soak: $(DONE) ## kill trainings, features and indexes at random moments, and compare their ends [TIMES=30]
+	OMP_NUM_THREADS=1 $(PY) scripts/soak.py --times $(or $(TIMES),30)
 
 lint: $(DONE)
 	$(PY) -m ruff check .

@@ -178,7 +178,8 @@ def test_names_of_files_stay_with_their_photos(tmp_path, names):
     folder = tmp_path / "f"
     folder.mkdir(exist_ok=True)
     # Equal rows, one caption each, would count as one photo's (layout 3 of precomputed.assign).
-    found = {name: (np.arange(len(split)), np.arange(2 * len(split), dtype=np.float16).reshape(-1, 2)) for name, split in splits.items()}
+    rows = {name: np.arange(2 * len(split), dtype=np.float16).reshape(-1, 2) for name, split in splits.items()}
+    found = {name: (np.arange(len(split)), rows[name]) for name, split in splits.items()}
     feature_folder.replace(folder, splits, found, {"backbone": "scenes", "key": "k"})
     listed = [file for part in feature_folder.parts(folder) for file in part.files]
     assert listed == [str(file) for split in splits.values() for file in split.files]
