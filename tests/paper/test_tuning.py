@@ -43,6 +43,22 @@ def test_constants_and_starts_are_settings_too_and_stay_what_they_are():
     assert frame["tau"].tolist() == [None, None, 0.2, 0.1] and frame["warmup"].tolist() == [250, 0, None, None]
 
 
+def test_the_best_moment_of_a_start_is_another_losses():
+    """All negatives count within the start; of a run whose best evaluation lies there the best one after it counts."""
+    early = tried("triplet_sh", {100: 440.0}, lr=0.01, warmup=250)
+    first, last = early[0]["history"][0], early[0]["history"][-1]
+    early[0]["chosen"]["update"], first["update"], last["update"] = 200, 200, 300
+    early[0]["history"], last["val"]["rsum"] = [first, last], 405.0
+    late = tried("triplet_sh", {100: 410.0}, lr=0.003, warmup=250)
+    late[0]["chosen"]["update"] = 300
+    assert paper.choices([*early, *late]) == {("vse++", "triplet_sh"): {"lr": 0.003}}
+    assert paper.candidates([*early, *late])["val_rsum"].tolist() == [410.0, 405.0]
+    last["val"]["rsum"] = 415.0
+    assert paper.choices([*early, *late]) == {("vse++", "triplet_sh"): {"lr": 0.01}}
+    early[0]["history"] = [first]  # it ended within its start
+    assert paper.choices([*early, *late]) == {("vse++", "triplet_sh"): {"lr": 0.01}}
+
+
 def test_methods_are_searched_apart():
     words = tried("ntxent", {100: 390.0}, method="bow", lr=0.001) + tried("ntxent", {100: 380.0}, method="bow", lr=0.01)
     order = tried("ntxent", {100: 410.0}, lr=0.001) + tried("ntxent", {100: 440.0}, lr=0.01)
