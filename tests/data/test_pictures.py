@@ -1,0 +1,124 @@
+"""Pictures as cameras, scanners and phones leave them: decoded as they look, or refused by name, never run."""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from icrlib.data import backbones, pictures
+from icrlib.data.pictures import BadPicture, open_picture, taken
+
+
+@pytest.mark.parametrize("order", ["I;16", "I;16B", "I"])
+def test_grey_of_16_bits_is_not_white(tmp_path, order):
+    """Pillow's own conversion cuts everything above 255."""
+    values = np.linspace(0, 65535, 256).reshape(16, 16)
+    kind = {"I;16": "<u2", "I;16B": ">u2", "I": np.int32}[order]
+    end = "png" if order == "I;16" else "tif"
+    Image.fromarray(values.astype(kind)).save(tmp_path / f"a.{end}")
+    found = np.asarray(open_picture(tmp_path / f"a.{end}")).astype(float)
+    assert np.abs(found - values[..., None] / 257).max() <= 1
+
+
+def test_whole_numbers_up_to_255_are_taken_as_they_are(tmp_path):
+    values = np.arange(256, dtype=np.int32).reshape(16, 16)
+    Image.fromarray(values).save(tmp_path / "a.tif")
+    assert (np.asarray(open_picture(tmp_path / "a.tif"))[..., 0] == values).all()
+
+
+def test_floating_point_has_no_white(tmp_path):
+    Image.fromarray(np.ones((4, 4), np.float32)).save(tmp_path / "a.tif")
+    with pytest.raises(BadPicture, match="a.tif: .*floating-point"):
+        open_picture(tmp_path / "a.tif")
+
+
+@pytest.mark.parametrize("kind", ["EPS", "PDF", "PPM", "TGA", "ICO", "PCX"])
+def test_formats_that_no_photo_comes_in(tmp_path, kind):
+    """An EPS starts Ghostscript; under a photo's name, too."""
+    Image.new("RGB", (16, 16), (200, 0, 0)).save(tmp_path / "a.out", kind)
+    (tmp_path / "a.out").rename(tmp_path / "a.jpg")
+    with pytest.raises(BadPicture, match="a.jpg: cannot be decoded .no picture of a known format; photos come as JPEG"):
+        open_picture(tmp_path / "a.jpg")
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF"])
+def test_formats_that_photos_come_in(tmp_path, kind):
+    Image.new("RGB", (16, 12), (200, 0, 0)).save(tmp_path / "a.x", kind)
+    found = open_picture(tmp_path / "a.x")
+    assert found.size == (16, 12) and abs(found.getpixel((3, 3))[0] - 200) < 12
+
+
+def test_phones_pictures_without_the_package_name_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(pictures, "_heif", lambda: False)
+    (tmp_path / "a.HEIC").write_bytes(b"\0\0\0\x18ftypheic" + b"\0" * 40)
+    with pytest.raises(BadPicture, match="a.HEIC: .*pip install pillow-heif"):
+        open_picture(tmp_path / "a.HEIC")
+
+
+@pytest.mark.parametrize("size", [(65000, 1), (1, 65000), (9000, 3)])
+def test_very_long_pictures_take_little_memory(tmp_path, size, monkeypatch):
+    """Their middle is all that is used; scaling the whole would ask for gigabytes."""
+    Image.new("RGB", size, (10, 200, 30)).save(tmp_path / "a.png")
+    real, asked = Image.Image.resize, []
+
+    def resize(self, size, *more, **names):
+        asked.append(size[0] * size[1])
+        assert asked[-1] < 5_000_000
+        return real(self, size, *more, **names)
+
+    monkeypatch.setattr(Image.Image, "resize", resize)
+    made = pictures.squeezed(256, (0.0,) * 3, (1.0,) * 3, crop=224)(open_picture(tmp_path / "a.png"))
+    assert made.shape == (3, 224, 224) and asked
+    assert torch.allclose(made.mean((1, 2)) * 255, torch.tensor([10.0, 200.0, 30.0]), atol=1)
+
+
+def test_ordinary_pictures_are_prepared_as_before(tmp_path):
+    values = np.random.default_rng(0).integers(0, 255, (90, 120, 3), dtype=np.uint8)
+    picture = Image.fromarray(values)
+    made = pictures.squeezed(64, (0.0,) * 3, (1.0,) * 3, crop=56)(picture)
+    whole = picture.resize((85, 64), Image.Resampling.BILINEAR).crop((14, 4, 70, 60))
+    assert np.array_equal((made * 255).round().numpy().transpose(1, 2, 0), np.asarray(whole))
+
+
+def test_too_many_pixels(tmp_path, monkeypatch):
+    Image.new("RGB", (300, 300)).save(tmp_path / "a.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
+    with pytest.raises(BadPicture, match="a.png: cannot be decoded"):
+        open_picture(tmp_path / "a.png")
+
+
+@pytest.mark.parametrize("name", ["x" * 400 + ".jpg", "a\0b.jpg"])
+def test_names_that_no_file_has(tmp_path, name):
+    with pytest.raises((BadPicture, FileNotFoundError), match="x|a"):
+        open_picture(tmp_path / name)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF"])
+def test_damage_anywhere_is_named(tmp_path, kind):
+    """Bytes changed or cut off at random places: a picture, or a BadPicture with the file's name; nothing else."""
+    dice = random.Random(kind)
+    pixels = np.random.default_rng(1).integers(0, 255, (24, 20, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "whole", kind)
+    whole = (tmp_path / "whole").read_bytes()
+    for number in range(60):
+        raw = bytearray(whole)
+        for _ in range(dice.randint(1, 6)):
+            raw[dice.randrange(min(len(raw), 300) if number % 2 else len(raw))] = dice.randrange(256)
+        (tmp_path / "a.jpg").write_bytes(raw[: dice.randrange(len(raw))] if number % 3 == 0 else raw)
+        try:
+            assert open_picture(tmp_path / "a.jpg").mode == "RGB"
+        except BadPicture as err:
+            assert "a.jpg: cannot be decoded" in str(err)
+        taken(tmp_path / "a.jpg")
+
+
+def test_the_network_of_a_search_sees_them_all(tmp_path):
+    network = backbones.load("scenes")
+    Image.new("RGB", (9000, 3), (10, 200, 30)).save(tmp_path / "a.png")
+    assert network(network.prepare(open_picture(tmp_path / "a.png"))[None]).shape == (1, 256)
+    shutil.rmtree(tmp_path)
