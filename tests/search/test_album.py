@@ -110,6 +110,10 @@ def test_new_changed_and_gone(trained, pictures):
     assert {name for name in now if name in old and now[name] == old[name]} == set(old) - {
         b"IMG 0.jpeg", b"2024/May/IMG 1.JPG"}  # fmt: skip
     assert embed(trained, pictures).same == 8
+    place = pictures / "IMG 2.JPG"
+    about = place.stat()
+    os.utime(place, ns=(about.st_atime_ns, about.st_mtime_ns + 1))  # of the same size, written again
+    assert embed(trained, pictures).changed == 1
 
 
 def test_what_cannot_be_read_is_named_and_tried_again_when_it_changes(trained, pictures):
