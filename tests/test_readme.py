@@ -1,0 +1,65 @@
+"""README's way from photos to a search, followed word for word: from an empty folder to the page with the answers."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from .data.photos import make
+from .killing import ROOT
+
+SECTION = "## From your photos to a search"
+
+
+def commands():
+    """The commands of the section, as one would copy them: comments gone, continued lines joined."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split(SECTION)[1].split("\n## ")[0]
+    blocks = re.findall(r"```bash\n(.*?)```", text, flags=re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [shlex.split(line, comments=True) for line in lines if line.strip()]
+
+
+def test_there_is_something_to_follow():
+    found = commands()
+    assert all(words[0] == "icr" for words in found) and len(found) >= 9
+    assert {words[1] for words in found} == {"data", "features", "run", "search", "status", "index"}
+
+
+@pytest.mark.slow
+def test_the_way(tmp_path):
+    make(tmp_path / "photos", train=24, val=8, test=8)
+    (tmp_path / "book").symlink_to(ROOT / "book")
+    shutil.copytree(tmp_path / "photos" / "images", tmp_path / "album")
+    shutil.copy(tmp_path / "album" / "test0.jpg", tmp_path / "photo.jpg")
+    said = {}
+    for words in commands():
+        full = [sys.executable, "-m", "icrlib", *words[1:]]
+        if "--serve" in words:
+            serve([*full, "--port", "0"], tmp_path)
+            continue
+        done = subprocess.run(full, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout}{done.stderr}"
+        said[" ".join(words)] = done.stdout
+    page = (tmp_path / "answers.html").read_text(encoding="utf-8")
+    assert page.count("data:image/jpeg;base64,") == 5 and "a dog jumps over a hoop" in page and "never read" in page
+    assert any("40 new, 0 changed" in text for text in said.values())
+    assert any("finished, test rsum" in text for text in said.values())
+
+
+def serve(words, folder):
+    """A served page answers, and Ctrl-C ends it in order."""
+    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True,
+                               env=dict(os.environ, PYTHONUNBUFFERED="1"), start_new_session=True)  # fmt: skip
+    address = re.search(r"http://[\d.:]+/", process.stdout.readline())[0]
+    with urllib.request.urlopen(f"{address}?q=a%20red%20ring", timeout=30) as answer:
+        assert "40 photos searched" in answer.read().decode()
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=30) == 0
