@@ -30,11 +30,12 @@ print(faults())
 def test_freed_memory_is_not_fetched_again():
     """Matrices that are freed and made again, a little larger: all their pages were faults, and only what is new is.
 
-    One is alive at a time, so that it does not matter whether the heap grew in one piece.
+    One is alive at a time, so that it does not matter whether the heap grew in one piece. How much is fetched again all
+    the same depends on the system (seen: a tenth to a third); without the setting it is everything.
     """
     plain, kept = (int(subprocess.run([sys.executable, "-c", COUNT, word], capture_output=True, check=True).stdout)
                    for word in ("plain", "keep"))  # fmt: skip
-    assert kept < plain / 5
+    assert kept < plain / 2
 
 
 def test_elsewhere_nothing_is_done(monkeypatch):

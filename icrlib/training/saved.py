@@ -62,8 +62,6 @@ def load_model(folder: str | Path, *, method: str | None = None, backbone: str |
         if about.get("seal", _seal(about)) != _seal(about):  # models of earlier versions have none
             raise ValueError("model.json is not as it was written")
         options, words = dict(about["options"]), Vocabulary(about["words"])
-        if options.get("words", len(words)) != len(words):
-            raise ValueError(f"it was made for {options['words']!r} words and lists {len(words)}")
         tensors, noted = load_tensors(content), about["method"]
     except (ValueError, KeyError, TypeError, SafetensorError) as err:
         raise ValueError(f"{folder}: the saved model is damaged ({err}); save or train it again") from err
@@ -76,6 +74,9 @@ def load_model(folder: str | Path, *, method: str | None = None, backbone: str |
         model.load_state_dict(tensors)
     except (ValueError, KeyError, TypeError, RuntimeError) as err:
         raise ValueError(f"{folder}: the saved model is damaged ({err}); save or train it again") from err
+    if model.vocabulary is None and options.get("words", len(words)) != len(words):
+        raise ValueError(f"{folder}: the saved model is damaged (it was made for {options['words']!r} words and lists "
+                         f"{len(words)}); save or train it again")  # fmt: skip
     model.vocabulary = model.vocabulary or words  # a model that reads whole sentences has its own
     return model.eval()
 
