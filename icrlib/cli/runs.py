@@ -94,7 +94,8 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
         return
     output = products.executed(output or Path("runs") / products.default_name(what, values), notebook, values, force)
     make_folder(output.parent)
-    logging.getLogger("papermill").setLevel(logging.ERROR)
+    for name in ("papermill", "asyncio"):  # a process that is stopped leaves both with a task that fails: told below
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     os.environ[LINES] = "lines"  # for the notebook's process
     try:
         with _kernels_own_words() as heard:

@@ -126,8 +126,8 @@ def _same_draws(method: str, loss: str, tried: Iterable[Sequence[Mapping]]) -> N
 def _after_start(record: Mapping) -> float:
     """The best validation rsum of a run's own loss: within its start, all negatives count, and that is another loss.
 
-    On 400 photos a setting whose best evaluation lay in the start was chosen once; with it Triplet-SH collapsed on all
-    three seeds. A run without any evaluation after its start counts with what it has.
+    On 400 photos the setting of Triplet-SH with the highest of all evaluations had it in its start, where Triplet was
+    trained. A run without any evaluation after its start counts with what it has.
     """
     start = record["config"].get("warmup", 0)
     if record["chosen"]["update"] > start:

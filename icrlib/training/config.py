@@ -23,6 +23,7 @@ from icrlib.training.settings import SETTINGS, Options, at_least, checked
 
 SMOKE_UPDATES = 24
 NOT_OPTIONS = ("memory_budget", "triplet_weight", "pair_weight")  # the first changes no number, the others are the name
+REPEATS = ("blocks",)  # of a model's numbers the one that counts layers, of which there may be none
 
 # A frozen table: these values have never changed and never will, and what equals them is left out of a run's identity.
 # A setting that is added later enters with the value that stands for how things were before it.
@@ -115,7 +116,7 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
     for name, value in chosen["model"].items():
         sizes = name in usual and isinstance(usual[name].default, int) and not isinstance(usual[name].default, bool)
         if sizes or (isinstance(value, int) and not isinstance(value, bool)):
-            at_least(name, value, 1)
+            at_least(name, value, 0 if name in REPEATS else 1)
     values = {name: f.default for name, f in SETTINGS.items()} | chosen["setting"]
     values |= {"auxiliary": auxiliary, "objective": objective, "batches": values["batches"] or made.batches}
     values["device"] = devices.device(values["device"])

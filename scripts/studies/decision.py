@@ -41,19 +41,20 @@ def _sized() -> Iterator[tuple[str, int, str]]:
     yield from ((method, train, loss) for method, sizes in SIZES.items() for train, loss in product(sizes, LOSSES))
 
 
-def _settings(method: str, loss: str) -> Iterator[dict]:
+def _settings(method: str, loss: str, own: dict) -> Iterator[dict]:
     """The rates, and for Triplet-SH at the highest one the start without which it stays in its collapse."""
     for lr in RATES:
         start = {"warmup": WARMUP} if (loss, lr) == ("triplet_sh", RATES[-1]) and method != "bow" else {}
-        yield sized(method) | {"lr": lr, "updates": UPDATES} | _own(method, loss) | start
+        yield sized(method) | {"lr": lr, "updates": UPDATES} | own | start
 
 
 @registered
 def size_tuning() -> Iterator[Planned]:
     """Three rates at each size, on one tuning draw; the cheap models first."""
     complete("tuning")
+    own = {(method, loss): _own(method, loss) for method, loss in product(SIZES, LOSSES)}
     for method, train, loss in _sized():
-        for settings in _settings(method, loss):
+        for settings in _settings(method, loss, own[method, loss]):
             tag = f"n{train}-lr{settings['lr']:g}"
             yield scenes("size_tuning", method, loss, TUNING_DRAWS[0], tag, settings, train)
 
@@ -62,9 +63,10 @@ def size_tuning() -> Iterator[Planned]:
 def sizes() -> Iterator[Planned]:
     """What the search chose, on three draws."""
     complete("size_tuning")
-    for (method, train, loss), seed in product(_sized(), DRAWS):
-        best = _own(method, loss) | chosen("size_tuning", method, loss, {"train": train})
-        yield scenes("sizes", method, loss, seed, f"n{train}", {"updates": UPDATES} | best, train)
+    for method, train, loss in _sized():
+        best = chosen("size_tuning", method, loss, {"train": train})
+        for seed in DRAWS:
+            yield scenes("sizes", method, loss, seed, f"n{train}", {"updates": UPDATES} | best, train)
 
 
 @registered
@@ -72,7 +74,7 @@ def batch_tuning() -> Iterator[Planned]:
     """Batches of 32 and 512 for two losses on VSE++, at three rates, on one tuning draw."""
     complete("tuning")
     for size, loss in product(BATCHES, BATCHED):
-        for settings in _settings("vse++", loss):
+        for settings in _settings("vse++", loss, _own("vse++", loss)):
             yield scenes("batch_tuning", "vse++", loss, TUNING_DRAWS[0], f"b{size}-lr{settings['lr']:g}",
                          settings | {"batch_size": size})  # fmt: skip
 
@@ -81,9 +83,11 @@ def batch_tuning() -> Iterator[Planned]:
 def batches() -> Iterator[Planned]:
     """What the search chose, on three draws."""
     complete("batch_tuning")
+    best = {(size, loss): chosen("batch_tuning", "vse++", loss, {"batch_size": size})
+            for size, loss in product(BATCHES, BATCHED)}  # fmt: skip
     for size, seed, loss in product(BATCHES, DRAWS, BATCHED):
-        best = _own("vse++", loss) | chosen("batch_tuning", "vse++", loss, {"batch_size": size})
-        yield scenes("batches", "vse++", loss, seed, f"b{size}", {"updates": UPDATES, "batch_size": size} | best)
+        yield scenes("batches", "vse++", loss, seed, f"b{size}",
+                     {"updates": UPDATES, "batch_size": size} | best[size, loss])  # fmt: skip
 
 
 @registered
@@ -94,7 +98,7 @@ def false_negatives() -> Iterator[Planned]:
     """
     complete("size_tuning")
     train = min(SIZES["vse++"])
+    best = {loss: chosen("size_tuning", "vse++", loss, {"train": train}) for loss in BATCHED}
     for seed, loss in product(DRAWS, BATCHED):
-        best = _own("vse++", loss) | chosen("size_tuning", "vse++", loss, {"train": train})
         yield scenes("false_negatives", "vse++", loss, seed, f"n{train}",
-                     {"updates": UPDATES, "positives": "image"} | best, train)  # fmt: skip
+                     {"updates": UPDATES, "positives": "image"} | best[loss], train)  # fmt: skip

@@ -79,8 +79,9 @@ def ecir() -> Iterator[Planned]:
 @registered
 def half() -> Iterator[Planned]:
     """Half the updates, with what was chosen for half the updates: would the verdicts have been others?"""
-    for seed, method, loss in product(CLAIM_DRAWS, ("vse++", "bow"), ECIR):
-        yield scenes("half", method, loss, seed, "", {"updates": UPDATES // 2} | chosen("half_tuning", method, loss))
+    best = {pair: chosen("half_tuning", *pair) for pair in product(("vse++", "bow"), ECIR)}
+    for seed, (method, loss) in product(CLAIM_DRAWS, best):
+        yield scenes("half", method, loss, seed, "", {"updates": UPDATES // 2} | best[method, loss])
 
 
 @registered
@@ -109,11 +110,11 @@ def half_own() -> Iterator[Planned]:
 def tuned() -> Iterator[Planned]:
     """The best candidate of the whole search; where that has the published constant, ``ecir`` has these runs."""
     complete("tuning")
-    for seed, method, loss in product(CLAIM_DRAWS, ("vse++", "bow"), ECIR):
+    best = {pair: chosen("tuning", *pair) for pair in product(("vse++", "bow"), ECIR)}
+    for seed, (method, loss) in product(CLAIM_DRAWS, best):
         ((name, values),) = CONSTANTS[loss].items()
-        best = chosen("tuning", method, loss)
-        if best.get(name, values[0]) != values[0]:
-            yield scenes("tuned", method, loss, seed, "", best)
+        if best[method, loss].get(name, values[0]) != values[0]:
+            yield scenes("tuned", method, loss, seed, "", best[method, loss])
 
 
 # Two doubts about ECIR's order: is it the clipping, and would it stay with twice the updates?

@@ -52,7 +52,7 @@ def goal_size() -> Iterator[Planned]:
     for seed, p in product(FEWER_DRAWS, named.PAIR_WEIGHTS):
         best = chosen("goal_tuning", "vse++", f"goal:cir x {p}", convention="paper")
         yield scenes("goal_size", "vse++", f"goal:cir x {p}", seed, "",
-                     {"updates": UPDATES, "convention": "paper", "grad_clip": SMALL_CLIP} | best)  # fmt: skip
+                     best | {"updates": UPDATES, "convention": "paper", "grad_clip": SMALL_CLIP})  # fmt: skip
 
 
 @registered
@@ -62,4 +62,4 @@ def goal_longer() -> Iterator[Planned]:
     for seed, t in product(FEWER_DRAWS[:3], ("cir", "con")):
         best = chosen("goal_tuning", "vse++", f"goal:{t} x lin", convention="paper")
         yield scenes("goal_longer", "vse++", f"goal:{t} x lin", seed, "",
-                     {"updates": LONGER, "convention": "paper"} | best)  # fmt: skip
+                     best | {"updates": LONGER, "convention": "paper"})  # fmt: skip

@@ -66,7 +66,13 @@ def chosen(study: str, method: str, loss: str, among: dict | None = None, **fixe
              if all(record["config"]["loss_options"][name] == value for name, value in fixed.items())
              and all((record["config"] | record["config"]["data_options"])[name] == value
                      for name, value in (among or {}).items())]  # fmt: skip
-    return paper.choices(found)[method, loss] if found else {}
+    if not found:
+        return {}
+    best = paper.choices(found)[method, loss]
+    winner = next(config for config in (record["config"] for record in found)
+                  if (config | config["loss_options"] | config["model_options"]).items() >= best.items())  # fmt: skip
+    # All that the winner was given, and not only what the search moved: a start that all candidates shared counts, too.
+    return {name: value for name, value in winner.get("asked", {}).items() if name != "device"} | best
 
 
 def search_of(dataset: str, method: str, loss: str) -> tuple[str, str] | None:
