@@ -24,7 +24,8 @@ from studies.planned import (
 )
 
 # 1,500 pictures in batches of 128 are `tuned` (or `ecir`, where that has the best constant) and `misprint`; of VSRN,
-# whose runs in `vsrn` have the published constants, they are here.
+# whose runs in `vsrn` have the published constants, they are here. VSRN, which takes most of the time, has lists of its
+# own, so that nobody waits for it.
 SIZES = {"bow": (400, 6000), "vse++": (400, 6000), "vsrn": (400, 1500, 6000)}
 BATCHES, DRAWS = (32, 512), (0, 1, 2)
 LOSSES, BATCHED = (*ECIR, "dcl"), ("ntxent", "triplet_sh")
@@ -36,9 +37,10 @@ def _own(method: str, loss: str) -> dict:
     return {name: best[name] for name in ("margin", "tau") if name in best}
 
 
-def _sized() -> Iterator[tuple[str, int, str]]:
+def _sized(study: str) -> Iterator[tuple[str, int, str]]:
     """(method, pictures, loss), the cheap models first."""
-    yield from ((method, train, loss) for method, sizes in SIZES.items() for train, loss in product(sizes, LOSSES))
+    for method in ("vsrn",) if study.startswith("vsrn") else ("bow", "vse++"):
+        yield from ((method, train, loss) for train, loss in product(SIZES[method], LOSSES))
 
 
 def _settings(method: str, loss: str, own: dict) -> Iterator[dict]:
@@ -51,22 +53,42 @@ def _settings(method: str, loss: str, own: dict) -> Iterator[dict]:
 @registered
 def size_tuning() -> Iterator[Planned]:
     """Three rates at each size, on one tuning draw; the cheap models first."""
+    return _size_tuning("size_tuning")
+
+
+@registered
+def vsrn_size_tuning() -> Iterator[Planned]:
+    """The same for VSRN, with 1,500 pictures as well."""
+    return _size_tuning("vsrn_size_tuning")
+
+
+def _size_tuning(study: str) -> Iterator[Planned]:
     complete("tuning")
-    own = {(method, loss): _own(method, loss) for method, loss in product(SIZES, LOSSES)}
-    for method, train, loss in _sized():
+    own = {(method, loss): _own(method, loss) for method, _, loss in _sized(study)}
+    for method, train, loss in _sized(study):
         for settings in _settings(method, loss, own[method, loss]):
             tag = f"n{train}-lr{settings['lr']:g}"
-            yield scenes("size_tuning", method, loss, TUNING_DRAWS[0], tag, settings, train)
+            yield scenes(study, method, loss, TUNING_DRAWS[0], tag, settings, train)
 
 
 @registered
 def sizes() -> Iterator[Planned]:
     """What the search chose, on three draws."""
-    complete("size_tuning")
-    for method, train, loss in _sized():
-        best = chosen("size_tuning", method, loss, {"train": train})
+    return _sizes("sizes", "size_tuning")
+
+
+@registered
+def vsrn_sizes() -> Iterator[Planned]:
+    """The same for VSRN."""
+    return _sizes("vsrn_sizes", "vsrn_size_tuning")
+
+
+def _sizes(study: str, search: str) -> Iterator[Planned]:
+    complete(search)
+    for method, train, loss in _sized(study):
+        best = chosen(search, method, loss, {"train": train})
         for seed in DRAWS:
-            yield scenes("sizes", method, loss, seed, f"n{train}", {"updates": UPDATES} | best, train)
+            yield scenes(study, method, loss, seed, f"n{train}", {"updates": UPDATES} | best, train)
 
 
 @registered

@@ -163,7 +163,12 @@ def test_regions_of_photos_are_compared_with_nothing_but_themselves(made):
 
 
 def test_a_step_that_is_decided_only_just_is_narrow_and_both_ends_are_named(made):
-    """Today's runs of DCL on photos, and the same with a lead that nobody could doubt."""
+    """Today's runs of DCL on photos, and the same with a lead that nobody could doubt; all with published constants.
+
+    With SmoothAP's own temperature the family has one more question that is not clear, and then nothing is decided.
+    """
+    assert section("def three_sentences")["answer"]("photos 6000").losses["bow"][-1][0] == ("bow", "ntxent")
+    made["photo_own"] = []
     found = section("def three_sentences")
     system, below = ("bow", "dcl"), ("bow", "ntxent")
     (step,) = found["steps_up"](found["answer"]("photos 6000").losses["bow"])

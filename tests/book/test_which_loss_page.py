@@ -82,7 +82,7 @@ def test_a_full_page_recommends_one_thing_for_each_line(made):
     rows = [row for situation in ("scenes 400", "scenes 6000") for row in found["advice"](situation)]
     assert [row["time"] for row in rows] == ["short", "no hurry"] * 2
     assert all("<b>VSRN" in row["start here"] for row in rows[1::2])
-    assert all("ahead of" in row["because"] and row["evidence"] == "3 draws; sizes" for row in rows[1::2])
+    assert all("ahead of" in row["because"] and row["evidence"] == "3 draws; sizes, vsrn_sizes" for row in rows[1::2])
     assert found["lacks"]("scenes 400", "scenes 6000") == ""
     assert found["by_model"]("scenes 400")["the rule ends at"].startswith("VSRN")
 
@@ -105,23 +105,20 @@ def test_the_commands_give_the_settings_of_the_runs(made):
             config = found["RUNS"][situation][system][0]["config"]
             known = config | config["loss_options"] | config["model_options"]
             assert values.pop("dataset") == config["dataset"] and values.pop("features", "FOLDER") == "FOLDER"
+            assert values.pop("train", None) == config["data_options"].get("train")
             assert all(known[name] == value for name, value in values.items()) and values["method"] == system[0]
             assert (config["warmup"] or None) == values.get("warmup")
             assert (config["drop_words"] or None) == values.get("drop_words") and values["lr"] == config["lr"]
 
 
-def test_python_for_other_sizes_trains_the_same_configuration(made, monkeypatch):
+def test_commands_for_other_sizes_ask_for_them(made):
     sizes(made, rsum={("vsrn", loss): 360.0 for loss in LOSSES})
-    found, asked = words(), {}
-    monkeypatch.setattr(icrlib, "load_dataset", lambda name, **options: asked.update(name=name, **options))
-    monkeypatch.setattr(icrlib, "train", lambda data, method, loss, **given: asked.update(method=method, loss=loss) or
-                        asked.update(given))  # fmt: skip
-    exec(found["command"]("scenes 400", ("vsrn", "dcl")), {})
-    assert asked | {"lr": 0.003, "updates": 3000, "tau": 0.1} == asked
-    assert (asked["name"], asked["train"], asked["regions"], asked["method"], asked["loss"]) == (
-        "scenes", 400, True, "vsrn", "dcl")  # fmt: skip
-    exec(found["command"]("scenes 400", ("bow", "dcl")), {})
-    assert asked["method"] == "bow"
+    found, declared = words(), papermill.inspect_notebook(str(NOTEBOOK))
+    for system, regions in ((("vsrn", "dcl"), True), (("bow", "dcl"), None)):
+        values = parse(tuple(found["command"]("scenes 400", system).split(" -p ")[1:]), declared, NOTEBOOK)
+        assert values | {"lr": 0.003, "updates": 3000, "tau": 0.1, "train": 400} == values
+        assert (values["dataset"], values["method"], values["loss"]) == ("scenes", *system)
+        assert values.get("regions") == regions
 
 
 def test_what_nothing_cheaper_surpasses():

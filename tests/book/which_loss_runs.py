@@ -32,6 +32,7 @@ def without_runs(monkeypatch):
     studies = {name: [] for name in NOT_YET}
 
     def fake(folder=None, *, study=None, **wanted):
+        study = study.removeprefix("vsrn_") if study in ("vsrn_sizes", "vsrn_size_tuning") else study  # all in one list
         found = studies[study] if study in studies else real(study)
         return [r for r in found if all(r["config"].get(key) == value for key, value in wanted.items())]
 
