@@ -121,13 +121,20 @@ def records() -> None:
 
 @records.command()
 @click.option("--sample", default=1, show_default=True, help="Records run again for each kind of run that is stale.")
-@click.option("--dataset", "features", multiple=True, metavar="NAME=FOLDER", help="Where a data set's features are.")
+@click.option("--dataset", "features", multiple=True, metavar="NAME=FOLDER",
+              help="Where a data set's features are; repeatable, as some runs were trained on some of the photos.")
 @click.option("--dry-run", is_flag=True, help="Only say what is stale, and what would be run again.")
 def verify(sample: int, features: tuple[str, ...], dry_run: bool) -> None:
     """Run a sample of the stale records again; where all is bit-identical, note that the change moved nothing.
 
     A record is never edited: the equivalence of old and new sources goes to a ledger beside the records. Of each data
-    set, method and loss whose sources changed, the quickest records are run again. If one differs, nothing is noted.
+    set, method and loss whose sources changed, the quickest records are run again that were made on this kind of
+    machine. If one differs, nothing is noted.
     """
-    folders = dict(text.split("=", 1) for text in features)
+    folders: dict[str, list[str]] = {}
+    for text in features:
+        name, equals, folder = text.partition("=")
+        if not (name and equals and folder):
+            raise click.UsageError(f"--dataset {text}: write NAME=FOLDER, such as flickr8k=features/")
+        folders.setdefault(name, []).append(folder)
     raise SystemExit(verify_records(sample, folders, dry_run, click.echo))

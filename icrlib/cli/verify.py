@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
 
 from icrlib import devices
@@ -16,7 +18,7 @@ COST = ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "device", "versio
         "stale")  # fmt: skip
 
 
-def verify(sample: int, folders: dict[str, str], dry_run: bool, say: Callable[[str], None]) -> int:
+def verify(sample: int, folders: dict[str, list[str]], dry_run: bool, say: Callable[[str], None]) -> int:
     """Exit status: 0 if nothing is stale (any more), 1 if something differs or could not be run again."""
     stale = [record for record in find(study="*") if record["stale"] and "sources" in record]
     say(f"{len(stale)} of {len(find(study='*'))} records list a source that differs now")
@@ -24,18 +26,14 @@ def verify(sample: int, folders: dict[str, str], dry_run: bool, say: Callable[[s
         return 0
     for file in sorted({file for record in stale for file in record["stale"]}):
         say(f"  {file}: {sum(file in record['stale'] for record in stale)} records")
-    chosen = _sample(stale, sample)
+    usable = _usable(stale, folders, say)
+    chosen = _sample(usable, sample)
     hours = sum(record["wall_seconds"] for record in chosen) / 3600
     say(f"{len(chosen)} of them to run again, about {hours:.1f} core-hours")
-    if dry_run:
+    if dry_run or not chosen:
         return 1
     lines = []
     for record in chosen:
-        known = record["device"]["capability"], record["versions"]["torch"]
-        here = devices.describe("cpu")["capability"], version("torch")
-        if known != here:
-            say(f"{record['path']}: made with {known}, here is {here}; bit-identity can only be told on the same kind")
-            return 1
         differs = differences(record, again(record, folders))
         say(f"{record['path']}: " + (f"differs in {', '.join(differs[:5])}" if differs else "bit-identical"))
         if differs:
@@ -53,6 +51,19 @@ def verify(sample: int, folders: dict[str, str], dry_run: bool, say: Callable[[s
     return 0
 
 
+def _usable(stale: list[dict], folders: dict[str, list[str]], say: Callable[[str], None]) -> list[dict]:
+    """The records that can be run again here: the same processor, the same PyTorch, and their data are at hand."""
+    here = {**devices.describe("cpu"), "torch": version("torch")}
+    same = [record for record in stale if record["device"] | {"torch": record["versions"]["torch"]} == here]
+    if len(same) < len(stale):
+        say(f"{len(stale) - len(same)} were made on another machine than {', '.join(here.values())}; bit-identity can "
+            "only be told on the same kind")
+    usable = [record for record in same if _data(record, folders) is not None]
+    if len(usable) < len(same):
+        say(f"{len(same) - len(usable)} were trained on other photos than are in the folders of --dataset")
+    return usable
+
+
 def _sample(stale: list[dict], size: int) -> list[dict]:
     """The quickest ``size`` records of each (data set, method, loss, auxiliary, old sources)."""
     groups: dict[tuple, list[dict]] = {}
@@ -64,16 +75,29 @@ def _sample(stale: list[dict], size: int) -> list[dict]:
     return [record for group in groups.values() for record in sorted(group, key=lambda r: r["wall_seconds"])[:size]]
 
 
-def again(record: dict, folders: dict[str, str]) -> dict:
+def again(record: dict, folders: dict[str, list[str]]) -> dict:
     """The record that the same run leaves now."""
     config = record["config"]
-    options = dict(config["data_options"])
-    if config["dataset"] not in DRAWN:
-        if config["dataset"] not in folders:
-            raise ValueError(f"{record['path']}: say where its features are, --dataset {config['dataset']}=FOLDER")
-        options = {"features": folders[config["dataset"]], **options}
-    data = load_dataset(config["dataset"], **options)
+    where = _data(record, folders)
+    data = load_dataset(config["dataset"], **({"features": where} if where else {}), **config["data_options"])
     return train(data, config["method"], config["loss"], seed=config["seed"], **as_given(config)).record
+
+
+def _data(record: dict, folders: dict[str, list[str]]) -> str | None:
+    """The folder that holds the record's data, "" for drawn data; None where no folder has the same photos."""
+    config = record["config"]
+    if config["dataset"] in DRAWN:
+        return ""
+    if config["dataset"] not in folders:
+        raise ValueError(f"{record['path']}: say where its features are, --dataset {config['dataset']}=FOLDER")
+    hashes = {folder: _fingerprint(config["dataset"], folder, json.dumps(config["data_options"], sort_keys=True))
+              for folder in folders[config["dataset"]]}  # fmt: skip
+    return next((folder for folder, found in hashes.items() if found == record["data_hash"]), None)
+
+
+@cache
+def _fingerprint(dataset: str, folder: str, options: str) -> str:
+    return load_dataset(dataset, features=folder, **json.loads(options)).fingerprint
 
 
 def as_given(config: dict) -> dict:

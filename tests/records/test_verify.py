@@ -60,7 +60,20 @@ def test_a_change_that_moved_something_is_not(book):
 def test_on_another_machine_nothing_can_be_told(book, monkeypatch):
     monkeypatch.setattr(verify.devices, "describe", lambda device: {"name": "other", "capability": "none"})
     code, said = icr()
-    assert code == 1 and "bit-identity can only be told on the same kind" in said and not ledger.path().exists()
+    assert code == 1 and "2 were made on another machine than other, none, " in said and not ledger.path().exists()
+    assert "bit-identity can only be told on the same kind" in said and "0 of them to run again" in said
+
+
+def test_of_two_machines_records_those_of_this_one_are_run_again(book):
+    """Two processors of one capability differ in the last digits; the other's record is cleared by this one's."""
+    path = book / "triplet.json"
+    record = json.loads(path.read_text())
+    record["device"]["name"] = "another processor"
+    record["history"][0]["loss"] += 1e-6
+    path.write_text(json.dumps(record))
+    code, said = icr()
+    assert code == 0 and "1 were made on another machine" in said and said.count("bit-identical") == 1, said
+    assert all(record["stale"] == [] for record in files.find(study="*"))
 
 
 def test_photos_need_their_features(book):
@@ -70,6 +83,23 @@ def test_photos_need_their_features(book):
     path.write_text(json.dumps(record))
     code, said = icr()
     assert code == 2 and "say where its features are, --dataset flickr8k=FOLDER" in said
+    code, said = icr("--dataset", "flickr8k")
+    assert code == 2 and "--dataset flickr8k: write NAME=FOLDER" in said
+
+
+def test_of_several_folders_the_one_with_the_same_photos_is_taken(book, tmp_path, monkeypatch):
+    """Some runs were trained on some of the photos: with all of them the run would be another one."""
+    trained = {"few": icrlib.load_dataset("scenes", train=40, val=12, test=12, progress=False)}
+    trained["all"] = icrlib.load_dataset("scenes", seed=1, train=50, val=12, test=12, progress=False)
+    monkeypatch.setattr(verify, "DRAWN", ())
+    monkeypatch.setattr(verify, "load_dataset", lambda name, features, **options: trained[features])
+    verify._fingerprint.cache_clear()
+    assert icr("--dataset", "scenes=all")[1].count("2 were trained on other photos") == 1 and not ledger.path().exists()
+    code, said = icr("--dataset", "scenes=all", "--dataset", "scenes=few")
+    assert code == 0 and said.count("bit-identical") == 2, said
+    verify._fingerprint.cache_clear()
+
+
 
 
 def test_a_run_is_made_again_whatever_the_defaults_are_by_now(tiny):
