@@ -52,9 +52,9 @@ def race(calls: list[Callable[[], object]], repeats: int = 7) -> list[float]:
     return [statistics.median(own) for own in times]
 
 
-def compare(what: str, ours: Callable, theirs: Callable, against: str, **options) -> Row:
+def compare(what: str, ours: Callable, theirs: Callable, against: str, repeats: int = 7, **options) -> Row:
     """One row of a table: both timed in turns."""
-    return Row(what, *race([ours, theirs]), against, **options)
+    return Row(what, *race([ours, theirs], repeats), against, **options)
 
 
 def show(title: str, rows: list[Row]) -> None:

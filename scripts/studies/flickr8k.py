@@ -180,6 +180,15 @@ def photo_small_edges() -> Iterator[Planned]:
 
 
 @registered
+def photo_small_own() -> Iterator[Planned]:
+    """The best of those, on three seeds, with a look every 25 updates."""
+    complete("photo_small_edges")
+    pairs = dict.fromkeys((run.method, run.loss) for run in photo_small_edges())
+    for (method, loss), seed in product(pairs, range(3)):
+        yield _small("photo_small_own", method, loss, seed, "", chosen("photo_small_edges", method, loss))
+
+
+@registered
 def photo_small_no_start() -> Iterator[Planned]:
     """Triplet-SH on VSE++ at the search's best rate, but with the hardest negatives alone from the first update on."""
     for drop_words, seed in product((0.0, 0.4), range(3)):
