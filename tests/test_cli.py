@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
 
 import icrlib
 from icrlib.cli import main
+from icrlib.cli.main import COMMANDS
 
 
 def icr(*words: str):
@@ -141,3 +144,13 @@ def test_status_goes_on_past_a_damaged_run(tiny, tmp_path):
     (tmp_path / "a" / "record.json").write_text("{")
     shown = CliRunner().invoke(main, ["status", str(tmp_path)]).output
     assert "damaged" in shown.splitlines()[0] and "finished, test rsum" in shown.splitlines()[1]
+
+
+def test_the_list_of_commands_is_there_at_once():
+    """Whoever asks what there is should not wait for PyTorch; and what is listed is there."""
+    code = ("import sys; from icrlib.cli import main; main(['--help'], standalone_mode=False); "
+            "assert 'torch' not in sys.modules")  # fmt: skip
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    for name, (_, about) in COMMANDS.items():
+        assert f"  {name} " in said and about in " ".join(said.split())
+        assert main.get_command(None, name).name == name

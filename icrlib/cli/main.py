@@ -9,11 +9,21 @@ import sys
 import click
 
 # Where each command lives: only the one that is called is imported, for a search should not wait for a training's code.
+# And what it does, in a line, so that the list of them is there at once.
 COMMANDS = {
-    "run": "runs", "settings": "settings", "tables": "runs", "status": "runs", "plan": "records",
-    "compare": "records", "records": "records", "data": "photos", "features": "photos", "index": "albums",
-    "search": "albums", "judge": "judge",
-}  # fmt: skip
+    "run": ("runs", "Run a chapter with parameters, or a row of a published table."),
+    "settings": ("settings", "List all settings of a run: name, default, meaning."),
+    "tables": ("runs", "Print a published table, or list all of them."),
+    "status": ("runs", "List the runs below a folder: finished, under way, killed."),
+    "plan": ("records", "Say how many core-hours a grid of runs would take."),
+    "compare": ("records", "Show what differs between two records."),
+    "records": ("records", "Look after the book's records."),
+    "data": ("photos", "Look at a dataset before anything is computed."),
+    "features": ("photos", "Compute features of all photos of a dataset, once."),
+    "index": ("albums", "Embed the pictures of an album, so that it can be searched."),
+    "search": ("albums", "Search photos by words, or by a picture."),
+    "judge": ("judge", "Measure a model on COCO where more than the own pairs are judged."),
+}
 STOPPED = 128 + signal.SIGINT  # how a program ends that Ctrl-C stopped
 
 
@@ -26,7 +36,11 @@ class Friendly(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        return getattr(importlib.import_module(f"icrlib.cli.{COMMANDS[name]}"), name)
+        return getattr(importlib.import_module(f"icrlib.cli.{COMMANDS[name][0]}"), name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
 
     def resolve_command(self, ctx: click.Context, args: list[str]):
         from icrlib.errors import choose

@@ -18,10 +18,7 @@ import numpy as np
 
 from icrlib import reading
 from icrlib.data import karpathy
-from icrlib.data.precomputed import MARK, PARTS, UNFINISHED
-from icrlib.data.precomputed import _features as read_array
-from icrlib.data.precomputed import _finished as finished
-from icrlib.data.precomputed import _split as read_split
+from icrlib.data.precomputed import MARK, PARTS, UNFINISHED, finished, read_array, read_split
 from icrlib.files import write_bytes
 
 REST = "rest"  # the files of photos without a caption
@@ -157,7 +154,7 @@ def _part(folder: Path, name: str, part: str) -> Part:
     if part == REST:
         found = Part(read_array(folder / f"{part}_ims.npy"), files or [], [], np.zeros(0, np.int64))
     else:
-        split = read_split(folder, name, part, None)
+        split = read_split(folder, name, part)
         found = Part(split.features.numpy(), files if files is not None else list(split.image_ids), split.captions,
                      split.image_of.numpy())  # fmt: skip
     if len(found.files) != len(found.features):

@@ -43,8 +43,8 @@ def load(
         raise FileNotFoundError(
             f"{folder}: missing {', '.join(missing)}. A feature folder holds {', '.join(wanted)}"
         )
-    _finished(folder)
-    splits = {name_: _split(folder, name_, part, 200 if smoke else None) for name_, part in PARTS.items()}
+    finished(folder)
+    splits = {name_: read_split(folder, name_, part, 200 if smoke else None) for name_, part in PARTS.items()}
     sizes = {f"{part}_ims.npy": tuple(splits[name_].features.shape[1:]) for name_, part in PARTS.items()}
     if len(set(sizes.values())) > 1:
         told = ", ".join(f"{file}: {' x '.join(map(str, size))}" for file, size in sizes.items())
@@ -103,14 +103,15 @@ def assign(
     )
 
 
-def _split(folder: Path, name: str, part: str, keep: int | None) -> Split:
+def read_split(folder: Path, name: str, part: str, keep: int | None = None) -> Split:
+    """One part of a folder, "dev" as the split "val"; ``keep``: its first images only."""
     captions = reading.lines(folder / f"{part}_caps.txt")
     for line, caption in enumerate(captions, 1):
         if not caption.strip():
             raise ValueError(
                 f"{folder / f'{part}_caps.txt'}, line {line}: an empty caption; remove it or write one"
             )
-    array = _features(folder / f"{part}_ims.npy")
+    array = read_array(folder / f"{part}_ims.npy")
     ids_file = folder / f"{part}_ids.txt"
     ids = reading.lines(ids_file) if ids_file.is_file() else None
     if ids is not None and len(ids) not in (len(array), len(captions)):
@@ -118,7 +119,8 @@ def _split(folder: Path, name: str, part: str, keep: int | None) -> Split:
             f"{ids_file}: {len(ids)} ids for {len(array)} feature rows and {len(captions)} captions; "
             "one a row or one a caption, or remove the file"
         )
-    same = _repeats(array) if len(array) == len(captions) else None
+    # A folder that says what made it repeats no row: two equal ones are two copies of a photo, each with its caption.
+    same = _repeats(array) if len(array) == len(captions) and not (folder / MARK).is_file() else None
     try:
         row_of = assign(len(array), len(captions), ids, same)
     except ValueError as err:
@@ -135,14 +137,14 @@ def _split(folder: Path, name: str, part: str, keep: int | None) -> Split:
     return Split(name, features, captions, image_of, names)
 
 
-def _finished(folder: Path) -> None:
+def finished(folder: Path) -> None:
     """Refuse a folder whose making was cut off: what it holds may be of two runs."""
     if (folder / MARK).is_file() and reading.of_json(folder / MARK, {"type": "object"}, MARK).get(UNFINISHED):
         raise ValueError(f"{folder}: the features here are unfinished, and may be half those of an earlier run; finish "
                          f"them with the same command, icr features PHOTOS {folder}")  # fmt: skip
 
 
-def _features(path: Path) -> np.ndarray:
+def read_array(path: Path) -> np.ndarray:
     """The array on disk, mapped privately (writes never reach the file); checked for shape, type and NaN."""
     try:
         array = np.load(path, mmap_mode="c", allow_pickle=False)

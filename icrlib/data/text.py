@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
-from nltk.tokenize import word_tokenize
 
+from icrlib import reading
 from icrlib.files import write_bytes
 
 PAD, START, END, UNKNOWN = "<pad>", "<start>", "<end>", "<unk>"
@@ -24,6 +24,8 @@ def tokenize(caption: str) -> list[str]:
     a caption stays glued to its word, where the released code split sentences first; that touches about
     29 of Flickr8k's 40,000 captions.
     """
+    from nltk.tokenize import word_tokenize  # a second and a half that only who tokenizes should wait for
+
     return word_tokenize(caption.lower(), preserve_line=True)
 
 
@@ -89,8 +91,7 @@ class Vocabulary:
                 f"{path}: no vocabulary here; Vocabulary.build(captions).save(path) makes one"
             )
         try:
-            return cls(json.loads(path.read_text(encoding="utf-8")))
+            return cls(reading.of_json(path, {"type": "array", "items": {"type": "string"}}))
         except ValueError as err:  # not UTF-8, not JSON, or not a vocabulary
-            raise ValueError(
-                f"{path}: not a vocabulary in JSON ({err}); build it again from the captions"
-            ) from err
+            why = str(err).removeprefix(f"{path}: ")
+            raise ValueError(f"{path}: not a vocabulary in JSON ({why}); build it again from the captions") from err

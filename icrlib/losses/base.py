@@ -11,8 +11,9 @@ of that term with respect to every score of the row. :class:`Pairs` lays out the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -101,12 +102,13 @@ class Loss:
         for name in ("queries", "directions"):
             if getattr(self, name) not in ("sum", "mean"):
                 raise ValueError(f"{name} must be 'sum' or 'mean'; got {getattr(self, name)!r}")
-        for name in ("tau", "margin"):
-            value = getattr(self, name, 1.0)
-            if not (value > 0 or (name == "margin" and value == 0)):
-                raise ValueError(
-                    f"{name} must be {'positive' if name == 'tau' else 'zero or more'}; got {value!r}"
-                )
+        for option in fields(self):
+            name, value, usual = option.name, getattr(self, option.name), option.default
+            number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+            if isinstance(usual, (int, float)) and not isinstance(usual, bool) and not number:
+                raise ValueError(f"{name} of {type(self).__name__} must be a finite number; got {value!r}")
+            if (name == "tau" and not value > 0) or (name == "margin" and not value >= 0):
+                raise ValueError(f"{name} must be {'positive' if name == 'tau' else 'zero or more'}; got {value!r}")
 
     def terms(self, pairs: Pairs) -> Tensor:
         """The loss of each pair, (T,)."""

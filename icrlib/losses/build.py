@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import fields
 
 from icrlib.errors import choose
@@ -41,12 +40,6 @@ def by_name(name: str, **options) -> Loss:
     kind, fixed = kind_of(name)
     for option in options:
         choose(option, options_of(name), f"option of {kind.__name__}")
-    usual = {field.name: field.default for field in fields(kind)}
-    for option, value in options.items():
-        if isinstance(usual[option], (int, float)) and not isinstance(usual[option], bool):
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not number or not math.isfinite(value):
-                raise ValueError(f"{option} of {kind.__name__} must be a finite number; got {value!r}")
     return kind(**fixed, **options)
 
 

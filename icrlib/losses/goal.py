@@ -133,10 +133,8 @@ class GradientObjective(Loss):
         for name in ("alpha", "beta"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive; got {getattr(self, name)!r}")
-        if not self.eps >= 0 or not math.isfinite(self.lam):
-            wrong = "eps" if not self.eps >= 0 else "lam"
-            raise ValueError(f"{wrong} must be {'zero or more' if wrong == 'eps' else 'finite'}; "
-                             f"got {getattr(self, wrong)!r}")  # fmt: skip
+        if not self.eps >= 0:
+            raise ValueError(f"eps must be zero or more; got {self.eps!r}")
 
     @property
     def name(self) -> str:

@@ -2,7 +2,6 @@ r"""IFM, implicit feature modification: NT-Xent beside NT-Xent with a margin."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -49,8 +48,8 @@ class IFM(Loss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.eps < math.inf:
-            raise ValueError(f"eps must be zero or more, and finite; got {self.eps!r}")
+        if not self.eps >= 0:
+            raise ValueError(f"eps must be zero or more; got {self.eps!r}")
 
     def _lead(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
         """Logits of the negatives (T, M), the log of their sum, and by how much that leads over the positive's (u)."""

@@ -137,6 +137,17 @@ def photo_own() -> Iterator[Planned]:
             yield from (photos("photo_own", run.method, run.loss, seed, "", run.settings) for seed in range(3))
 
 
+@registered
+def photo_short() -> Iterator[Planned]:
+    """The bag of words is at its best early on: would a rate that falls earlier do better, and with which loss most?"""
+    complete("photo_constants")
+    for loss, updates in product(ECIR, (PHOTO_UPDATES // 6, PHOTO_UPDATES // 3)):
+        own = [run for run in photo_own() if (run.method, run.loss) == ("bow", loss)]
+        best = own[0].settings if own else chosen("photo_tuning", "bow", loss)
+        yield photos("photo_short", "bow", loss, PHOTO_SEED, f"u{updates}",
+                     best | {"updates": updates, "evaluate_every": updates // 12})  # fmt: skip
+
+
 def slow(run: Planned) -> bool:
     return (run.method, run.loss) == ("vse++", "smoothap")
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import icrlib
-from icrlib.data.precomputed import assign
+from icrlib.data.precomputed import MARK, assign
 
 PARTS = {"train": 8, "dev": 4, "test": 5}
 COLOURS = ["red", "blue", "green", "pink", "grey"]
@@ -82,6 +82,17 @@ def test_a_constant_other_than_five(tmp_path, count, per_caption):
 def test_ids_name_the_images(tmp_path):
     write(tmp_path, ids="image")
     assert load(tmp_path).test.image_ids == [f"photo{i}" for i in range(5)]
+
+
+def test_two_copies_of_a_photo_with_a_caption_each_are_two_images_where_it_is_known(tmp_path):
+    """As many rows as captions, neighbours equal: a released layout, or copies of a photo in a folder made here."""
+    write(tmp_path, lambda i: 1)
+    rows = np.load(tmp_path / "test_ims.npy")
+    rows[1] = rows[0]
+    np.save(tmp_path / "test_ims.npy", rows)
+    assert load(tmp_path).test.image_of.tolist() == [0, 0, *range(1, len(rows) - 1)]
+    (tmp_path / MARK).write_text("{}")
+    assert load(tmp_path).test.image_of.tolist() == list(range(len(rows)))
 
 
 def test_assign():

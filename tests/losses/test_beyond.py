@@ -43,11 +43,11 @@ def test_equal_scores_get_equal_weights(loss):
 
 @pytest.mark.parametrize(("build", "message"), [
     (lambda: IFM(tau=0), "tau must be positive; got 0"),
-    (lambda: IFM(eps=-0.1), "eps must be zero or more, and finite; got -0.1"),
-    (lambda: IFM(eps=math.nan), "eps must be zero or more, and finite; got nan"),
-    (lambda: SigLIP(scale=0), "scale must be positive and finite; got 0"),
-    (lambda: SigLIP(scale=math.inf), "scale must be positive and finite; got inf"),
-    (lambda: SigLIP(bias=math.nan), "bias must be finite; got nan"),
+    (lambda: IFM(eps=-0.1), "eps must be zero or more; got -0.1"),
+    (lambda: IFM(eps=math.nan), "eps of IFM must be a finite number; got nan"),
+    (lambda: SigLIP(scale=0), "scale must be positive; got 0"),
+    (lambda: SigLIP(scale=math.inf), "scale of SigLIP must be a finite number; got inf"),
+    (lambda: SigLIP(bias=math.nan), "bias of SigLIP must be a finite number; got nan"),
     (lambda: SigLIP(queries="max"), "queries must be 'sum' or 'mean'; got 'max'"),
     (lambda: SparseNTXent(tau=-1), "tau must be positive; got -1"),
     (lambda: DCL(tau=0), "tau must be positive; got 0"),

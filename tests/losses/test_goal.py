@@ -208,9 +208,9 @@ def test_a_new_triplet_weight_is_one_line(monkeypatch):
     (lambda: GradientObjective("cir", "lin", tau=0), "tau must be positive; got 0"),
     (lambda: GradientObjective("cir", "lin", margin=-0.1), "margin must be zero or more; got -0.1"),
     (lambda: GradientObjective("cir", "lin", alpha=0), "alpha must be positive; got 0"),
-    (lambda: GradientObjective("cir", "lin", beta=math.nan), "beta must be positive; got nan"),
+    (lambda: GradientObjective("cir", "lin", beta=math.nan), "beta of GradientObjective must be a finite number"),
     (lambda: GradientObjective("cir", "lin", eps=-1), "eps must be zero or more; got -1"),
-    (lambda: GradientObjective("cir", "lin", lam=math.inf), "lam must be finite; got inf"),
+    (lambda: GradientObjective("cir", "lin", lam=math.inf), "lam of GradientObjective must be a finite number"),
     (lambda: by_name("goal:cir x lin", pair_weight="con"), "unknown option of GradientObjective 'pair_weight'"),
 ])  # fmt: skip
 def test_bad_options(build, message):
