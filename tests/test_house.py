@@ -31,7 +31,7 @@ MAY = {
                         "records"},
     "planning": BASE | {"data", "models", "records", "training"},
     "probes": BASE | {"data", "models", "evaluation"},
-    "search": BASE | {"data", "models", "evaluation", "training"},
+    "search": BASE | {"data", "models", "evaluation", "training", "sampling", "losses", "cocos"},
     "chapter": BASE | {"data", "plots", "training"},
     "cli": BASE | {"chapter", "data", "judged", "losses", "models", "paper", "planning", "records", "search",
                    "training"},

@@ -45,10 +45,11 @@ from PIL import Image
 
 import icrlib
 from icrlib import chapter, paper, plots, records
-from icrlib.data import features
+from icrlib.data import features, karpathy
 from icrlib.data.pictures import open_picture
 from icrlib.data.scenes import truth
 from icrlib.search import Album, Own, Trained
+from icrlib.search.audit import audit
 from icrlib.search.page import warning
 
 smoke = chapter.start(smoke)
@@ -290,6 +291,32 @@ plots.gallery(look(hit.file for hit in blue), [f"{hit.score:.2f}" for hit in blu
 # In a shell: `icr index album/ --encoder my_clip:load`, then the same option with `icr search`. If you have the vectors
 # already, `icr index album/ --embeddings images.npy` takes them as they are. The name of your code is always typed by
 # you; it is never read from a file.
+#
+# Which of two encoders is the better one? A few dozen captioned pictures that neither has been trained on can tell, here
+# the test part of the pictures with captions. Beside the recalls an audit says what a training could still add: of how
+# many captions a loss has *no* gradient, because the right picture is ahead of all others in the batch by more than the
+# loss asks for. What should one expect of an encoder that knows three colours? It will be wrong about most captions,
+# so nearly all should have something to teach; the trained model should be further on. "Further on" depends on the
+# loss: Triplet asks for a lead of 0.2 and is content after that, while NT-Xent always wants a little more.
+
+# %%
+both = [audit(e, karpathy.read(THEIRS)["test"], progress=False) for e in (mine, encoder)]
+
+# %% tags=["hide-input"]
+rows = [{"encoder": e.name, "rsum": f"{a.measures['rsum']:.0f}"} | {
+    f"{name} without a gradient, %": f"{a.left.loc[name, 'captions without a gradient, %']:.0f}"
+    for name in ("Triplet", "NT-Xent")} for e, a in zip((mine, encoder), both, strict=True)]
+paper.styled(pd.DataFrame(rows), f"Two encoders on {both[0].photos} pictures and {both[0].captions} captions that "
+             "neither has been trained on: rsum, and of how many captions a loss would have no gradient.", name="album-audit")
+
+# %% tags=["hide-input"]
+calm = [a.left["captions without a gradient, %"] for a in both]
+far = both[1].measures["rsum"] - both[0].measures["rsum"]
+assert smoke or (calm[1]["Triplet"] > calm[0]["Triplet"] + 3 and far > 100)
+Markdown(f"The trained model is far ahead, and Triplet would be content with {calm[1]['Triplet']:.0f} % of its captions, "
+         f"against {calm[0]['Triplet']:.0f} % of those of the three colours. In a shell the same table is "
+         "`icr audit photos/ --encoder my_clip:load`. A large model whose cosines all lie close together can be right and "
+         "yet far from a lead of 0.2, so read a loss's share together with the recalls.")
 
 # %% tags=["hide-input"]
 workplace.cleanup()

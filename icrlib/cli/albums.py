@@ -59,10 +59,10 @@ def index(folder: Path, model: Path | None, features: Path | None, backbone: str
         click.echo(f"{album.place}: {len(names):,} pictures")
         return
     if encoder is not None:
-        found = album.update(Own(_called(encoder), encoder))
+        found = album.update(Own(called(encoder), encoder))
     else:
         folder_of_model = model.parent if model.name == "record.json" else model
-        network, regions = _network(features, backbone)
+        network, regions = network_of(features, backbone)
         found = album.update(of_model(folder_of_model, folder_of_model.name, network, regions, backbone, method),
                              folder_of_model)  # fmt: skip
     click.echo(f"{album.place}: {found.new:,} new, {found.changed:,} changed, {found.gone:,} gone, {found.same:,} as "
@@ -142,7 +142,7 @@ def _index(model: Path | None, folder: Path | None, photos: Path | None, album: 
         if split != "all":
             raise click.UsageError("an album has no splits; leave --split out")
         place = Album(album)
-        return place.index(place.encoder(_called(encoder) if encoder else None, backbone, method))
+        return place.index(place.encoder(called(encoder) if encoder else None, backbone, method))
     if encoder is not None:
         raise click.UsageError("--encoder goes with --index; here MODEL says what encodes")
     from icrlib.training.saved import load_model
@@ -173,7 +173,7 @@ def _line(hit: Hit) -> str:
     )
 
 
-def _network(features: Path | None, backbone: str | None) -> tuple[str | None, int]:
+def network_of(features: Path | None, backbone: str | None) -> tuple[str | None, int]:
     """The network and the regions of the features that a model was trained on."""
     if features is None:
         return None, 0
@@ -184,7 +184,7 @@ def _network(features: Path | None, backbone: str | None) -> tuple[str | None, i
     return name, noted.get("regions", 0)
 
 
-def _called(place: str) -> Encoder:
+def called(place: str) -> Encoder:
     """The object behind package.module:name, which the caller typed; made, where it is a class or function."""
     module, colon, name = place.partition(":")
     if not colon or not module or not name:

@@ -22,6 +22,7 @@ COMMANDS = {
     "features": ("photos", "Compute features of all photos of a dataset, once."),
     "index": ("albums", "Embed the pictures of an album, so that it can be searched."),
     "search": ("albums", "Search photos by words, or by a picture."),
+    "audit": ("audit", "Measure a model, or an encoder of your own, on photos with captions."),
     "judge": ("judge", "Measure a model on COCO where more than the own pairs are judged."),
 }
 STOPPED = 128 + signal.SIGINT  # how a program ends that Ctrl-C stopped

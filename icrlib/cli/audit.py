@@ -1,0 +1,51 @@
+"""The command that measures a model, or an encoder of the reader's own, on photos that have captions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from icrlib.cli.albums import FOLDER, METHOD, NETWORK, OWN, called, network_of
+from icrlib.data import karpathy
+from icrlib.search.album import of_model
+from icrlib.search.audit import audit as measured
+from icrlib.search.encoders import Own
+
+
+@click.command()
+@click.argument("photos", type=FOLDER)
+@click.option("--model", type=FOLDER, help="A run folder (out=…), or what Run.save wrote.")
+@click.option("--features", type=FOLDER, help="The features that the model was trained on: they name their network.")
+@NETWORK
+@METHOD
+@OWN
+@click.option("--split", type=click.Choice(["train", "val", "test"]), default="test", show_default=True)
+@click.option("--batch-size", default=128, show_default=True, help="Pairs in a batch that a loss would see.")
+def audit(photos: Path, model: Path | None, features: Path | None, backbone: str | None, method: str | None,
+          encoder: str | None, split: str, batch_size: int) -> None:  # fmt: skip
+    """Measure a model, or an encoder of your own, on PHOTOS: a folder with images/ and a dataset*.json.
+
+    Two tables. How well it retrieves: recalls in percent, captions of a photo and the photo of a caption. And what is
+    left to learn: for each of four losses the share of queries that have no gradient, that is, are right by more than
+    the loss asks for, and how many negatives the others' gradients are effectively made of. A loss of which hardly any
+    query has a gradient has nothing to teach this encoder on these photos.
+
+    \b
+    icr audit photos/ --encoder my_clip:load
+    icr audit photos/ --model runs/mine --features features/
+    """
+    if (model is None) == (encoder is None):
+        raise click.UsageError("say what is measured: --model FOLDER, or --encoder PACKAGE.MODULE:NAME")
+    if encoder is not None:
+        made = Own(called(encoder), encoder)
+    else:
+        place = model.parent if model.name == "record.json" else model
+        network, regions = network_of(features, backbone)
+        made = of_model(place, place.name, network, regions, backbone, method)
+    found = measured(made, karpathy.read(photos, whole=False)[split], batch_size)
+    click.echo(f"{made.name}: {found.photos:,} photos of the split {split!r}, {found.captions:,} captions; rsum "
+               f"{found.measures['rsum']:.1f}")  # fmt: skip
+    click.echo(found.recalls().to_string(float_format="{:,.1f}".format))
+    click.echo(f"\nWhat a loss would find in batches of {batch_size} pairs:")
+    click.echo(found.left.to_string(float_format="{:,.1f}".format))
