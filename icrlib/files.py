@@ -15,7 +15,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 LOCK = ".lock"
-PART, FRESH = ".part", 60  # seconds in which a part may not be locked yet
+PART = ".part"
 
 
 class StorageError(ValueError, OSError):
@@ -73,12 +73,10 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
+        handle, temporary = _part(path)
     except OSError as err:
         raise StorageError(_explain(path, err)) from err
-    temporary = Path(name)
     try:
-        _lock(handle)
         yield temporary
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
@@ -92,6 +90,24 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
     finally:
         temporary.unlink(missing_ok=True)
         os.close(handle)  # and with it the lock
+
+
+def _part(path: Path) -> tuple[int, Path]:
+    """A new part of ``path``, locked by this process, so that nobody takes it for one that was left behind.
+
+    Between making and locking it another process may sweep it away; then there is another one.
+    """
+    for _ in range(100):
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
+        for _ in range(10):  # a sweep holds its lock for a moment only; where nothing can be locked, nothing is swept
+            locked = _lock(handle)
+            if locked or not os.path.exists(name):
+                break
+            time.sleep(0.001)
+        if os.path.exists(name):
+            return handle, Path(name)
+        os.close(handle)
+    raise OSError(errno.EBUSY, f"other processes take away what is written beside {path.name}")
 
 
 def _lock(handle: int) -> bool:
@@ -109,8 +125,6 @@ def _sweep(path: Path) -> None:
     """Remove parts of ``path`` that no process writes any more: their locks went with the processes."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.*{PART}"):
         with contextlib.suppress(OSError):  # gone by now, or another user's
-            if time.time() - part.stat().st_mtime < FRESH:
-                continue
             handle = os.open(part, os.O_RDWR)
             try:
                 if _lock(handle):

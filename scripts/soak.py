@@ -51,19 +51,22 @@ def main(times: int, kills: int, kinds: tuple[str, ...], seed: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
         _prepare(base)
+        failed = False
         for kind in kinds:
             whole, took = _undisturbed(kind, base)
-            wrong, hit = [], 0
+            wrong, hit = {}, 0
             for number in bar(range(times), kind):
                 out = _fresh(kind, base, f"{kind}-{number}")
                 hit += sum(_killed(kind, base, out, dice.uniform(0, took)) for _ in range(kills))
                 _run(kind, base, out)
-                if result(kind, out) != whole:
-                    wrong.append(number)
+                if (found := result(kind, out)) != whole:
+                    wrong[number] = what_differs(found, whole)
                 shutil.rmtree(out)
             click.echo(f"{kind}: {times} works, {hit} of {times * kills} kills hit them, {len(wrong)} ends differ")
-            if wrong:
-                raise SystemExit(1)
+            for number, what in wrong.items():
+                click.echo(f"  {kind} {number}: {what}")
+            failed |= bool(wrong)
+    raise SystemExit(failed)
 
 
 def _prepare(base: Path) -> None:
@@ -139,6 +142,13 @@ def result(kind: str, out: Path) -> object:
         with sqlite3.connect(out / ".icr" / "album.sqlite") as base:
             return list(base.execute("select name, vector from pictures order by name"))
     return {path.name: path.read_bytes() for path in sorted(out.glob("*_*"))}
+
+
+def what_differs(found: object, whole: object) -> str:
+    """The files that one of two folders has and the other has not, or has otherwise; else how two results begin."""
+    if isinstance(found, dict) and isinstance(whole, dict):
+        return ", ".join(sorted(name for name in found.keys() | whole.keys() if found.get(name) != whole.get(name)))
+    return f"{str(found)[:200]} against {str(whole)[:200]}"
 
 
 if __name__ == "__main__":

@@ -306,17 +306,18 @@ both = [audit(e, karpathy.read(THEIRS)["test"], progress=False) for e in (mine, 
 rows = [{"encoder": e.name, "rsum": f"{a.measures['rsum']:.0f}"} | {
     f"{name} without a gradient, %": f"{a.left.loc[name, 'captions without a gradient, %']:.0f}"
     for name in ("Triplet", "NT-Xent")} for e, a in zip((mine, encoder), both, strict=True)]
-paper.styled(pd.DataFrame(rows), f"Two encoders on {both[0].photos} pictures and {both[0].captions} captions that "
-             "neither has been trained on: rsum, and of how many captions a loss would have no gradient.", name="album-audit")
+seen = f"{both[0].photos} pictures and {both[0].captions} captions"
+paper.styled(pd.DataFrame(rows), f"Two encoders on {seen} that neither has been trained on: rsum, and of how many "
+             "captions a loss would have no gradient.", name="album-audit")
 
 # %% tags=["hide-input"]
 calm = [a.left["captions without a gradient, %"] for a in both]
 far = both[1].measures["rsum"] - both[0].measures["rsum"]
 assert smoke or (calm[1]["Triplet"] > calm[0]["Triplet"] + 3 and far > 100)
-Markdown(f"The trained model is far ahead, and Triplet would be content with {calm[1]['Triplet']:.0f} % of its captions, "
-         f"against {calm[0]['Triplet']:.0f} % of those of the three colours. In a shell the same table is "
-         "`icr audit photos/ --encoder my_clip:load`. A large model whose cosines all lie close together can be right and "
-         "yet far from a lead of 0.2, so read a loss's share together with the recalls.")
+Markdown("The trained model is far ahead, and Triplet would be content with "
+         f"{calm[1]['Triplet']:.0f} % of its captions, against {calm[0]['Triplet']:.0f} % of those of the three colours. "
+         "In a shell the same table is `icr audit photos/ --encoder my_clip:load`. A large model whose cosines all lie "
+         "close together can be right and yet far from a lead of 0.2, so read a loss's share together with the recalls.")
 
 # %% tags=["hide-input"]
 workplace.cleanup()
