@@ -90,7 +90,7 @@ def test_what_is_left_is_what_a_loop_counts(trained, photos, kind):
                 none[side] += int(((w > 0.01).sum(1) == 0).sum())
                 queries[side] += len(s)
                 wrong = torch.where(own, 0, w)
-                n_eff = [float(row.sum() ** 2 / (row**2).sum()) for row in wrong if (row != 0).any()]
+                n_eff = [float(row.sum() ** 2 / (row**2).sum()) for row in wrong.double() if (row != 0).any()]
                 several[side] += len(s) * (np.mean(n_eff) if n_eff else 0)
         row = left.loc[loss.label]
         for side, what in enumerate(("photos", "captions")):
