@@ -141,11 +141,33 @@ def photo_own() -> Iterator[Planned]:
 def photo_short() -> Iterator[Planned]:
     """The bag of words is at its best early on: would a rate that falls earlier do better, and with which loss most?"""
     complete("photo_constants")
-    for loss, updates in product(ECIR, (PHOTO_UPDATES // 6, PHOTO_UPDATES // 3)):
-        own = [run for run in photo_own() if (run.method, run.loss) == ("bow", loss)]
-        best = own[0].settings if own else chosen("photo_tuning", "bow", loss)
+    for loss, updates in (*product(ECIR, (PHOTO_UPDATES // 6, PHOTO_UPDATES // 3)), ("smoothap", PHOTO_UPDATES // 12)):
         yield photos("photo_short", "bow", loss, PHOTO_SEED, f"u{updates}",
-                     best | {"updates": updates, "evaluate_every": updates // 12})  # fmt: skip
+                     _own_constant("bow", loss) | {"updates": updates, "evaluate_every": updates // 12})  # fmt: skip
+
+
+@registered
+def photo_length() -> Iterator[Planned]:
+    """The length of schedule that was best for each loss, on three seeds, where that is not the usual one."""
+    complete("photo_short")
+    for loss in ECIR:
+        length = max((run for run in photo_short() if run.loss == loss), key=_on_validation)
+        usual = _on_validation(*records.find(study="photo_tuning", method="bow", loss=loss),
+                               *records.find(study="photo_constants", method="bow", loss=loss))  # fmt: skip
+        if _on_validation(length) > usual:
+            yield from (photos("photo_length", "bow", loss, seed, "", length.settings) for seed in range(3))
+
+
+def _own_constant(method: str, loss: str) -> dict:
+    """What was chosen on all photos, with the constant that was best there."""
+    own = next((run for run in photo_own() if (run.method, run.loss) == (method, loss)), None)
+    return own.settings if own else chosen("photo_tuning", method, loss)
+
+
+def _on_validation(*runs: Planned | dict) -> float:
+    """The best validation rsum of runs or records."""
+    found = (records.load(run.path) if isinstance(run, Planned) else run for run in runs)
+    return max(record["chosen"]["val_rsum"] for record in found)
 
 
 def slow(run: Planned) -> bool:
