@@ -75,7 +75,9 @@ TIMES = {"short": SHORT, "no hurry": math.inf}
 # %% tags=["remove-cell"]
 # Where the runs are with the margin or temperature that a search chose, if that is not the published one.
 OWN = paper.tuned_studies(records.find(study="tuning"))
-OWN_PHOTOS = {(r["config"]["method"], r["config"]["loss"]): "photo_own" for r in records.find(study="photo_own")}
+# On photos: with a length of schedule of its own, or else with a constant of its own, where that came out best.
+OWN_PHOTOS = {key: name for name in ("photo_own", "photo_length") for key, number in Counter(
+    (r["config"]["method"], r["config"]["loss"]) for r in records.find(study=name)).items() if number > 2}
 
 # %% tags=["remove-cell"]
 # Where the runs of a situation are: models, losses, study, the search that chose their settings, runs that are wanted.
@@ -95,12 +97,15 @@ PLAN += [*(Row("scenes 1500", (m,), [name], OWN.get((m, name), "tuned"), "tuning
          Row("photos 400", ("vse++",), BOTH, "photo_small_own", "photo_small_edges", 3),
          *(Row("photos 6000", (m,), [name], OWN_PHOTOS.get((m, name), "photo_runs"), "photo_tuning", 3)
            for m in ("bow", "vse++") for name in FOUR),
-         Row("photos 6000", ("bow", "vse++"), ["dcl"], "photo_misprint", "photo_tuning", 3),
+         *(Row("photos 6000", (m,), ["dcl"], OWN_PHOTOS.get((m, "dcl"), "photo_misprint"), "photo_tuning", 3)
+           for m in ("bow", "vse++")),
          Row("without", ("vse++",), BOTH, "false_negatives", "size_tuning", 3, {"train": 400}),
          Row("regions 6000", ("vsrn",), FOUR, "photo_vsrn", "photo_vsrn_tuning", 3)]
 
 # %% tags=["remove-cell"]
-AS_NTXENT = ("misprint", "photo_misprint")  # DCL with the settings that were searched for NT-Xent
+AS_NTXENT = ("misprint", "photo_misprint", "photo_length")  # DCL with the settings that were searched for NT-Xent
+ONE_BY_ONE = ("photo_tuning", "photo_constants", "photo_short")  # after rates constants were searched, and then lengths
+SCHEDULE = ("updates", "evaluate_every", "drops")
 OWN_LISTS = {("photo_runs", "vse++", "smoothap"): ("photo_smoothap_tuning", "photo_smoothap")}
 PLACE = {(row.situation, model, loss): row for row in PLAN for model in row.models for loss in row.losses}
 
@@ -138,14 +143,16 @@ def ready(situation):
 # %% tags=["remove-cell"]
 @cache
 def chosen(situation, model, loss):
-    """What the search chose for runs, among candidates with their margin or temperature; and a start all of them had."""
+    """What the search chose for runs, among candidates with their margin or temperature; and what all of them had."""
     row, options = PLACE[situation, model, loss], RUNS[situation][model, loss][0]["config"]["loss_options"]
-    searched = "ntxent" if row.study in AS_NTXENT else loss
-    if row.study == "photo_own":  # its constant was searched after the rest, at what was chosen for the published one
-        options = tried(row.search, model, searched, row.only)[0]["config"]["loss_options"]
-    found = [r for r in tried(row.search, model, searched, row.only)
+    searched = "ntxent" if loss == "dcl" and row.study in AS_NTXENT else loss
+    names = {"photo_length": ONE_BY_ONE, "photo_own": ONE_BY_ONE[:2]}.get(row.study, [row.search])
+    found = [r for name in names for r in tried(name, model, searched, row.only)
              if all(r["config"]["loss_options"].get(name) == options.get(name) for name in CONSTANTS)]
-    shared = {name: found[0]["config"][name] for name in ("lr", "drop_words", "warmup")}
+    if row.study == "photo_length":
+        found = [max(found, key=lambda r: r["chosen"]["val_rsum"])]
+    schedule = SCHEDULE if situation == "photos 6000" else ()  # elsewhere it is the same for all
+    shared = {name: found[0]["config"][name] for name in ("lr", "drop_words", "warmup", *schedule)}
     return shared | (paper.choices(found)[model, searched] if len(found) > 1 else {})
 
 
@@ -716,7 +723,9 @@ to_be_run("regions 6000") if not regions else Markdown(
 # With 6,000 photos, margin and temperature were searched, too, on validation photos, where the published ones had been
 # chosen by other people on other data. For SmoothAP that should matter most: its published temperature, 0.01, makes
 # each rank almost a step, and a step has no gradient. And because a bag of words is at its best long before its rate
-# falls, shorter schedules were tried as well. With 400 photos the doubt is about the search itself, too: its
+# falls, shorter schedules were tried as well.
+#
+# With 400 photos the doubt is about the search itself, too: its
 # highest rate, 0.01, was the best one for most losses, and some runs were at their best at their first evaluation. So
 # there was a second search, on the same seed and the same validation photos, with a look every 25 updates, with three
 # times that rate, and with other constants. What it found best, on three seeds, is what the line of 400 photos rests
@@ -757,38 +766,47 @@ paper.styled(pd.DataFrame(OF_CONSTANTS), "6,000 photos: validation rsum with the
 
 # %% tags=["remove-cell"]
 def by_length():
-    """The bag of words on 6,000 photos: validation rsum with schedules of other lengths, as rows of a table."""
-    for name in FOUR:
-        short = {r["config"]["updates"]: r for r in tried("photo_short", "bow", name, {})}
+    """On 6,000 photos, with the best constant: {(model, loss): {updates: the best run with a schedule that long}}."""
+    for s in ((m, name) for m in ("bow", "vse++") for name in FOUR):
+        short = {r["config"]["updates"]: r for r in tried("photo_short", *s, {})}
         options = [r["config"]["loss_options"] for r in short.values()]
-        same = [r for where in ("photo_tuning", "photo_constants") for r in tried(where, "bow", name, {})
-                if options and r["config"]["loss_options"] == options[0]]
-        if short and same:
-            short[3600] = max(same, key=lambda r: r["chosen"]["val_rsum"])
-            told = {n: f"{r['chosen']['val_rsum']:.0f} (at {r['chosen']['update']:,})" for n, r in short.items()}
-            yield {"loss": LABELS[name]} | {f"{n:,} updates": told.get(n, "–") for n in (300, 600, 1200, 3600)}
+        usual = [r for where in ONE_BY_ONE[:2] for r in tried(where, *s, {}) if r["config"]["loss_options"] in options]
+        if short and usual:
+            yield s, {3600: max(usual, key=lambda r: r["chosen"]["val_rsum"])} | short
 
 
-# %% tags=["hide-input"]
-lengths = list(by_length())
-paper.styled(pd.DataFrame(lengths), "6,000 photos, bag of words with the best constants: validation rsum, and in "
-             "brackets the update that was best, for schedules of several lengths, in each of which the rate falls "
-             "halfway; a dash: not tried. One seed, at the rates that were found for 3,600 updates.",
-             name="photo-lengths") if lengths else Markdown("")
+LENGTHS = dict(by_length())
+BEST_LENGTH = {s: max(of, key=lambda n: of[n]["chosen"]["val_rsum"]) for s, of in LENGTHS.items()}
 
 # %% tags=["hide-input"]
-def apart(best):
-    """How far the losses lie from each other, by what ``best`` makes of a loss's values at each length."""
-    values = [best([float(cell.split()[0]) for name, cell in row.items() if name != "loss" and cell != "–"])
-              for row in lengths]
+paper.styled(pd.DataFrame([{"model, loss": called(s).removeprefix("a ")} | {
+    f"{n:,} updates": f"{of[n]['chosen']['val_rsum']:.0f} (at {of[n]['chosen']['update']:,})" if n in of else "–"
+    for n in (300, 600, 1200, 3600, 7200)} for s, of in LENGTHS.items()]),
+    "6,000 photos, with the best constants: validation rsum, and in brackets the update that was best, for schedules of "
+    "several lengths, in each of which the rate falls halfway; a dash: not tried. One seed, at the rates that were found "
+    "for 3,600 updates.", name="photo-lengths") if LENGTHS else Markdown("")
+
+# %% tags=["remove-cell"]
+def apart(model, length):
+    """How far a model's losses lie from each other in validation rsum, each at the length that is asked for it."""
+    values = [of[length(s)]["chosen"]["val_rsum"] for s, of in LENGTHS.items() if s[0] == model]
     return max(values) - min(values)
 
 
-Markdown("" if len(lengths) < 4 else
-         f"With 3,600 updates the four losses lie {apart(lambda v: v[-1]):.0f} apart on the validation photos, and each "
-         f"at its best length {apart(max):.0f}. So a good part of what separates them in the line of 6,000 photos is how "
-         "long they were trained, and that line, which rests on 3,600 updates for all, **is provisional** until each "
-         "loss has a length of its own on several seeds (`make records STUDY=photo_length FEATURES=folder`).")
+# DCL takes NT-Xent's settings, and so its length.
+OWN_LENGTH = {s: BEST_LENGTH.get((s[0], "ntxent" if s[1] == "dcl" else s[1]), 3600) for s in ready("photos 6000")}
+elsewhere = [s for s, n in OWN_LENGTH.items() if RUNS["photos 6000"][s][0]["config"]["updates"] != n]
+
+# %% tags=["hide-input"]
+Markdown("" if not LENGTHS else
+         "How far the losses of a model lie apart on the validation photos, with 3,600 updates and each at its best "
+         "length: " + "; ".join(
+             f"{MODELS[m]} {apart(m, lambda s: 3600):.0f} and {apart(m, BEST_LENGTH.get):.0f}"
+             for m in dict.fromkeys(m for m, _ in LENGTHS)) + ". " + (
+             "So the line of 6,000 photos **is provisional**: it rests on 3,600 updates for " + ", ".join(
+                 called(s) for s in elsewhere) + ", until there are several seeds of their own lengths "
+             "(`make records STUDY=photo_length FEATURES=folder`)." if elsewhere else
+             "The line of 6,000 photos rests on runs in which each loss has its own length, on three seeds."))
 
 # %% tags=["remove-cell"]
 def beyond_the_search():
@@ -1036,9 +1054,10 @@ Markdown("From left to right the line goes through " + "; ".join(
 to_be_run("half", "published", "twice")
 
 # %% [markdown]
-# And on photos? There the records have one budget, 3,600 updates, and the minutes that it took. The features of the
-# photos were computed before, once for all runs, and are not in these minutes. The quickest run of a kind is what the
-# rule reckons with; the slowest shows what the same training takes on a machine that does other things as well.
+# And on photos? There each loss has the length that was best for it, and here are the minutes that it took. The
+# features of the photos were computed before, once for all runs, and are not in these minutes. The quickest run of a
+# kind is what the rule reckons with; the slowest shows what the same training takes on a machine that does other things
+# as well.
 
 # %% tags=["remove-cell"]
 def photo_minutes():
@@ -1051,7 +1070,7 @@ def photo_minutes():
 
 
 SEARCHED, CLAIMED = (sum(r["wall_seconds"] for name in names for r in study(name)) / 3600
-                     for names in (("photo_tuning", "photo_constants"), ("photo_runs", "photo_own", "photo_misprint")))
+                     for names in (ONE_BY_ONE, ("photo_runs", "photo_own", "photo_misprint", "photo_length")))
 
 # %% tags=["hide-input"]
 paper.styled(pd.DataFrame(photo_minutes()), "One training on 6,000 photos: minutes of one core, from the records, and "

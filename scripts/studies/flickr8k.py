@@ -139,23 +139,34 @@ def photo_own() -> Iterator[Planned]:
 
 @registered
 def photo_short() -> Iterator[Planned]:
-    """The bag of words is at its best early on: would a rate that falls earlier do better, and with which loss most?"""
+    """The bag of words is at its best early on: would a rate that falls earlier do better, and for which loss most?
+
+    And VSE++; where the shortest was the best, half of it, where the longest was, twice that.
+    """
     complete("photo_constants")
-    for loss, updates in (*product(ECIR, (PHOTO_UPDATES // 6, PHOTO_UPDATES // 3)), ("smoothap", PHOTO_UPDATES // 12)):
-        yield photos("photo_short", "bow", loss, PHOTO_SEED, f"u{updates}",
-                     _own_constant("bow", loss) | {"updates": updates, "evaluate_every": updates // 12})  # fmt: skip
+    fractions = [*product(("bow", "vse++"), ECIR, (1 / 6, 1 / 3)), ("bow", "smoothap", 1 / 12), ("bow", "triplet_sh", 2)]
+    for method, loss, fraction in fractions:
+        updates = round(PHOTO_UPDATES * fraction)
+        if (method, loss) != ("vse++", "smoothap"):
+            yield photos("photo_short", method, loss, PHOTO_SEED, f"u{updates}",
+                         _own_constant(method, loss) | {"updates": updates, "evaluate_every": updates // 12})  # fmt: skip
 
 
 @registered
 def photo_length() -> Iterator[Planned]:
-    """The length of schedule that was best for each loss, on three seeds, where that is not the usual one."""
+    """The length of schedule that was best for each loss, on three seeds, where that is not the usual one.
+
+    DCL takes NT-Xent's settings, as in ``photo_misprint``.
+    """
     complete("photo_short")
-    for loss in ECIR:
-        length = max((run for run in photo_short() if run.loss == loss), key=_on_validation)
-        usual = _on_validation(*records.find(study="photo_tuning", method="bow", loss=loss),
-                               *records.find(study="photo_constants", method="bow", loss=loss))  # fmt: skip
-        if _on_validation(length) > usual:
-            yield from (photos("photo_length", "bow", loss, seed, "", length.settings) for seed in range(3))
+    for method, loss in product(("bow", "vse++"), ECIR):
+        lengths = [run for run in photo_short() if (run.method, run.loss) == (method, loss)]
+        usual = _on_validation(*records.find(study="photo_tuning", method=method, loss=loss),
+                               *records.find(study="photo_constants", method=method, loss=loss))  # fmt: skip
+        if lengths and _on_validation(best := max(lengths, key=_on_validation)) > usual:
+            for name in (loss, "dcl") if loss == "ntxent" else (loss,):
+                tau = {"tau": 0.1} if name == "dcl" else {}
+                yield from (photos("photo_length", method, name, seed, "", tau | best.settings) for seed in range(3))
 
 
 def _own_constant(method: str, loss: str) -> dict:
