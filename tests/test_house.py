@@ -26,7 +26,7 @@ MAY = {
     "auxiliary": BASE | {"losses", "data"},
     "records": BASE,
     "paper": BASE | {"losses"},
-    "plots": BASE, "widgets": set(),
+    "plots": BASE, "widgets": BASE | {"plots"},
     "training": BASE | {"data", "models", "losses", "metrics", "auxiliary", "cocos", "evaluation", "sampling",
                         "records"},
     "planning": BASE | {"data", "models", "records", "training"},

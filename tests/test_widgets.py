@@ -107,7 +107,7 @@ def test_live_sliders_appear_only_where_somebody_looks(monkeypatch):
     monkeypatch.delitem(sys.modules, "google.colab", raising=False)
     shown, drawn = [], []
     monkeypatch.setattr(ipywidgets, "interact", lambda function, value: (shown.append(value), function(value.value)))
-    monkeypatch.setattr("icrlib.widgets.plt.show", lambda figure: None)
+    monkeypatch.setattr("icrlib.widgets.frames.plt.show", lambda figure: None)
     live(drawn.append, [1, 2], label="x")
     assert not shown and not drawn
     monkeypatch.setenv("JPY_SESSION_NAME", "chapter.ipynb")

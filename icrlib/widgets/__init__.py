@@ -1,0 +1,6 @@
+"""What a reader moves: sliders over figures, and the score table. With a kernel and without one."""
+
+from icrlib.widgets.frames import frames_slider, live, watched
+from icrlib.widgets.score_table import explorer
+
+__all__ = ["explorer", "frames_slider", "live", "watched"]

@@ -1,0 +1,389 @@
+"""The explorable score table in a real browser: its formulas beside the library's, and every way to move it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import browser
+import page_checks as checks
+from icrlib import cocos, plots
+from icrlib.losses import (
+    DCL,
+    IFM,
+    LOSSES,
+    BinomialDeviance,
+    Circle,
+    GradientObjective,
+    HardNTXent,
+    MultiSimilarity,
+    NTXent,
+    SigLIP,
+    SmoothAP,
+    SparseNTXent,
+    Triplet,
+    TripletSH,
+    goal,
+)
+from icrlib.losses.alignment import Alignment
+from icrlib.widgets import explorer, score_table
+
+FOUR = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
+MINED = [kind(negatives=which) for kind in (Circle, BinomialDeviance, MultiSimilarity) for which in ("all", "hardest")]
+ALL = [
+    *FOUR.values(), Triplet(margin=0.0), TripletSH(margin=0.5), NTXent(0.01), NTXent(1.0), NTXent(denominator="negatives"),
+    SmoothAP(0.1), DCL(0.3), IFM(), IFM(0.02, 0.0), SigLIP(), SigLIP(30.0, -2.0), SparseNTXent(), SparseNTXent(0.02),
+    HardNTXent(), HardNTXent(0.01), *MINED, Circle(detach=False), BinomialDeviance(scaled=True), Alignment(),
+    *(GradientObjective(t, p) for t in goal.TRIPLET_WEIGHTS for p in goal.PAIR_WEIGHTS),
+    GradientObjective("cir", "sig-ms", tau=3.0, alpha=1.0, beta=4.0, lam=0.3, eps=0.3, margin=0.1),
+]  # fmt: skip
+PLANTED = {  # what a slip of the pen would do to each formula
+    "triplet": ("[j, 1])", "[j, -1])"), "triplet_sh": ("over > 0 ?", "over < 0 ?"), "ntxent": ("p.w[p.i] -= 1 / o.tau", "p.w[p.i] += 1 / o.tau"),
+    "dcl": ("softmax(p, o, false)", "softmax(p, o, true)"), "smoothap": ("[j, -C * near(j)]", "[j, C * near(j)]"),
+    "ntxent_hard": ("sigmoid(gap) / o.tau", "sigmoid(gap)"), "ifm": ("2 * o.eps / o.tau", "o.eps / o.tau"),
+    "siglip": ("-o.scale * sigmoid(-x(p.i))", "-o.scale * sigmoid(x(p.i))"), "ntxent_sparse": ("(total - 1) / (k + 1)", "(total - 1) / (k + 2)"),
+    "circle": ("o.detach || pace <= 0", "pace <= 0"), "binomial_deviance": ("/ N.length;\n      p.w", ";\n      p.w"),
+    "multi_similarity": ("p.s[j] + o.eps > p.own", "p.s[j] > p.own"), "alignment": ("p.w[p.i] = -1", "p.w[p.i] = 1"),
+    "goal": ("p.w[p.hardest] = minus; p.w[p.i] = -plus", "p.w[p.hardest] = plus; p.w[p.i] = -minus"),
+    "mean over positives": ("v / own.length", "v"), "hardest at a tie": ("s[j] > s[best]", "s[j] >= s[best]"),
+    "directions": ("loss.directions === 'sum' ? 1 : 0.5", "loss.directions === 'sum' ? 1 : 1"),
+}  # fmt: skip
+
+
+def tables():
+    """Scores and masks: random ones, ties of all kinds, extremes, one positive a row and several, not square."""
+    made = torch.Generator().manual_seed(0)
+    eye = torch.eye(5, dtype=torch.bool)
+    several = torch.zeros(4, 12, dtype=torch.bool)
+    for q in range(4):
+        several[q, 3 * q : 3 * q + 3] = True
+    for k in range(6):
+        yield 2 * torch.rand(5, 5, generator=made, dtype=torch.float64) - 1, eye
+        yield 2 * torch.rand(4, 12, generator=made, dtype=torch.float64) - 1, several
+        yield torch.randint(-2, 3, (5, 5), generator=made).double() / 4, eye  # many ties
+        yield torch.randint(-1, 2, (4, 12), generator=made).double() * (1 if k % 2 else 0.5), several
+    for value in (-1.0, 0.0, 1.0):
+        yield torch.full((5, 5), value, dtype=torch.float64), eye
+        yield torch.full((4, 12), value, dtype=torch.float64), several
+    yield 2 * eye.double() - 1, eye
+    yield 1 - 2 * eye.double(), eye
+
+
+@pytest.fixture(scope="module")
+def chrome():
+    with browser.launch() as running:
+        yield running
+
+
+@pytest.fixture
+def opened(chrome, tmp_path):
+    """A function that writes a page with the given elements, opens it, and returns the visit."""
+    visits = []
+
+    def visit(*elements, change=lambda text: text):
+        path = tmp_path / "table.html"
+        head = ('<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>'
+                '<meta name="viewport" content="width=device-width">')  # fmt: skip
+        body = "".join(change(one.data) for one in elements)
+        path.write_text(f'{head}<article class="bd-article">{body}</article>')
+        visits.append(checks.Visit(chrome, path))
+        return visits[-1]
+
+    yield visit
+    for one in visits:
+        one.context.close()
+
+
+def example(**more):
+    return explorer(*plots.example(), FOUR, about="four losses", **more)
+
+
+def computed(visit, losses, cases):
+    """What the script makes of each table with each loss: [[{value, weights, gradient, counts}]]."""
+    given = [score_table.described("x", loss) for loss in losses]
+    data = [[s.tolist(), p.int().tolist()] for s, p in cases]
+    return visit.page.evaluate(
+        """([losses, cases]) => { const f = window.icrLosses; return losses.map(loss => cases.map(([s, p]) => {
+        const r = f.rows(loss, s, p), b = f.both(loss, s, p);
+        return {value: r.value, weights: r.weights, both: b.value, gradient: b.gradient,
+                counts: r.weights.map((w, q) => f.counts(w, p[q]))}; })); }""", [given, data])  # fmt: skip
+
+
+def off_by(visit, losses, cases):
+    """The largest difference between script and library, relative to what is large."""
+    worst = 0.0
+    for loss, of_loss in zip(losses, computed(visit, losses, cases), strict=True):
+        for (s, p), found in zip(cases, of_loss, strict=True):
+            pairs = [(found["weights"], loss.weights(s, p)), (found["value"], loss.per_query(s, p))]
+            if bool(p.any(0).all()):
+                pairs += [(found["gradient"], loss.score_gradient(s, p)), (found["both"], loss(s, p))]
+            for got, wanted in pairs:
+                difference = (torch.tensor(got, dtype=torch.float64) - wanted).abs() / (1 + wanted.abs())
+                worst = max(worst, float(torch.nan_to_num(difference, nan=torch.inf).max()))
+    return worst
+
+
+def test_formulas_of_every_loss_are_the_librarys(opened):
+    visit = opened(example())
+    assert {score_table.described("x", loss)["name"] for loss in ALL} == {*LOSSES, "goal"}
+    assert set(visit.page.evaluate("() => window.icrLosses.names")) == {*LOSSES, "goal"}
+    assert off_by(visit, ALL, list(tables())) < 1e-6
+    reduced = [replace(loss, queries=q, directions=d) for loss in FOUR.values() for q in ("sum", "mean") for d in ("sum", "mean")]
+    assert off_by(visit, reduced, list(tables())[:4]) < 1e-6
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_error_is_found(opened, name):
+    good, bad = PLANTED[name]
+
+    def plant(text):
+        assert good in text, good
+        return text.replace(good, bad)
+
+    losses = [one for one in ALL if score_table.described("x", one)["name"] == name] or list(FOUR.values())
+    assert off_by(opened(example(), change=plant), losses, list(tables())) > 1e-3
+
+
+def test_counts_are_those_of_cocos(opened):
+    visit = opened(example())
+    cases = list(tables())
+    for loss, of_loss in zip(ALL, computed(visit, ALL, cases), strict=True):
+        for (s, p), found in zip(cases, of_loss, strict=True):
+            for q, counts in enumerate(found["counts"]):
+                one = cocos.count(loss, s[q : q + 1], p[q : q + 1], convention="exact") if loss.rows_independent else None
+                weights = loss.weights(s, p)[q]
+                if bool(((weights.abs() - 0.01).abs() > 1e-9).all()):
+                    assert counts["count"] == (one or {"C_B": int((weights.abs() > 0.01).sum())})["C_B"], loss
+                if one is not None:
+                    assert counts["effective"] == pytest.approx(one["n_eff"], rel=1e-5, abs=1e-9), loss
+
+
+# Moving it.
+
+
+def state(visit, index=0):
+    """(selected, scores, name of the loss, its options, weights) of a table."""
+    return visit.page.evaluate("""k => { const t = document.querySelectorAll('.score-table')[k].scoreTable;
+      return [t.state.selected, t.state.scores, t.state.losses[t.state.loss].name, t.state.losses[t.state.loss].options,
+              t.result[0].weights]; }""", index)  # fmt: skip
+
+
+def agrees(visit, loss, index=0):
+    """Whether what stands in the cells is the library's weight at the scores that stand there."""
+    _, scores, _, _, weights = state(visit, index)
+    own = plots.example()[1]
+    return torch.allclose(torch.tensor(weights, dtype=torch.float64),
+                          loss.weights(torch.tensor(scores, dtype=torch.float64), own), atol=1e-6)  # fmt: skip
+
+
+def cell(visit, q, j):
+    return visit.page.locator(f'button[data-cell="{q},{j}"]').first
+
+
+def test_keys_choose_a_cell_and_move_its_score(opened):
+    visit = opened(example())
+    cell(visit, 0, 0).focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+        visit.page.keyboard.press(key)
+    assert state(visit)[0] == [2, 1]
+    for key in ("+", "+", "-", "PageDown"):
+        visit.page.keyboard.press(key)
+    assert state(visit)[1][2][1] == pytest.approx(0.62 + 0.01 - 0.1) and agrees(visit, Triplet())
+    assert "0.53" in cell(visit, 2, 1).get_attribute("aria-label")
+    assert [visit.page.evaluate("() => document.activeElement.dataset.cell")] == ["2,1"]
+    tabbed = visit.page.locator('button.cell[tabindex="0"]')
+    assert tabbed.count() == 1  # one stop for the whole table
+
+
+def test_mouse_and_finger_drag_a_score_sideways(opened):
+    visit = opened(example())
+    box = cell(visit, 2, 3).bounding_box()
+    visit.page.mouse.move(box["x"] + 20, box["y"] + 20)
+    visit.page.mouse.down()
+    visit.page.mouse.move(box["x"] + 20 + 45, box["y"] + 20, steps=5)
+    visit.page.mouse.up()
+    selected, scores, *_ = state(visit)
+    assert selected == [2, 3] and scores[2][3] == pytest.approx(0.65) and agrees(visit, Triplet())
+    visit.page.mouse.move(box["x"] + 400, box["y"] + 20)
+    assert state(visit)[1] == scores  # let go
+    assert cell(visit, 0, 0).evaluate("c => getComputedStyle(c).touchAction") == "pan-y"  # a page still scrolls
+
+
+def test_the_slider_below_moves_the_chosen_cell_as_far_as_a_cosine_goes(opened):
+    visit = opened(example())
+    cell(visit, 1, 2).click()
+    slider = visit.page.locator('[data-part="score"]')
+    assert slider.input_value() == "0.5" and "picture 2 with caption 3" in visit.page.locator(".one label").inner_text()
+    slider.press("End")
+    assert state(visit)[1][1][2] == 1.0 and agrees(visit, Triplet())
+    slider.press("Home")
+    assert state(visit)[1][1][2] == -1.0
+
+
+def test_a_loss_and_its_temperature_are_chosen(opened):
+    visit = opened(example(controls={"ntxent": {"tau": [0.01, 0.1, 1.0]}}))
+    slider = visit.page.locator('[data-control="ntxent.tau"]')
+    assert not slider.is_visible()
+    visit.page.get_by_role("radio", name="NT-Xent").check()
+    assert slider.is_visible() and agrees(visit, NTXent())
+    slider.press("ArrowLeft")
+    assert agrees(visit, NTXent(0.01)) and "temperature τ of NT-Xent: 0.01" in visit.page.locator(".controls").inner_text()
+    for name, loss in (("SmoothAP", SmoothAP()), ("Triplet-SH", TripletSH())):
+        visit.page.get_by_role("radio", name=name, exact=True).check()
+        assert agrees(visit, loss)
+
+
+def test_the_address_keeps_what_was_moved_and_start_again_forgets_it(opened):
+    visit = opened(example(controls={"ntxent": {"tau": [0.01, 0.1, 1.0]}}))
+    visit.page.get_by_role("radio", name="NT-Xent").check()
+    visit.page.locator('[data-control="ntxent.tau"]').press("End")
+    cell(visit, 3, 0).press("PageUp")
+    moved = state(visit)
+    visit.page.reload()
+    assert state(visit)[1:] == moved[1:] and moved[1][3][0] == 0.2 and moved[3]["tau"] == 1.0
+    visit.page.get_by_role("button", name="Start again").click()
+    assert state(visit)[1][3][0] == 0.1 and state(visit)[2:4] == ["triplet", {"margin": 0.2}]
+    for strange in ("#scores-000000~2~1~0.0.50", f"{visit.page.url.split('#')[1]}~9.9.9~a.b.c~~"):
+        visit.page.goto(visit.page.url.split("#")[0] + "#" + strange.removeprefix("#"))
+        visit.page.reload()
+    assert checks.quiet(visit) == [] and state(visit)[1] == [[0.6, 0.45, 0.5, 0.1], [0.3, 0.55, 0.5, 0.2],
+                                                             [0.05, 0.62, 0.4, 0.35], [0.1, 0.3, 0.2, 0.7]]  # fmt: skip
+
+
+def test_a_tour_leads_through_states_and_back(opened):
+    tour = [{"text": "Here is NT-Xent.", "loss": "ntxent"}, {"text": "Now the match rises.", "set": [(2, 2, 0.9)], "selected": (2, 2)},
+            {"text": "And Triplet?", "loss": "triplet"}]  # fmt: skip
+    visit = opened(example(tour=tour, invitation="Three steps."))
+    said = visit.page.locator(".tour p")
+    assert said.inner_text() == "Three steps."
+    visit.page.get_by_role("button", name="Show me").click()
+    assert said.inner_text() == "1 of 3. Here is NT-Xent." and state(visit)[2] == "ntxent"
+    cell(visit, 0, 0).press("PageUp")  # what a reader moved is put back by the next step
+    visit.page.get_by_role("button", name="Next").click()
+    assert state(visit)[0] == [2, 2] and state(visit)[1][2][2] == 0.9 and state(visit)[1][0][0] == 0.6
+    visit.page.get_by_role("button", name="Next").click()
+    assert state(visit)[2] == "triplet" and state(visit)[1][2][2] == 0.9
+    assert visit.page.get_by_role("button", name="Next").is_disabled()
+    visit.page.get_by_role("button", name="Back").click()
+    assert state(visit)[2] == "ntxent" and said.inner_text().startswith("2 of 3")
+
+
+# One query.
+
+
+def one_row(**more):
+    scores = torch.tensor([[0.6, 0.5, 0.45, 0.3, 0.7]])
+    return explorer(scores, torch.tensor([[True, False, False, False, False]]), FOUR, about="one query", together=True,
+                    **more)  # fmt: skip
+
+
+def test_a_list_has_every_loss_side_by_side_and_the_best_first(opened):
+    visit = opened(one_row(curve=True, selected=(0, 1)))
+    texts = [item.inner_text() for item in visit.page.locator(".item:not(.heads):not(.sum)").all()]
+    order = visit.page.evaluate("""() => [...document.querySelectorAll('.item:not(.heads):not(.sum)')]
+      .sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top).map(e => e.innerText.trim()[3] + e.innerText)""")
+    assert len(texts) == 5 and [text.split("caption ")[1][0] for text in order] == ["5", "1", "2", "3", "4"]
+    scores, own = torch.tensor([[0.6, 0.5, 0.45, 0.3, 0.7]], dtype=torch.float64), torch.eye(5, dtype=torch.bool)[:1]
+    results = visit.page.evaluate("() => document.querySelector('.score-table').scoreTable.result.map(r => r.weights)")
+    for loss, found in zip(FOUR.values(), results, strict=True):
+        assert torch.allclose(torch.tensor(found, dtype=torch.float64), loss.weights(scores, own), atol=1e-6)
+    said = visit.page.locator('[data-say="summary"]').inner_text()
+    assert said.startswith("caption 2 at 0.50: weight by Triplet +1.0 (pushed down), Triplet-SH 0 (left alone), NT-Xent")
+    curves = visit.page.locator('[data-part="curve"] polyline')
+    assert curves.count() == 4 and visit.page.locator('[data-part="curve"] circle').count() == 4
+
+
+def test_the_curve_is_the_weight_at_every_score(opened):
+    visit = opened(one_row(curve=True, selected=(0, 1)))
+    points = visit.page.evaluate("""() => [...document.querySelectorAll('[data-part="curve"] polyline')].map(line =>
+      line.getAttribute('points').split(' ').map(p => p.split(',').map(Number)))""")
+    middle, top = 22 + (190 - 34 - 22) / 2, (190 - 34 - 22) / 2
+    x = [p[0] for p in points[0]]
+    for loss, line in zip(FOUR.values(), points, strict=True):
+        for k in range(0, 401, 25):
+            s = torch.tensor([[0.6, -1 + 2 * k / 400, 0.45, 0.3, 0.7]], dtype=torch.float64)
+            w = float(loss.weights(s, torch.eye(5, dtype=torch.bool)[:1])[0, 1])
+            share = torch.log1p(torch.tensor(abs(w) / 0.01)) / torch.log1p(torch.tensor(1e4))
+            assert line[k][1] == pytest.approx(middle - top * float(share) * (1 if w > 0 else -1), abs=0.2)
+    assert x == sorted(x)
+
+
+def test_a_line_of_the_list_takes_its_place_when_it_is_let_go(opened):
+    visit = opened(one_row())
+    slider = visit.page.locator('input[data-cell="0,3"]')
+    slider.evaluate("s => { s.value = 0.9; s.dispatchEvent(new Event('input', {bubbles: true})); }")
+    place = "e => +e.closest('.item').style.order"
+    assert slider.evaluate(place) == 5
+    slider.evaluate("s => s.dispatchEvent(new Event('change', {bubbles: true}))")
+    assert slider.evaluate(place) == 1
+    assert "NT-Xent: weight" in slider.get_attribute("aria-valuetext")
+
+
+# Where it stands.
+
+
+def test_two_on_a_page_move_alone_and_a_script_that_comes_twice_changes_nothing(opened):
+    visit = opened(example(), example(loss="ntxent"))
+    visit.page.evaluate("s => { const e = document.createElement('script'); e.textContent = s; document.body.append(e); }",
+                        score_table.script())  # fmt: skip
+    cell(visit, 0, 0).press("PageUp")
+    assert state(visit, 0)[1][0][0] == 0.7 and state(visit, 1)[1][0][0] == 0.6 and state(visit, 1)[2] == "ntxent"
+    assert visit.page.locator(".score-table table").count() == 2 and checks.quiet(visit) == checks.offline(visit) == []
+
+
+def test_phone_print_and_screen_reader(opened):
+    pictures = torch.rand(4, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+    captions = ["a small red ring above a large blue box"] * 4
+    visit = opened(example(pictures=pictures, captions=captions), one_row(curve=True))
+    assert checks.fits_phone(visit) == []
+    for control in visit.page.locator(".score-table input").all():
+        assert control.evaluate("c => c.labels[0] && c.labels[0].textContent.trim()")
+    assert cell(visit, 2, 1).get_attribute("aria-label").startswith("picture 3 with caption 2: score 0.62, weight +1.0")
+    assert "the match" in cell(visit, 2, 2).get_attribute("aria-label")
+    assert [image.get_attribute("alt") for image in visit.page.locator("tbody img").all()] == [
+        f"picture {k}" for k in range(1, 5)]  # fmt: skip
+    visit.page.emulate_media(media="print")
+    assert not visit.page.get_by_role("button", name="Start again").first.is_visible()
+    assert cell(visit, 0, 0).is_visible() and not visit.page.locator('[data-part="score"]').is_visible()
+
+
+def test_without_scripts_the_page_says_so(chrome, tmp_path):
+    path = tmp_path / "still.html"
+    path.write_text(f'<!doctype html><meta charset="utf-8">{example().data}')
+    context = chrome.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert "has not run here" in page.locator('[data-say="summary"]').inner_text()
+    context.close()
+
+
+def test_same_input_gives_the_same_small_text():
+    assert example().data == example().data != example(loss="ntxent").data
+    assert len(score_table.script()) < 40_000 and "</" not in score_table.script()
+    assert "http" not in score_table.script().replace("http://www.w3.org/2000/svg", "")
+    assert "<\\/b>" in example(invitation="</b>").data.split('json">')[1]
+
+
+@pytest.mark.parametrize(("wrong", "message"), [
+    ({"scores": torch.zeros(4, 3)}, r"one shape .* \(4, 3\) and \(4, 4\)"),
+    ({"scores": torch.full((4, 4), 1.5)}, "cosines, from -1 to 1"),
+    ({"scores": torch.full((4, 4), torch.nan)}, "cosines, from -1 to 1"),
+    ({"positives": torch.zeros(4, 4, dtype=torch.bool)}, "needs a match"),
+    ({"positives": torch.ones(4, 4, dtype=torch.bool)}, "needs a match"),
+    ({"losses": {}}, "one loss at least"),
+    ({"loss": "hinge"}, "hinge"),
+    ({"rows": ["a"]}, "1 rows for scores of 4 rows"),
+    ({"captions": ["a"]}, "1 captions"),
+    ({"together": True}, "for one query"),
+    ({"controls": {"ntxent": {"tau": [0.5, 1.0]}}}, "tau of ntxent is 0.1, which is none"),
+    ({"controls": {"triplet": {"tau": [0.5]}}}, "tau"),
+    ({"losses": {"goal": GradientObjective("nca", "lin", convention="released")}}, "no formula"),
+    ({"tour": [{"text": "x", "loss": "y"}]}, "loss of a step"),
+])  # fmt: skip
+def test_what_does_not_fit_is_named(wrong, message):
+    scores, positives = plots.example()
+    given = {"scores": scores, "positives": positives, "losses": FOUR, "about": "x"} | wrong
+    with pytest.raises(ValueError, match=message):
+        explorer(**given)
