@@ -24,15 +24,16 @@
 #
 # > *When a loss looks at a table of scores, which scores does it push, and how hard?*
 #
-# The picture below is the answer for one small table: four images, four captions, sixteen scores. Row by row, an image
-# asks for its caption, and its own caption, the **match**, is framed. The last row is solved: 0.70 is far ahead. In the
-# third row the order is wrong: a foreign caption scores 0.62, the match only 0.40.
+# Here is one small table that you can move: four pictures, four captions, sixteen scores. Row by row, a picture asks for
+# its caption, and its own caption, the **match**, is framed. The last row is solved: 0.70 is far ahead. In the third row
+# the order is wrong: a foreign caption scores 0.62, the match only 0.40. (No model gave these scores. They were chosen
+# so that every row is a case of its own.)
 #
-# Next to the scores you see four losses at the *same* scores. What a loss does to a score is one number, its **weight**:
-# the slope of the loss as this score grows. Training goes down the slope. So a score with a weight above zero (red) is
-# pushed down, one with a weight below zero (blue) is pulled up, and a weight of zero leaves it alone. The darker the
-# colour, the harder the push or the pull; all panels have the same scale, so that they can be compared. One would
-# expect four losses made for the same task to agree at least on the third row.
+# The small number under a score is what a loss does to it, its **weight**: the slope of the loss as this score grows.
+# Training goes down the slope. So a score with a weight above zero (red) is pushed down, one with a weight below zero
+# (blue) is pulled up, and a weight of zero leaves it alone. The darker the colour, the harder the push or the pull. One
+# would expect losses made for the same task to agree at least on the third row. Choose one loss after the other and
+# see; drag a score to the side, or choose it and move the slider; or let the tour of five steps show you round.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -46,13 +47,41 @@ if importlib.util.find_spec("icrlib") is None:
         "upload it here, then run %pip install icrlib-0.1.0-py3-none-any.whl"
     )
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Five panels of four by four cells. The first holds the scores of four images with four captions, with the matching pairs framed on the diagonal. The other four hold the weights that Triplet, Triplet-SH, NT-Xent and SmoothAP put on these scores, in one colour scale. Triplet pushes every caption that scores above its row's match less 0.2, Triplet-SH one a row at most, NT-Xent every one, hardest the 0.62 of the third row. SmoothAP pushes only those within 0.05 of the match, and not the 0.62."}, "figure": {"name": "fig-one-picture", "caption": "One score matrix, four losses. Rows are images (the queries), columns captions, matching pairs are framed. Red cells are pushed down by a training step, blue cells pulled up; one colour scale, which shows the root of a weight so that small ones are seen. They disagree on the worst mistake, the 0.62: NT-Xent pushes it hardest of all, SmoothAP leaves it alone."}}
+# %% tags=["remove-cell"]
+import icrlib
 from icrlib import chapter, plots
 from icrlib.losses import NTXent, SmoothAP, Triplet, TripletSH
+from icrlib.widgets import explorer
 
 smoke = chapter.start(smoke)
 scores, positives = plots.example()
 losses = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
+gallery = icrlib.load_dataset("scenes", seed=0, train=400).test  # small: only its test pictures are shown
+OURS, THEIRS = [0, 5, 2, 9], [3, 29, 10, 47]  # pictures, and a caption of each
+
+# %% tags=["hide-input"]
+TOUR = [
+    {"loss": "triplet", "selected": (2, 2), "text": "Triplet. The third picture asks for its caption, but caption 2 "
+     "scores higher than the match, and caption 4 comes within 0.2 of it. Both are pushed down with weight 1, and the "
+     "match is pulled up once for each."},
+    {"loss": "triplet_sh", "selected": (2, 3), "text": "Triplet-SH looks at the highest wrong caption of a row and at no "
+     "other. Caption 2 is pushed as before; caption 4, though as close as before, is left alone."},
+    {"loss": "ntxent", "selected": (2, 1), "text": "NT-Xent pushes every wrong caption of every row, the more the higher "
+     "it scores. Caption 2 in the third row gets the largest weight of the whole table."},
+    {"loss": "smoothap", "selected": (2, 1), "text": "SmoothAP leaves caption 2 alone, the worst mistake of the table: "
+     "it looks only where two scores nearly tie. It pushes caption 4 instead."},
+    {"loss": "smoothap", "set": [(2, 1, 0.4)], "selected": (2, 1), "text": "When caption 2 has fallen to 0.40 and ties "
+     "with the match, SmoothAP pushes it harder than any of the others do. Now move the scores yourself."},
+]
+explorer(scores, positives, losses, about="Four pictures, four captions, and the weights of four losses", tour=TOUR,
+         captions=[gallery.captions[k] for k in THEIRS], pictures=gallery.images[OURS], selected=(2, 1),
+         invitation="Four losses look at the same scores. Whom does each of them push?")
+
+# %% [markdown]
+# Below are the four at once, at the scores from which you started; all panels have one scale, so that they can be
+# compared.
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Five panels of four by four cells. The first holds the scores of four images with four captions, with the matching pairs framed on the diagonal. The other four hold the weights that Triplet, Triplet-SH, NT-Xent and SmoothAP put on these scores, in one colour scale. Triplet pushes every caption that scores above its row's match less 0.2, Triplet-SH one a row at most, NT-Xent every one, hardest the 0.62 of the third row. SmoothAP pushes only those within 0.05 of the match, and not the 0.62."}, "figure": {"name": "fig-one-picture", "caption": "One score matrix, four losses. Rows are images (the queries), columns captions, matching pairs are framed. Red cells are pushed down by a training step, blue cells pulled up; one colour scale, which shows the root of a weight so that small ones are seen. They disagree on the worst mistake, the 0.62: NT-Xent pushes it hardest of all, SmoothAP leaves it alone."}}
 plots.scores_and_weights(scores, positives, losses);
 
 # %% [markdown]
@@ -84,6 +113,15 @@ assert int(weights["ntxent"].argmax()) == 2 * 4 + 1 and int(weights["ntxent"].ar
 seen = weights["smoothap"].abs() > 0.01  # SmoothAP: near ties only
 assert bool(((seen & ~positives) == ((scores - match).abs() < 0.051) & ~positives).all()) and bool(seen[2, 3])
 assert float(weights["smoothap"][2, 1]) < 1e-6
+# The tour: who is pushed in the third row, by whom, and what happens at 0.40.
+assert bool(inside[2, 1] and inside[2, 3]) and float(weights["triplet_sh"][2, 3]) == 0
+nearer = scores.clone()
+nearer[2, 1] = 0.4
+pushes = {name: float(loss.weights(nearer, positives)[2, 1]) for name, loss in losses.items()}
+assert max(pushes, key=pushes.get) == "smoothap"
+# Each caption is true of its own picture and of no other picture of the gallery.
+truth = gallery.relevance[THEIRS]
+assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 
 # %% [markdown]
 # ## Three papers, three questions

@@ -183,7 +183,7 @@ def test_photos_get_another_constant_only_where_it_was_better(monkeypatch):
         if study == "photo_tuning":
             return [{"path": "published", "chosen": {"val_rsum": 300.0}}]
         better = ("bow", "triplet", 0.4)
-        return [{"path": str(run.path), "chosen": {"val_rsum": 310.0 if (
+        return [{"path": str(run.path), "config": {"loss_options": run.settings}, "chosen": {"val_rsum": 310.0 if (
             run.method, run.loss, run.settings.get("margin")) == better else 299.0}}
             for run in listed if (run.method, run.loss) == (method, loss)]  # fmt: skip
 

@@ -13,6 +13,7 @@
     const digits = Math.abs(v) >= 9.95 ? 0 : Math.abs(v) >= 0.995 ? 1 : 2;
     return Math.abs(v) < 0.005 ? '≈0' : (v > 0 ? '+' : '') + fixed(v, digits);
   };
+  const capital = text => text[0].toUpperCase() + text.slice(1);
   const does = v => v === 0 ? 'left alone' : (Math.abs(v) < 0.005 ? 'hardly ' : '') + (v > 0 ? 'pushed down' : 'pulled up');
 
   function h(tag, attributes, ...children) {
@@ -75,9 +76,9 @@
       const name = h('label', {});
       slider.id = `${box.id}-score`; name.htmlFor = slider.id;
       const head = h('tr', {}, h('th', {scope: 'col'}, preset.corner), ...preset.columnNames.map((text, j) =>
-        h('th', {scope: 'col'}, preset.captions ? preset.captions[j] : text)));
+        h('th', {scope: 'col'}, h('b', {}, text), preset.captions && preset.captions[j])));
       view.append(h('div', {class: 'scroll'}, h('table', {}, h('thead', {}, head), h('tbody', {}, ...cells.map((row, q) => h('tr', {},
-        h('th', {scope: 'row'}, preset.pictures ? h('img', {src: preset.pictures[q], alt: preset.rowNames[q]}) : preset.rowNames[q]),
+        h('th', {scope: 'row'}, preset.pictures ? h('img', {src: preset.pictures[q], alt: ''}) : null, preset.rowNames[q]),
         ...row.map(cell => h('td', {}, cell.button))))))), h('div', {class: 'one'}, name, slider));
       return result => {
         const [sq, sj] = state.selected;
@@ -195,13 +196,13 @@
 
     function ofOne(result) {
       const j = state.selected[1], each = shown().map((loss, k) => `${loss.label} ${signed(result[k].weights[0][j])} (${does(result[k].weights[0][j])})`);
-      return `${preset.columnNames[j]} at ${fixed(state.scores[0][j])}: weight by ${each.join(', ')}.`;
+      return `${capital(preset.columnNames[j])} at ${fixed(state.scores[0][j])}: weight by ${each.join(', ')}.`;
     }
     function ofMany({value, weights}) {
       const [q, j] = state.selected, loss = shown()[0], n = window.icrLosses.counts(weights[q], positives[q]), v = weights[q][j];
       const mean = fixed(value.reduce((a, b) => a + b, 0) / value.length, 3);
-      return `${what(q, j)}: score ${fixed(state.scores[q][j])}, weight ${signed(v)}, ${does(v)}. Of the weights of ${preset.rowNames[q]} ` +
-        `${n.count} are above 0.01; ${fixed(n.effective, 1)} negatives in effect.` + (loss.name === 'goal' ? '' : ` ${loss.label}'s mean over all rows: ${mean}.`);
+      return `${capital(what(q, j))}: score ${fixed(state.scores[q][j])}, weight ${signed(v)}, ${does(v)}. ` +
+        `${n.count} of the ${weights[q].length} weights of ${preset.rowNames[q]} are above 0.01; ${fixed(n.effective, 1)} negatives in effect.` + (loss.name === 'goal' ? '' : ` ${loss.label}'s mean over all rows: ${mean}.`);
     }
 
     const inPage = box.closest('.bd-article');  // elsewhere the address is not ours to write

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 from IPython.display import HTML
 from PIL import Image
 from torch import Tensor
@@ -43,10 +44,10 @@ outline-offset:2px}.score-table .buttons button{font:inherit;min-height:2.25rem;
 background:none;border:1px solid;border-radius:.3rem;cursor:pointer}.score-table .buttons button:disabled{opacity:.4}
 .score-table .tour{border-left:4px solid #0173b2;padding:.1rem .8rem;margin:.4rem 0}.score-table .tour:empty{display:none}
 .score-table p{margin:.4rem 0}.score-table .scroll{overflow-x:auto}
-.score-table table{border-collapse:separate;border-spacing:3px;table-layout:fixed;width:100%;margin:0}
-.score-table td,.score-table th{padding:0;border:0;background:none;text-align:center;vertical-align:bottom;
+.score-table table{border-collapse:separate;border-spacing:3px;table-layout:fixed!important;width:100%;margin:0}
+.score-table td,.score-table th{padding:0!important;border:0;background:none;text-align:center;vertical-align:middle;
 font-weight:400;font-size:.72rem;line-height:1.2;color:inherit;overflow-wrap:anywhere}
-.score-table tbody th{width:3.6rem;vertical-align:middle}.score-table th:first-child{width:3.6rem}
+.score-table tbody th{width:3.6rem;vertical-align:middle}.score-table thead th{vertical-align:bottom}.score-table thead b{display:block}.score-table th:first-child{width:3.6rem}
 .score-table img{width:3rem;height:3rem;image-rendering:auto;border-radius:4px;margin:0;filter:none}
 .score-table .cell{display:block;width:100%;min-height:3.1rem;font:inherit;color:inherit;border:1px solid #8888;
 border-radius:5px;padding:.1rem;cursor:ew-resize;touch-action:pan-y;user-select:none}
@@ -77,7 +78,7 @@ fill:currentColor}.score-table svg .title{font-weight:600}.score-table .axis{str
 
 def explorer(
     scores: Tensor, positives: Tensor, losses: Mapping[str, object], *, about: str, loss: str | None = None,
-    rows: Sequence[str] = (), columns: Sequence[str] = (), captions: Sequence[str] = (), pictures: Tensor | None = None,
+    rows: Sequence[str] = (), columns: Sequence[str] = (), captions: Sequence[str] = (), pictures: Sequence = (),
     query: str = "", controls: Mapping[str, Mapping[str, Sequence[float]]] | None = None, together: bool = False,
     curve: bool = False, selected: tuple[int, int] | None = None, tour: Sequence[Mapping] = (), invitation: str = "",
 ) -> HTML:  # fmt: skip
@@ -89,8 +90,8 @@ def explorer(
     ``{"ntxent": {"tau": [0.01, 0.1, 1.0]}}``, sliders for constants, which begin at the loss's own value.
 
     ``about`` says what is shown, for screen readers. ``rows`` and ``columns`` name queries and candidates, ``captions``
-    (M) are written above the columns, ``pictures`` (Q, 3, H, W), from 0 to 1 or uint8, are shown as thumbnails, and
-    ``query`` above a list. ``curve`` draws the weight of the chosen candidate over its score. ``selected`` is chosen
+    (M) are written above the columns, ``pictures`` (Q, H, W, 3) uint8 are shown as thumbnails, and ``query`` above a
+    list. ``curve`` draws the weight of the chosen candidate over its score. ``selected`` is chosen
     first (default: the first match).
 
     ``tour``: steps, each ``{"text": ..., "loss": name, "set": [(q, j, score)], "selected": (q, j)}`` with any of these
@@ -105,10 +106,10 @@ def explorer(
     rows = [*rows] or [f"picture {q + 1}" for q in range(shape[0])]
     columns = [*columns] or [f"caption {j + 1}" for j in range(shape[1])]
     for what, found, wanted in (("rows", rows, shape[0]), ("columns", columns, shape[1]), ("captions", captions, shape[1]),
-                                ("pictures", [] if pictures is None else pictures, shape[0])):  # fmt: skip
+                                ("pictures", pictures, shape[0])):  # fmt: skip
         if len(found) not in ((wanted,) if what in ("rows", "columns") else (0, wanted)):
             raise ValueError(f"explorer: {len(found)} {what} for scores of {shape[0]} rows and {shape[1]} columns")
-    thumbnails = [] if pictures is None else [thumbnail(picture) for picture in pictures]
+    thumbnails = [thumbnail(picture) for picture in pictures]
     preset = {
         "rows": shape[0], "scores": [[round(float(s), 2) for s in row] for row in scores],
         "positives": positives.int().tolist(), "rowNames": rows, "columnNames": columns, "captions": [*captions] or None,
@@ -164,10 +165,9 @@ def control(losses: Mapping[str, object], name: str, option: str, values: Sequen
     return {"loss": name, "option": option, "values": list(values), "at": list(values).index(own), "label": text}
 
 
-def thumbnail(picture: Tensor) -> str:
-    """A (3, H, W) picture, from 0 to 1 or uint8, as a small PNG in a data address."""
-    values = picture if picture.dtype.is_floating_point is False else (picture * 255).round()
-    image = Image.fromarray(values.clamp(0, 255).byte().permute(1, 2, 0).cpu().numpy())
+def thumbnail(picture: np.ndarray | Tensor) -> str:
+    """A (H, W, 3) picture of uint8 as a small PNG in a data address."""
+    image = Image.fromarray(np.asarray(picture))
     buffer = io.BytesIO()
     image.resize((THUMBNAIL, THUMBNAIL), Image.Resampling.LANCZOS).quantize(64).save(buffer, "PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
