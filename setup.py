@@ -13,4 +13,4 @@ for package, folder in CARRIED.items():
 
 DATA = ["**/*.json", "**/*.jsonl", "**/*.csv", "**/*.md", "**/*.safetensors", "**/*.pt", "**/*.npz", "**/backbone.*"]
 setup(packages=packages, package_dir=package_dir,
-      package_data={"icrlib": DATA, "icrlib._records": DATA, "icrlib._static": ["*.js"]})  # fmt: skip
+      package_data={"icrlib": DATA, "icrlib._records": DATA, "icrlib._static": ["*.js", "*.css"]})  # fmt: skip

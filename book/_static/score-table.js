@@ -3,7 +3,7 @@
 // element up. A box keeps its state as box.scoreTable, for tests.
 (function () {
   'use strict';
-  const SVG = 'http://www.w3.org/2000/svg', DRAWN = ['svg', 'g', 'circle', 'rect', 'line', 'path', 'text', 'polyline'];
+  const SVG = 'http://www.w3.org/2000/svg', DRAWN = ['svg', 'g', 'circle', 'rect', 'line', 'path', 'text', 'polyline', 'defs', 'marker'];
   const LOW = -1, HIGH = 1, STEP = 0.01;
   const clip = v => Math.min(Math.max(Math.round(v * 100) / 100, LOW), HIGH);
   const minus = text => text.replace('-', '−');
@@ -29,6 +29,7 @@
   function setup(box) {
     const preset = JSON.parse(box.querySelector('script[type="application/json"]').textContent);
     box.setAttribute('data-ready', '');
+    if (preset.angles) return window.icrVectors.setup(box, preset, {h, fixed});
     const view = box.querySelector('[data-part="view"]'), say = box.querySelector('[data-say="summary"]');
     const copy = table => table.map(row => [...row]);
     const begin = {scores: preset.scores, loss: preset.loss, at: preset.controls.map(c => c.at), selected: preset.selected};

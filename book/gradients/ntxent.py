@@ -43,7 +43,7 @@ from IPython.display import Markdown
 from icrlib import chapter, cocos, plots
 from icrlib.losses import InfoNCE, NTXent, Triplet, TripletSH
 from icrlib.verify import agreement, by_differences
-from icrlib.widgets import frames_slider, live
+from icrlib.widgets import explorer
 
 smoke = chapter.start(smoke)
 PUSHED, PULLED = "#b2182b", "#2166ac"  # red is pushed down, blue is pulled up
@@ -282,37 +282,31 @@ for ax, loss, name in zip(axes[1:], (full, printed), ("as run", "as printed"), s
 # %% [markdown]
 # ## The temperature
 #
-# The weights carry a factor $1/\tau$. We take it out and look at $\tau w_j$, whose negatives are the shares $p_j$. The
-# title counts how many negatives take part in effect (defined below). Slide $\tau$: to the left, one bar should be left;
-# to the right, all should be alike.
+# Slide $\tau$ below, from 0.01 to 1, and watch how many bars there are and how long they get: the weights carry a factor
+# $1/\tau$, and their shares $p_j$ change with it. To the left one negative should be left, to the right all should be
+# alike. Beside NT-Xent stands Triplet-SH with a margin of 0, which pushes the highest negative if it is ahead of the
+# positive. At which $\tau$ do you begin to take the one for the other, but for a factor? The last line counts how
+# many negatives take part in effect (defined further down).
 
-# %% tags=["remove-output"]
-def draw_weights(tau):
-    bars = tau * NTXent(tau=tau).weights(scores, positives)[0]
-    fig, ax = plt.subplots(figsize=(5.6, 2.8))
-    ax.bar(range(8), bars, color=[PUSHED if value > 0 else PULLED for value in bars])
-    ax.axhline(0, color="black", lw=0.8)
-    names = [f"{s:.2f}\n{'−' if j else '+'}" for j, s in enumerate(row)]
-    ax.set(xticks=range(8), xticklabels=names, ylim=(-1.1, 1.1), ylabel="τ · weight")
-    ax.tick_params(axis="x", labelsize=9.5)
-    ax.set(xlabel="score, positive (+) or negative (−)")
-    ax.set_title(f"τ = {tau}: effective negatives {effective(tau):.2f}")
-    return fig
-
-
+# %% tags=["hide-input"]
 def effective(tau):
     """How many negatives would carry the same weight if they shared it equally."""
     w = NTXent(tau=tau).weights(scores, positives)[~positives]
     return float(w.abs().sum() ** 2 / (w**2).sum())
 
 
-taus = [0.02, 0.05, 0.1, 0.2, 0.5, 2.0]
-live(draw_weights, taus, label="τ")  # with a kernel; the page has the next one
+TAUS = [0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0]
+explorer(scores, positives, {"ntxent": NTXent(), "triplet_sh": TripletSH(margin=0.0)}, together=True, curve=True,
+         columns=["the positive", *(f"negative {k}" for k in range(1, 8))], controls={"ntxent": {"tau": TAUS}},
+         selected=(0, 1), about="One positive and seven negatives under NT-Xent; the temperature can be moved")
 
 # %% tags=["hide-input"]
-frames_slider(draw_weights, taus, label="temperature τ", start=2,
-              alt=lambda tau: f"Temperature {tau}: tau times the weights of one positive and seven negatives. The "
-                              f"negatives count like {effective(tau):.2f} that share equally.")
+cold, warm = NTXent(tau=0.01).weights(scores, positives)[0], NTXent(tau=1.0).weights(scores, positives)[0]
+assert cold[1] > 0.99 * 100 and float(cold[2:].max()) < 0.01 and warm[1:].max() < 2 * warm[1:].min()
+Markdown(f"At τ = 0.01 one negative has all the weight, {float(cold[1]):.0f} of it, for 1/τ is 100. At τ = 1 the largest "
+         f"weight of a negative is {float(warm[1:].max() / warm[1:].min()):.1f} times the smallest, and "
+         f"{effective(1.0):.1f} of the seven negatives take part in effect; at 0.1 it is {effective(0.1):.1f}. The "
+         "curve says why: the hotter, the less a score has to do with who is pushed.")
 
 # %% [markdown]
 # ### Cold

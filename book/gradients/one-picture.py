@@ -46,7 +46,7 @@ import icrlib
 from icrlib import chapter, cocos, paper, plots
 from icrlib.losses import Circle, GradientObjective, NTXent, by_name, objectives
 from icrlib.verify import agreement
-from icrlib.widgets import frames_slider, live
+from icrlib.widgets import explorer, frames_slider, live
 
 smoke = chapter.start(smoke)
 PUSHED, PULLED = "#b2182b", "#2166ac"  # red is pushed down, blue is pulled up
@@ -103,6 +103,16 @@ assert bool((pushes["ntxent"].diff() < 0).all()) and int(pushes["smoothap"].argm
 assert pushes["smoothap"][0] < 0.02 and min(pushes["circle"][0], pushes["multi_similarity"][0]) > 1
 assert int((pushes["binomial_deviance"] > 0.1).sum()) >= 5
 bars(losses, height=6.6);
+
+# %% [markdown]
+# The bars hold for these ten scores. Here are the same ten under your hands, with the weights as they are and not
+# divided. Take one loss after the other and move the highest negative past the positive and back: which losses change
+# their mind about who is pushed, and which only about how hard?
+
+# %% tags=["hide-input"]
+TEN = ["the positive", *(f"negative {k}" for k in range(1, 10))]
+explorer(row, own, losses, columns=TEN, curve=True, selected=(0, 1),
+         about="One positive and nine negatives under eight losses, one at a time; scores can be moved")
 
 # %% [markdown]
 # Three questions tell them apart. **Who** is pushed? How is the push **divided**? And do push and pull **balance**?

@@ -41,7 +41,7 @@ from IPython.display import Markdown
 from icrlib import chapter, paper, plots
 from icrlib.losses import SmoothAP
 from icrlib.verify import agreement, by_autograd
-from icrlib.widgets import frames_slider, live
+from icrlib.widgets import explorer, frames_slider, live
 
 smoke = chapter.start(smoke)
 PUSHED, PULLED = "#b2182b", "#2166ac"  # red is pushed down, blue is pulled up
@@ -291,37 +291,19 @@ for tau in (0.01, 0.05, 0.1):
 # %% [markdown]
 # ## Who is moved, and how far does it look?
 #
-# The weights of all twelve candidates are next. All frames have one axis, drawn out near zero (it follows the root) so
-# that short bars can be seen.
-
-# %% tags=["hide-input", "remove-output"]
-order = s.argsort(descending=True)
-
-
-def draw_weights(tau):
-    bars = my_weights(s, positive, tau)[order]
-    fig, ax = plt.subplots(figsize=(5.6, 2.8))
-    ax.bar(range(12), bars, color=[PUSHED if value > 0 else PULLED for value in bars])
-    ax.axhline(0, color="black", lw=0.8)
-    names = [f"{float(s[j]):.2f}\n{'+' if positive[j] else '−'}" for j in order]
-    ax.set(xticks=range(12), xticklabels=names, xlabel="score, positive (+) or negative (−)")
-    ax.tick_params(axis="x", labelsize=9)
-    ax.set_yscale("function", functions=(plots.signed_root, plots.signed_square))
-    ax.set(ylim=(-2.6, 2.6), yticks=(-2, -1, -0.2, 0, 0.2, 1, 2), ylabel="weight")
-    ax.set_title(f"τ = {tau}: largest weight {float(bars.abs().max()):.2f}")
-    return fig
-
-
-weight_taus = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2]
-assert max(float(my_weights(s, positive, tau).abs().max()) for tau in weight_taus) < 2.6
-live(draw_weights, weight_taus, label="τ")  # with a kernel; the page has the next one
-
-# %% [markdown]
-# Slide $\tau$ and watch two things: how many bars there are, and how long the longest is. A small $\tau$ makes the step
-# steep, so the few candidates near a positive should get all the weight; a large one spreads it.
-
+# The weights of all twelve candidates are next, best first. Slide $\tau$ and watch two things: how many bars there are,
+# and how long the longest is. A small $\tau$ makes the step steep, so the few candidates near a positive should get
+# all the weight; a large one spreads it. Then choose the negative at 0.53 and look at the curve, which shows its weight
+# at every score it could have. One would expect a hump at each of the five positives, and nothing between them.
 
 # %% tags=["hide-input"]
+weight_taus = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2]
+NAMES = [*(f"positive {k}" for k in range(1, 6)), *(f"negative {k}" for k in range(1, 8))]
+explorer(s[None], positive[None], {"smoothap": SmoothAP()}, columns=NAMES, curve=True, selected=(0, 7),
+         controls={"smoothap": {"tau": weight_taus}},
+         about="Five positives and seven negatives under SmoothAP; scores and the temperature can be moved")
+
+# %% tags=["remove-cell"]
 def moved(tau, share=0.05):
     """How many candidates carry at least a share of the largest weight."""
     w = my_weights(s, positive, tau).abs()
@@ -329,15 +311,27 @@ def moved(tau, share=0.05):
 
 
 largest = {tau: float(my_weights(s, positive, tau).abs().max()) for tau in weight_taus}
-frames_slider(draw_weights, weight_taus, label="temperature τ", start=2,
-              alt=lambda tau: f"Weights of twelve candidates at temperature {tau}. The largest is {largest[tau]:.2f}; "
-                              f"{moved(tau)} are larger than a twentieth of it.")
 
 # %% tags=["hide-input"]
 assert largest[0.002] < largest[0.01] > largest[0.1] and moved(0.01) < moved(0.1)
 Markdown(f"At τ = 0.01, **{moved(0.01)}** of the 12 candidates carry more than a twentieth of the largest weight. At "
          f"τ = 0.1 there are **{moved(0.1)}**, and the largest weight fell from {largest[0.01]:.2f} to "
          f"{largest[0.1]:.2f}. At τ = 0.002 it is {largest[0.002]:.2f}: the gaps are now too wide for the sigmoid.")
+
+# %% tags=["remove-cell"]
+def humps(tau=0.01, j=7):
+    """The weight of a negative where it ties with each positive, the highest positive first."""
+    at = [torch.where(torch.arange(12) == j, own, s) for own in s[positive]]
+    return [float(my_weights(moved, positive, tau)[j]) for moved in at]
+
+
+assert humps() == sorted(humps(), reverse=True) and max(humps()) > 5 * min(humps())
+
+# %% [markdown]
+# The curve has its humps where they were expected, but they are not alike: the weight at a tie with the highest positive
+# is several times that with the lowest, for the rank is squared in the denominator, and a mistake at the top costs more.
+# Where two positives lie closer together than a few $\tau$, their humps run into one. Below and above all of them there
+# is nothing: a negative that is far ahead of every positive is left alone.
 
 # %% [markdown]
 # A low temperature is a good copy of AP and a poor guide: it acts on near ties only. A high one sees further, and

@@ -46,9 +46,9 @@ import torch
 from IPython.display import Markdown
 
 from icrlib import chapter, cocos, paper, plots
-from icrlib.losses import Triplet, TripletSH
+from icrlib.losses import NTXent, SmoothAP, Triplet, TripletSH
 from icrlib.verify import agreement, by_autograd, by_differences
-from icrlib.widgets import frames_slider, live
+from icrlib.widgets import explorer, explorer_on_circle, frames_slider, live
 
 smoke = chapter.start(smoke)
 PUSHED, PULLED, QUIET = "#b2182b", "#2166ac", "#b0b0b0"  # red is pushed down, blue is pulled up
@@ -83,6 +83,33 @@ assert TripletSH(margin).weights(scores, positives)[0].tolist() == [-1, 1, 0, 0,
 # %% [markdown]
 # Same formula, and yet: five negatives or one; a pull of five or of one. Which negatives are touched, and why these?
 # And which of them is the "semi-hard" one that gave Triplet-SH its name?
+#
+# Find out by hand. Below is the same row, best first. Move a score and watch the bars: how far down must negative 1 go
+# before Triplet-SH lets go of it, and whom does it take instead? The curve shows the weight of the candidate that you
+# chose at every score it could have. Before you look: where does Triplet's jump from 0 to 1, and where Triplet-SH's?
+
+# %% tags=["hide-input"]
+NAMES = ["the positive", *(f"negative {k}" for k in range(1, 8))]
+MARGINS = [0.0, 0.05, 0.1, 0.2, 0.3, 0.5]
+explorer(scores, positives, {"triplet": Triplet(), "triplet_sh": TripletSH()}, columns=NAMES, together=True, curve=True,
+         selected=(0, 4), controls={name: {"margin": MARGINS} for name in ("triplet", "triplet_sh")},
+         about="One positive and seven negatives under Triplet and Triplet-SH; scores and margins can be moved")
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+def at(loss, s, j=4):
+    """The weight of candidate j if its score were s."""
+    moved = scores.clone()
+    moved[0, j] = s
+    return float(loss.weights(moved, positives)[0, j])
+
+
+assert at(Triplet(), 0.39) == 0 and at(Triplet(), 0.41) == 1  # within the margin of 0.2 of the positive's 0.60
+assert at(TripletSH(), 0.67) == 0 and at(TripletSH(), 0.69) == 1  # above all other negatives, the highest at 0.68
+
+# %% [markdown]
+# Triplet's curve jumps where the candidate comes within the margin of the positive, at 0.40, and nothing else matters
+# to it. Triplet-SH's jumps where it overtakes the highest other negative, at 0.68: from then on it is the one that is
+# pushed. Between the two lies all that this chapter is about.
 #
 # ## One triplet
 #
@@ -702,6 +729,48 @@ assert int(lengths.argmin()) == 1 == int((points[2:] @ points[0]).argmax()) + 1 
 s = points[1:] @ points[0]
 w = Triplet(0.2).weights(s[None], FIRST)[0].abs()
 assert (moves[1:].norm(dim=1) - 0.03 * w * (1 - s**2).sqrt()).abs().max() < 1e-12
+
+# %% [markdown]
+# One query is not a batch. Here are four pictures and four captions at once, all of them free to turn, and the two
+# losses of the next chapters beside the two of this one. They differ in scale, so each gets a rate that lets its first
+# step move one point by four degrees. Which of them will bring all four pairs together, and which will stop? Press
+# *Play*; then drag a point somewhere else, and try again.
+
+# %% tags=["hide-input"]
+PICTURES, CAPTIONS = [10, 60, 130, 250], [100, 20, 200, 215]
+BESIDE = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
+explorer_on_circle(PICTURES, CAPTIONS, BESIDE, about="Four pictures and four captions on a circle under four losses")
+
+# %% tags=["remove-cell"]
+def after(loss, steps):
+    """The same descent by autograd: the loss, and how many of the eight queries have their partner first."""
+    at, own = torch.tensor([PICTURES, CAPTIONS]).double().deg2rad().requires_grad_(), torch.eye(4, dtype=torch.bool)
+    rate = None
+    for step in range(steps + 1):
+        s = (at[0][:, None] - at[1]).cos()
+        value = loss(s, own)
+        (slope,) = torch.autograd.grad(value, at)
+        rate = rate or math.radians(4) / float(slope.abs().max())
+        if step < steps:
+            at = (at - rate * slope).detach().requires_grad_()
+    s = s.detach()
+    return float(value.detach()), int((s.diag() >= s.amax(1)).sum() + (s.diag() >= s.amax(0)).sum())
+
+
+# %% tags=["hide-input"]
+AFTER = {name: after(loss, 150) for name, loss in BESIDE.items()}
+assert AFTER["triplet"][0] == AFTER["triplet_sh"][0] == 0 < AFTER["ntxent"][0]
+assert AFTER["smoothap"][1] < 8 and all(AFTER[name][1] == 8 for name in ("triplet", "triplet_sh", "ntxent"))
+assert abs(after(BESIDE["smoothap"], 50)[0] - AFTER["smoothap"][0]) < 1e-3  # it has come to rest
+Markdown("After 150 steps: " + "; ".join(f"{plots.label(name)} loss {value:.3f}, {right} of 8 queries solved"
+                                         for name, (value, right) in AFTER.items()) + ".")
+
+# %% [markdown]
+# The two triplet losses reach zero and stop: once every match is ahead by the margin, nothing has a weight. NT-Xent
+# solves as many queries and goes on, for a softmax is never done. SmoothAP, at its published temperature, stands still
+# with most queries unsolved: none of its scores nearly ties with a match any more, so no weight is left, and a wrong
+# order that is far wrong is none of its business. {doc}`smoothap` explains it; drag a caption close to its rival and
+# it wakes up.
 
 # %% [markdown]
 # ## What we found

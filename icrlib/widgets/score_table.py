@@ -24,56 +24,12 @@ from icrlib.errors import choose
 from icrlib.names import LOSSES
 from icrlib.plots import colour, label
 
-SCRIPTS = ("score-table-formulas.js", "score-table.js")
+# In the output itself, so that it looks the same in JupyterLab, Colab and on the page, in light, dark and print.
+STYLE, SCRIPTS = "score-table.css", ("score-table-formulas.js", "score-table-vectors.js", "score-table.js")
 SYMBOLS = {"tau": "temperature τ", "margin": "margin α", "eps": "ε", "scale": "scale t", "bias": "bias b", "gamma": "γ",
            "alpha": "α", "beta": "β", "lam": "λ"}  # fmt: skip
 SCALE = (0.01, 100.0)  # weights up to the first are shown evenly, beyond it logarithmically, up to the second
 THUMBNAIL = 48  # pixels
-
-# In the output itself, so that it looks the same in JupyterLab, Colab and on the page, in light, dark and print.
-_STYLE = """<style>.score-table{max-width:760px;margin:0;font-size:.9rem}
-html[data-theme="dark"] .bd-content div.cell_output .text_html:not(:has(table.dataframe)):has(.score-table){
-background:none;padding:0;color:var(--pst-color-text-base)}
-.score-table .losses,.score-table .buttons{display:flex;flex-wrap:wrap;gap:.35rem 1rem;border:0;margin:.4rem 0;padding:0}
-.score-table .losses label{cursor:pointer;min-height:2rem;display:inline-flex;align-items:center;gap:.35rem}
-.score-table .dot{display:inline-block;width:.8em;height:.8em;border-radius:50%}
-.score-table .controls{display:grid;grid-template-columns:repeat(auto-fit,minmax(14rem,1fr));gap:.2rem 1.5rem}
-.score-table input[type=range]{display:block;width:100%;min-width:0;height:2rem;margin:0;accent-color:#0173b2;
-cursor:pointer}.score-table input:focus-visible,.score-table button:focus-visible{outline:3px solid #de8f05;
-outline-offset:2px}.score-table .buttons button{font:inherit;min-height:2.25rem;padding:.2rem 1rem;color:inherit;
-background:none;border:1px solid;border-radius:.3rem;cursor:pointer}.score-table .buttons button:disabled{opacity:.4}
-.score-table .tour{border-left:4px solid #0173b2;padding:.1rem .8rem;margin:.4rem 0}.score-table .tour:empty{display:none}
-.score-table p{margin:.4rem 0}.score-table .scroll{overflow-x:auto}
-.score-table table{border-collapse:separate;border-spacing:3px;table-layout:fixed!important;width:100%;margin:0}
-.score-table td,.score-table th{padding:0!important;border:0;background:none;text-align:center;vertical-align:middle;
-font-weight:400;font-size:.72rem;line-height:1.2;color:inherit;overflow-wrap:anywhere}
-.score-table tbody th{width:3.6rem;vertical-align:middle}.score-table thead th{vertical-align:bottom}.score-table thead b{display:block}.score-table th:first-child{width:3.6rem}
-.score-table img{width:3rem;height:3rem;image-rendering:auto;border-radius:4px;margin:0;filter:none}
-.score-table .cell{display:block;width:100%;min-height:3.1rem;font:inherit;color:inherit;border:1px solid #8888;
-border-radius:5px;padding:.1rem;cursor:ew-resize;touch-action:pan-y;user-select:none}
-.score-table .cell b,.score-table .cell span{display:block;font-variant-numeric:tabular-nums}
-.score-table .cell b{font-size:1.05rem;font-weight:500}.score-table .cell span{font-size:.75rem}
-.score-table .own{border:3px solid currentColor}.score-table .cell.selected{outline:2px dashed #de8f05;outline-offset:1px}
-.score-table .list{display:flex;flex-direction:column;gap:2px}.score-table .query{display:flex;align-items:center;gap:.6rem}
-.score-table .item{display:grid;grid-template-columns:minmax(8rem,1.1fr) minmax(6rem,1fr) minmax(7rem,1.6fr);
-gap:0 .7rem;align-items:center;border:1px solid transparent;border-radius:5px;padding:0 .4rem}
-.score-table .item.own{border:2px solid currentColor}.score-table .item.selected{background:#de8f0522}
-.score-table .item label b{font-variant-numeric:tabular-nums;float:right}
-.score-table .heads{font-size:.78rem;order:0}.score-table .bars{display:flex;gap:.5rem}
-.score-table .bars>*{flex:1 1 0;min-width:0;text-align:center}
-.score-table .bar{position:relative;height:1.5rem;border-left:0;background:linear-gradient(#8886,#8886) center/1px 100% no-repeat}
-.score-table .bar i{position:absolute;top:.2rem;bottom:.2rem}.score-table .bar b{position:absolute;font-size:.75rem;
-font-weight:500;font-variant-numeric:tabular-nums;line-height:1.5rem;padding:0 .2rem}
-.score-table .sum{font-size:.8rem;font-variant-numeric:tabular-nums}
-.score-table svg{display:block;width:100%;height:auto;color:inherit}.score-table svg text{font:12px sans-serif;
-fill:currentColor}.score-table svg .title{font-weight:600}.score-table .axis{stroke:currentColor;fill:none}
-.score-table .level{stroke:currentColor;stroke-dasharray:2 4;fill:none}.score-table polyline{fill:none;stroke-width:2.5}
-.score-table .key{display:inline-block;width:1em;height:1em;vertical-align:-.15em;border-radius:2px;margin-left:.6em}
-@media(max-width:520px){.score-table .item{grid-template-columns:1fr 1fr}.score-table .item>.bars{grid-column:1/-1}
-.score-table .heads>span:nth-child(-n+2){display:none}.score-table .sum>span:first-child{grid-column:1/-1}
-.score-table .sum>span:nth-child(2){display:none}}
-@media print{.score-table .buttons,.score-table .controls,.score-table .tour,.score-table .one,
-.score-table input[type=range]{display:none}}</style>"""
 
 
 def explorer(
@@ -105,14 +61,15 @@ def explorer(
     shape = tuple(scores.shape)
     rows = [*rows] or [f"picture {q + 1}" for q in range(shape[0])]
     columns = [*columns] or [f"caption {j + 1}" for j in range(shape[1])]
-    for what, found, wanted in (("rows", rows, shape[0]), ("columns", columns, shape[1]), ("captions", captions, shape[1]),
-                                ("pictures", pictures, shape[0])):  # fmt: skip
+    for what, found, wanted in (("rows", rows, shape[0]), ("columns", columns, shape[1]),
+                                ("captions", captions, shape[1]), ("pictures", pictures, shape[0])):  # fmt: skip
         if len(found) not in ((wanted,) if what in ("rows", "columns") else (0, wanted)):
             raise ValueError(f"explorer: {len(found)} {what} for scores of {shape[0]} rows and {shape[1]} columns")
     thumbnails = [thumbnail(picture) for picture in pictures]
     preset = {
         "rows": shape[0], "scores": [[round(float(s), 2) for s in row] for row in scores],
-        "positives": positives.int().tolist(), "rowNames": rows, "columnNames": columns, "captions": [*captions] or None,
+        "positives": positives.int().tolist(),
+        "rowNames": rows, "columnNames": columns, "captions": [*captions] or None,
         "pictures": thumbnails if shape[0] > 1 and thumbnails else None,
         "picture": thumbnails[0] if shape[0] == 1 and thumbnails else None,
         "corner": "", "query": query, "losses": [described(name, one) for name, one in losses.items()],
@@ -123,14 +80,36 @@ def explorer(
         "selected": list(selected or positives.nonzero()[0].tolist()),
         "tour": [_step(step, names) for step in tour], "invitation": invitation,
     }  # fmt: skip
-    return _element(preset, about)
+    ends = f"−{SCALE[1]:g} … 0 … +{SCALE[1]:g}"
+    return _element(preset, about, 'Framed: the match.<span class="key" style="background:#ca0020"></span> weight '
+                    'above 0: pushed down<span class="key" style="background:#0571b0"></span> below 0: pulled up. '
+                    f"The scale of the weights is the same everywhere, {ends}, and logarithmic.")  # fmt: skip
+
+
+def explorer_on_circle(
+    pictures: Sequence[float], captions: Sequence[float], losses: Mapping[str, object], *, about: str
+) -> HTML:
+    """Pairs as points on a circle, one circle a loss, which the losses' gradients move: play, step, drag, start again.
+
+    ``pictures`` and ``captions``: angles in degrees, equally many, those at the same place belong together; a score is
+    the cosine between two points. Each loss descends on its own value, both directions reduced as it is called, at a
+    rate that lets its first step move one point by four degrees. Dragging a point in one circle moves it in all and
+    begins anew. ``about``: as for :func:`explorer`. ``ValueError`` for unequal numbers, fewer than two pairs, no loss.
+    """
+    if len(pictures) != len(captions) or len(pictures) < 2 or not losses:
+        raise ValueError(f"explorer_on_circle: wants two pairs or more and one loss or more; got {len(pictures)} "
+                         f"pictures, {len(captions)} captions and {len(losses)} losses")  # fmt: skip
+    preset = {"angles": {"pictures": [*map(float, pictures)], "captions": [*map(float, captions)]},
+              "losses": [described(name, one) for name, one in losses.items()]}  # fmt: skip
+    return _element(preset, about, "Squares: pictures. Discs: captions; equal numbers belong together. Arrows: the "
+                    "next step, drawn as the root of its length.")  # fmt: skip
 
 
 def check(scores: Tensor, positives: Tensor, losses: Mapping, together: bool, curve: bool) -> None:
     """``ValueError`` for what :func:`explorer` cannot show."""
     if scores.ndim != 2 or scores.shape != positives.shape or min(scores.shape[0], scores.shape[1] - 1) < 1:
-        raise ValueError(f"explorer: scores and positives must be two tables of one shape with two columns or more; got "
-                         f"{tuple(scores.shape)} and {tuple(positives.shape)}")  # fmt: skip
+        raise ValueError(f"explorer: scores and positives must be two tables of one shape with two columns or more; "
+                         f"got {tuple(scores.shape)} and {tuple(positives.shape)}")  # fmt: skip
     if not losses:
         raise ValueError("explorer: give one loss at least, such as {'ntxent': NTXent()}")
     if not bool(((scores >= -1) & (scores <= 1)).all()):
@@ -156,7 +135,7 @@ def described(key: str, loss: object) -> dict:
 
 
 def control(losses: Mapping[str, object], name: str, option: str, values: Sequence[float]) -> dict:
-    """A slider for a constant of a loss; ``ValueError`` if the loss does not have it, or stands at none of the values."""
+    """A slider for a constant of a loss; ``ValueError`` if the loss lacks it, or stands at none of the values."""
     loss = losses[choose(name, losses, "loss with controls")]
     own = getattr(loss, choose(option, [f.name for f in fields(loss)], f"option of {name}"))  # type: ignore[arg-type]
     if own not in values:
@@ -174,11 +153,15 @@ def thumbnail(picture: np.ndarray | Tensor) -> str:
 
 
 def script() -> str:
-    """Both scripts, from the checkout, else from the copies that the installed package carries."""
+    """The three scripts, one behind the other."""
+    return "\n".join(map(static, SCRIPTS))
+
+
+def static(name: str) -> str:
+    """A file of ``book/_static``: the checkout's, else the copy that the installed package carries."""
     package = Path(__file__).parents[1]
-    folders = (package.parent / "book" / "_static", package / "_static")
-    folder = next((one for one in folders if (one / SCRIPTS[0]).is_file()), folders[-1])
-    return "\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    checkout = package.parent / "book" / "_static" / name
+    return (checkout if checkout.is_file() else package / "_static" / name).read_text(encoding="utf-8")
 
 
 def _step(step: Mapping, names: Sequence[str]) -> dict:
@@ -188,18 +171,16 @@ def _step(step: Mapping, names: Sequence[str]) -> dict:
     return found
 
 
-def _element(preset: dict, about: str) -> HTML:
+def _element(preset: dict, about: str, key: str) -> HTML:
     text = json.dumps(preset, ensure_ascii=False).replace("</", "<\\/")  # "</" would end the script element
     uid = "scores-" + hashlib.sha256(text.encode()).hexdigest()[:6]
-    ends = f"−{SCALE[1]:g} … 0 … +{SCALE[1]:g}"
     return HTML(
-        f'<div class="score-table" id="{uid}" role="group" aria-label="{html.escape(about, quote=True)}">{_STYLE}'
+        f'<div class="score-table" id="{uid}" role="group" aria-label="{html.escape(about, quote=True)}">'
+        f"<style>{static(STYLE)}</style>"
         '<div class="tour" data-part="tour"></div><div class="losses" data-part="losses"></div>'
         '<div class="controls" data-part="controls"></div><div data-part="view"></div>'
         '<p data-say="summary" aria-live="polite">This table is drawn by a script, which has not run here.</p>'
         '<div class="buttons" data-part="buttons"></div>'
-        '<p>Framed: the match.<span class="key" style="background:#ca0020"></span> weight above zero: pushed down'
-        '<span class="key" style="background:#0571b0"></span> below zero: pulled up. '
-        f"The scale of the weights is the same everywhere, {ends}, and logarithmic.</p>"
+        f'<p>{key}</p>'
         f'<script type="application/json">{text}</script><script>{script()}</script></div>'
     )

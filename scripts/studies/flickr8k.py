@@ -141,12 +141,13 @@ def photo_short() -> Iterator[Planned]:
     And VSE++; where the shortest was the best, half of it, where the longest was, twice that.
     """
     complete("photo_constants")
-    fractions = [*product(("bow", "vse++"), ECIR, (1 / 6, 1 / 3)), ("bow", "smoothap", 1 / 12), ("bow", "triplet_sh", 2)]
-    for method, loss, fraction in fractions:
-        updates = round(PHOTO_UPDATES * fraction)
+    ends = [("bow", "smoothap", 1 / 12), ("bow", "triplet_sh", 2)]
+    for method, loss, share in (*product(("bow", "vse++"), ECIR, (1 / 6, 1 / 3)), *ends):
+        updates = round(PHOTO_UPDATES * share)
         if (method, loss) != ("vse++", "smoothap"):
             yield photos("photo_short", method, loss, PHOTO_SEED, f"u{updates}",
-                         _own_constant(method, loss) | {"updates": updates, "evaluate_every": updates // 12})  # fmt: skip
+                         _own_constant(method, loss) | {"updates": updates, "evaluate_every": updates // 12}
+                         )  # fmt: skip
 
 
 @registered
@@ -172,7 +173,8 @@ def photo_length() -> Iterator[Planned]:
 def _own_constant(method: str, loss: str) -> dict:
     """What was chosen on all photos, with the constant that was best there, if that is not the published one."""
     ((name, _),) = CONSTANTS[loss].items()
-    known, others = (records.find(study=study, method=method, loss=loss) for study in ("photo_tuning", "photo_constants"))
+    known, others = (records.find(study=study, method=method, loss=loss)
+                     for study in ("photo_tuning", "photo_constants"))  # fmt: skip
     best = max([*known, *others], key=lambda record: record["chosen"]["val_rsum"])
     own = {name: best["config"]["loss_options"][name]} if best in others else {}
     return chosen("photo_tuning", method, loss) | own

@@ -1,0 +1,33 @@
+"""A browser, and a page in it, for the tests of what a reader moves."""
+
+from __future__ import annotations
+
+import pytest
+
+import browser
+import page_checks as checks
+
+
+@pytest.fixture(scope="module")
+def chrome():
+    with browser.launch() as running:
+        yield running
+
+
+@pytest.fixture
+def opened(chrome, tmp_path):
+    """A function that writes a page with the given elements, opens it, and returns the visit."""
+    visits = []
+
+    def visit(*elements, change=lambda text: text):
+        path = tmp_path / "table.html"
+        head = ('<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>'
+                '<meta name="viewport" content="width=device-width">')  # fmt: skip
+        body = "".join(change(one.data) for one in elements)
+        path.write_text(f'{head}<article class="bd-article">{body}</article>')
+        visits.append(checks.Visit(chrome, path))
+        return visits[-1]
+
+    yield visit
+    for one in visits:
+        one.context.close()

@@ -1,0 +1,120 @@
+"""Points on a circle that losses move, in a real browser: beside the same descent by the library and autograd."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+import page_checks as checks
+from icrlib.losses import DCL, IFM, NTXent, SigLIP, SmoothAP, Triplet, TripletSH
+from icrlib.widgets import explorer_on_circle
+
+FOUR = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
+ANGLES = ([10.0, 60.0, 130.0, 250.0], [100.0, 20.0, 200.0, 215.0])
+
+
+def on_circle(losses=FOUR, angles=ANGLES):
+    return explorer_on_circle(*angles, losses, about="four pairs")
+
+
+def walked(loss, angles, steps):
+    """The same descent through the library's loss and autograd: angles (2, n) in radians, and the loss there."""
+    at, own = torch.tensor(angles, dtype=torch.float64).deg2rad(), torch.eye(len(angles[0]), dtype=torch.bool)
+    rate = None
+    for step in range(steps + 1):
+        at = at.requires_grad_()
+        value = loss((at[0][:, None] - at[1]).cos(), own)
+        (slope,) = torch.autograd.grad(value, at)
+        most = float(slope.abs().max())
+        rate = rate if rate is not None else math.radians(4) / most if most > 1e-9 else 0.0
+        at = (at - rate * slope).detach() if step < steps else at.detach()
+    return at, float(value.detach())
+
+
+def places(visit):
+    """Angles (2, n) of each circle and its value."""
+    return visit.page.evaluate("""() => document.querySelector('.score-table').scoreTable.runs.map(r =>
+      [[r.at.pictures, r.at.captions], r.value])""")  # fmt: skip
+
+
+def off_the_way(visit, losses, angles, steps):
+    worst = 0.0
+    for loss, (found, value) in zip(losses.values(), places(visit), strict=True):
+        at, wanted = walked(loss, angles, steps)
+        worst = max(worst, float((torch.tensor(found, dtype=torch.float64) - at).abs().max()), abs(value - wanted))
+    return worst
+
+
+def test_points_go_where_autograd_sends_them(opened):
+    losses = FOUR | {"dcl": DCL(), "siglip": SigLIP(), "ifm": IFM()}
+    visit = opened(on_circle(losses))
+    assert off_the_way(visit, losses, ANGLES, 0) < 1e-9
+    for _ in range(12):
+        visit.page.get_by_role("button", name="One step").click()
+    assert off_the_way(visit, losses, ANGLES, 12) < 1e-6
+    said = visit.page.locator('[data-say="summary"]').inner_text()
+    assert said.startswith("After 12 steps. Triplet: loss ") and checks.quiet(visit) == []
+
+
+@pytest.mark.parametrize(("good", "bad"), [
+    ("-turn(i, j)", "turn(i, j)"), ("a - rate * found", "a + rate * found"), ("Math.cos(a - b)", "Math.cos(a + b)"),
+    ("FIRST = 4 * DEGREE", "FIRST = 5 * DEGREE"),
+])  # fmt: skip
+def test_an_error_planted_in_the_descent_is_found(opened, good, bad):
+    def plant(text):
+        assert text.count(good) == 1
+        return text.replace(good, bad)
+
+    visit = opened(on_circle(), change=plant)
+    for _ in range(3):
+        visit.page.get_by_role("button", name="One step").click()
+    assert off_the_way(visit, FOUR, ANGLES, 3) > 1e-3
+
+
+def test_play_stops_and_respects_reduced_motion(opened):
+    visit = opened(on_circle())
+    visit.page.emulate_media(reduced_motion="reduce")
+    play = visit.page.get_by_role("button", name="Play")
+    play.click()
+    assert off_the_way(visit, FOUR, ANGLES, 150) < 1e-6 and play.inner_text() == "Play"
+    texts = visit.page.locator(".circle > span").all_inner_texts()
+    assert [text.split("; ")[1] for text in texts] == ["8 of 8 queries solved"] * 3 + ["3 of 8 queries solved"]
+    visit.page.get_by_role("button", name="Start again").click()
+    assert off_the_way(visit, FOUR, ANGLES, 0) < 1e-9
+    visit.page.emulate_media(reduced_motion="no-preference")
+    play.click()
+    visit.page.wait_for_timeout(400)
+    visit.page.get_by_role("button", name="Stop").click()
+    steps = visit.page.evaluate("() => document.querySelector('.score-table').scoreTable.steps()")
+    assert 0 < steps < 150
+    visit.page.wait_for_timeout(200)
+    assert visit.page.evaluate("() => document.querySelector('.score-table').scoreTable.steps()") == steps
+
+
+def test_a_point_is_turned_by_mouse_and_keys_in_all_circles_at_once(opened):
+    visit = opened(on_circle())
+    point = visit.page.locator('[data-point="captions.1"]').nth(2)
+    point.focus()
+    for _ in range(5):
+        visit.page.keyboard.press("ArrowLeft")
+    turned = (ANGLES[0], [100.0, 35.0, 200.0, 215.0])
+    assert off_the_way(visit, FOUR, turned, 0) < 1e-9 and point.get_attribute("aria-valuenow") == "35"
+    svg, box = visit.page.locator(".circle svg").first.bounding_box(), None
+    box = visit.page.locator('[data-point="pictures.3"]').first.bounding_box()
+    visit.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    visit.page.mouse.down()
+    visit.page.mouse.move(svg["x"] + svg["width"] / 2, svg["y"] + 5, steps=4)  # straight up: 90 degrees
+    visit.page.mouse.up()
+    found = torch.tensor([place for place, _ in places(visit)]).rad2deg()
+    assert found[:, 0, 3].tolist() == pytest.approx([90.0] * 4, abs=1.0)
+    assert checks.fits_phone(visit) == []
+
+
+def test_pairs_that_do_not_fit_a_circle_are_refused():
+    for wrong in (([1.0], [2.0]), ([1.0, 2.0], [1.0])):
+        with pytest.raises(ValueError, match="two pairs or more"):
+            explorer_on_circle(*wrong, FOUR, about="x")
+    with pytest.raises(ValueError, match="0 losses"):
+        explorer_on_circle(*ANGLES, {}, about="x")
