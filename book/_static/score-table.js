@@ -32,9 +32,10 @@
     if (preset.angles) return window.icrVectors.setup(box, preset, {h, fixed});
     const view = box.querySelector('[data-part="view"]'), say = box.querySelector('[data-say="summary"]');
     const copy = table => table.map(row => [...row]);
-    const begin = {scores: preset.scores, loss: preset.loss, at: preset.controls.map(c => c.at), selected: preset.selected};
+    const over = preset.moments;  // a run that was recorded: the last of the places is a moment's
+    const begin = {scores: preset.scores, loss: preset.loss, at: [...preset.controls.map(c => c.at), ...(over ? [over.at] : [])], selected: preset.selected};
     const state = {loss: preset.loss, selected: [...preset.selected], scores: copy(preset.scores),
-      losses: preset.losses.map(loss => ({...loss, options: {...loss.options}})), at: preset.controls.map(c => c.at)};
+      losses: preset.losses.map(loss => ({...loss, options: {...loss.options}})), at: [...begin.at], shade: 'weights'};
     const shown = () => preset.together ? state.losses : [state.losses[state.loss]];
     const positives = preset.positives;
     box.scoreTable = {state, formulas: window.icrLosses};
@@ -42,6 +43,7 @@
     // One fixed scale for all weights of a box: even near zero, logarithmic beyond.
     const share = v => Math.min(Math.log1p(Math.abs(v) / preset.scale[0]) / Math.log1p(preset.scale[1] / preset.scale[0]), 1);
     const tint = v => v === 0 ? 'transparent' : `rgba(${v > 0 ? '202,0,32' : '5,113,176'},${(0.08 + 0.72 * share(v)).toFixed(3)})`;
+    const grey = s => `rgba(128,128,128,${Math.min(Math.max((s - over.range[0]) / (over.range[1] - over.range[0]), 0), 1).toFixed(3)})`;
     const what = (q, j) => preset.rows === 1 ? preset.columnNames[j] : `${preset.rowNames[q]} with ${preset.columnNames[j]}`;
 
     function bar(v) {
@@ -54,8 +56,8 @@
     // ---- a table of scores: drag a cell sideways, or choose it and use the slider or + and -
     function table() {
       const cells = preset.scores.map((row, q) => row.map((_, j) => {
-        const score = h('b', {}), weight = h('span', {});
-        const button = h('button', {type: 'button', class: positives[q][j] ? 'cell own' : 'cell', 'data-cell': `${q},${j}`}, score, weight);
+        const score = h('b', {}), weight = h('span', {}), kind = `${over ? 'cell small' : 'cell'}${positives[q][j] ? ' own' : ''}`;
+        const button = h('button', {type: 'button', class: kind, 'data-cell': `${q},${j}`}, ...(over ? [] : [score, weight]));
         let from = null;
         button.addEventListener('focus', () => choose(q, j));
         button.addEventListener('click', () => choose(q, j));  // Safari gives no focus to a button that is clicked
@@ -77,16 +79,16 @@
       const name = h('label', {});
       slider.id = `${box.id}-score`; name.htmlFor = slider.id;
       const head = h('tr', {}, h('th', {scope: 'col'}, preset.corner), ...preset.columnNames.map((text, j) =>
-        h('th', {scope: 'col'}, h('b', {}, text), preset.captions && preset.captions[j])));
-      view.append(h('div', {class: 'scroll'}, h('table', {}, h('thead', {}, head), h('tbody', {}, ...cells.map((row, q) => h('tr', {},
-        h('th', {scope: 'row'}, preset.pictures ? h('img', {src: preset.pictures[q], alt: ''}) : null, preset.rowNames[q]),
+        h('th', {scope: 'col'}, h('b', {}, over ? j + 1 : text), over ? null : preset.captions && preset.captions[j])));
+      view.append(h('div', {class: 'scroll'}, h('table', {class: over ? 'many' : undefined}, h('thead', {}, head), h('tbody', {}, ...cells.map((row, q) => h('tr', {},
+        h('th', {scope: 'row'}, preset.pictures ? h('img', {src: preset.pictures[q], alt: ''}) : null, over ? q + 1 : preset.rowNames[q]),
         ...row.map(cell => h('td', {}, cell.button))))))), h('div', {class: 'one'}, name, slider));
       return result => {
         const [sq, sj] = state.selected;
         cells.forEach((row, q) => row.forEach((cell, j) => {
           const s = state.scores[q][j], w = result[0].weights[q][j];
           cell.score.textContent = fixed(s); cell.weight.textContent = signed(w);
-          cell.button.style.background = tint(w);
+          cell.button.style.background = state.shade === 'scores' ? grey(s) : tint(w);
           cell.button.tabIndex = q === sq && j === sj ? 0 : -1;
           cell.button.classList.toggle('selected', q === sq && j === sj);
           cell.button.setAttribute('aria-label', `${what(q, j)}${positives[q][j] ? ', the match' : ''}: score ${fixed(s)}, weight ${signed(w)}, ${does(w)}`);
@@ -167,6 +169,50 @@
     }
 
     // ---- controls, buttons and the address
+    const lines = over ? h('svg', {role: 'img', 'data-part': 'lines'}) : null;
+    function moments() {
+      const input = h('input', {type: 'range', min: 0, max: over.values.length - 1, step: 1, id: `${box.id}-at`, autocomplete: 'off', 'data-part': 'moment',
+        oninput: () => go(+input.value), onchange: remember}), label = h('label', {for: input.id});
+      const shade = h('button', {type: 'button', onclick: () => { state.shade = state.shade === 'scores' ? 'weights' : 'scores'; update(true); }});
+      let timer = 0;
+      const go = k => { state.at[state.at.length - 1] = k; state.scores = copy(over.scores[k]); update(true); };
+      const stop = () => { clearInterval(timer); timer = 0; play.textContent = 'Play'; };
+      const play = h('button', {type: 'button', onclick: () => {
+        if (timer) return stop();
+        const last = over.values.length - 1, now = +input.value;
+        if (window.matchMedia('(prefers-reduced-motion: reduce)').matches) return go(now === last ? 0 : now + 1);  // one moment a press
+        if (now === last) go(0);
+        play.textContent = 'Stop';
+        timer = setInterval(() => { go(+input.value + 1); if (+input.value === last) stop(); }, 350);
+      }}, 'Play');
+      box.querySelector('[data-part="controls"]').prepend(h('div', {}, label, input));
+      box.querySelector('[data-part="buttons"]').append(play, shade);
+      view.append(lines);
+      return () => {
+        const k = state.at[state.at.length - 1];
+        input.value = k; label.textContent = `${over.unit} ${over.values[k].toLocaleString('en')}`; input.setAttribute('aria-valuetext', label.textContent);
+        shade.textContent = state.shade === 'scores' ? 'Colour the weights' : 'Colour the scores';
+        drawLines(k);
+      };
+    }
+    function drawLines(k) {
+      const width = Math.min(Math.max(view.clientWidth, 260), 720), height = 150, left = 44, bottom = 20, top = 20, names = Object.keys(over.lines);
+      const all = names.flatMap(name => over.lines[name]), low = Math.min(...all, 0), high = Math.max(...all), last = over.values.length - 1;
+      const X = m => left + (width - left - 8) * m / last, Y = v => height - bottom - (height - bottom - top) * (v - low) / (high - low || 1);
+      lines.replaceChildren();
+      lines.setAttribute('viewBox', `0 0 ${width} ${height}`);
+      lines.append(h('path', {d: `M${left},${top}V${height - bottom}H${width - 8}`, class: 'axis'}), h('line', {x1: X(k), x2: X(k), y1: top, y2: height - bottom, class: 'level'}));
+      for (const v of [low, high]) lines.append(h('text', {x: left - 4, y: Y(v) + 4, 'text-anchor': 'end'}, fixed(v)));
+      names.forEach((name, m) => {
+        const dash = ['', '6 3', '2 3'][m % 3], values = over.lines[name];
+        lines.append(h('polyline', {points: values.map((v, n) => `${X(n).toFixed(1)},${Y(v).toFixed(1)}`).join(' '), style: `stroke:currentColor;stroke-dasharray:${dash}`}),
+          h('circle', {cx: X(k), cy: Y(values[k]), r: 4, style: 'fill:currentColor'}),
+          h('line', {x1: left + m * (width - left) / names.length, x2: left + 26 + m * (width - left) / names.length, y1: 8, y2: 8, style: `stroke:currentColor;stroke-width:2.5;stroke-dasharray:${dash}`}),
+          h('text', {x: left + 32 + m * (width - left) / names.length, y: 12}, `${name} ${fixed(values[k])}`));
+      });
+      lines.append(h('text', {x: width - 8, y: height - 4, 'text-anchor': 'end'}, `${over.unit} ${over.values[0]} to ${over.values[last].toLocaleString('en')}`));
+      lines.setAttribute('aria-label', names.map(name => `${name}: ${fixed(over.lines[name][k])}`).join('; ') + ` at ${over.unit} ${over.values[k]}`);
+    }
     function choose(q, j) { if (state.selected[0] !== q || state.selected[1] !== j) { state.selected = [q, j]; update(true); } }
     function set(q, j, value) { state.scores[q][j] = clip(value); update(true); }
     const radios = state.losses.map((loss, k) => preset.together || state.losses.length < 2 ? null : h('label', {},
@@ -192,6 +238,7 @@
       const result = shown().map(loss => window.icrLosses.rows(loss, state.scores, positives));
       box.scoreTable.result = result;
       draw(result, moved);
+      if (over) drawMoment();
       say.textContent = preset.rows === 1 ? ofOne(result) : ofMany(result[0]);
     }
 
@@ -202,14 +249,15 @@
     function ofMany({value, weights}) {
       const [q, j] = state.selected, loss = shown()[0], n = window.icrLosses.counts(weights[q], positives[q]), v = weights[q][j];
       const mean = fixed(value.reduce((a, b) => a + b, 0) / value.length, 3);
-      return `${capital(what(q, j))}: score ${fixed(state.scores[q][j])}, weight ${signed(v)}, ${does(v)}. ` +
+      const quoted = over && preset.captions ? ` (“${preset.captions[j]}”)` : '';
+      return `${capital(what(q, j))}${quoted}: score ${fixed(state.scores[q][j])}, weight ${signed(v)}, ${does(v)}. ` +
         `${n.count} of the ${weights[q].length} weights of ${preset.rowNames[q]} are above 0.01; ${fixed(n.effective, 1)} negatives in effect.` + (loss.name === 'goal' ? '' : ` ${loss.label}'s mean over all rows: ${mean}.`);
     }
 
     const inPage = box.closest('.bd-article');  // elsewhere the address is not ours to write
     function remember() {
       if (!inPage) return;
-      const moved = state.scores.flatMap((row, q) => row.flatMap((v, j) => v === preset.scores[q][j] ? [] : [`${q}.${j}.${Math.round(100 * v)}`]));
+      const moved = state.scores.flatMap((row, q) => row.flatMap((v, j) => v === (over ? over.scores[state.at[state.at.length - 1]] : preset.scores)[q][j] ? [] : [`${q}.${j}.${Math.round(100 * v)}`]));
       try { history.replaceState(null, '', `#${[box.id, state.loss, state.at.join('.') || '-', ...moved].join('~')}`); } catch (error) { /* it may not change */ }
     }
     function recall() {
@@ -217,6 +265,8 @@
       if (!inPage || id !== box.id) return;
       if (state.losses[+loss]) state.loss = +loss;
       String(at).split('.').forEach((v, k) => { if (preset.controls[k]?.values[+v] !== undefined) state.at[k] = +v; });
+      const moment = over && +String(at).split('.').pop();
+      if (over && over.scores[moment]) { state.at[state.at.length - 1] = moment; state.scores = copy(over.scores[moment]); }
       for (const [q, j, v] of moved.map(one => one.split('.').map(Number))) if (state.scores[q]?.[j] !== undefined && !isNaN(v)) state.scores[q][j] = clip(v / 100);
       box.scrollIntoView();
     }
@@ -250,10 +300,10 @@
       show();
     }
 
-    const draw = preset.rows === 1 ? list() : table();
+    const draw = preset.rows === 1 ? list() : table(), drawMoment = over ? moments() : null;
     recall();
     update();
-    if (preset.curve) ['resize', 'load'].forEach(event => window.addEventListener(event, () => update(true)));  // another width
+    if (preset.curve || over) ['resize', 'load'].forEach(event => window.addEventListener(event, () => update(true)));  // another width
   }
 
   // Where an element is still being read, its own script, which comes last in it, is yet to run.

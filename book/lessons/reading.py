@@ -53,8 +53,9 @@ from IPython.display import Markdown
 
 import icrlib
 from icrlib import chapter, paper, plots, records
-from icrlib.losses import TripletSH
+from icrlib.losses import NTXent, TripletSH
 from icrlib.paper import span
+from icrlib.widgets import explorer
 
 smoke = chapter.start(smoke)
 study = records.find(study="reading")
@@ -352,6 +353,37 @@ plt.ylabel("ahead of the twin by");
 if not smoke:
     early, late = (ahead[[u in span_ for u in x]] for span_ in (range(100, 600), range(2000, 3001)))
     assert len(pairs) >= 3 and (late > 0).all() and (early < 0).any() and late.mean() > 1.5 * early.mean()
+
+# %% [markdown]
+# And here is the whole batch to move through. Rows are the sixteen pictures, columns their captions, and the dashed cell
+# is a picture with a caption that is true of its twin only. Press *Play*, or drag the update. With the weights coloured
+# you see what NT-Xent would push at each moment: at first nearly everything alike, then fewer and fewer cells. Which are
+# the last to stay red, and do you see why? *Colour the scores* shows what all that pushing has made of the scores.
+
+# %% tags=["hide-input"]
+frames = {m["update"]: torch.tensor(m["scores"], dtype=torch.float64).clamp(-1, 1) for m in moments}
+spread = [float(s.diagonal().mean() - s[~torch.eye(16, dtype=torch.bool)].mean()) for s in frames.values()]
+lead = ahead.mean(1) if pairs else np.zeros(len(frames))
+asked, rival = pairs[0] if pairs else (0, 1)
+explorer(next(iter(frames.values())), torch.eye(16, dtype=torch.bool), {"ntxent": NTXent(), "triplet_sh": TripletSH()},
+         moments=frames, lines={"match less the others": spread, "own picture less twin": lead}, selected=(rival, asked),
+         captions=[data.train.captions[k] for k in first], pictures=data.train.images[:16],
+         about="Scores of sixteen pictures and captions at thirty moments of the training, with the weights of a loss")
+
+# %% tags=["remove-cell"]
+def last_pushed():
+    """In the last moment, the share of NT-Xent's whole push that falls on pictures' own twins."""
+    s = list(frames.values())[-1]
+    pushed = NTXent().weights(s, torch.eye(16, dtype=torch.bool)).clamp_min(0)
+    twins = [(k, int(t)) for a, b in enumerate(data.train.twin_of[:16]) if b >= 0 for k, t in ((a, b), (b, a)) if t < 16]
+    return float(sum(pushed[k, t] for k, t in twins) / pushed.sum()), len(set(twins)) / (16 * 15)
+
+
+# %% tags=["hide-input"]
+on_twins, by_number = last_pushed()
+assert smoke or on_twins > 0.5 > 5 * by_number
+Markdown(f"At the end {100 * on_twins:.0f} % of all push falls on captions of a picture's twin, which are "
+         f"{100 * by_number:.0f} % of the negatives here: what is left to learn is almost only the twins.")
 
 # %% [markdown]
 # How often does a training step see such a pair? A batch holds 128 pairs drawn from all, and a caption feels its

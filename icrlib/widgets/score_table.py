@@ -16,6 +16,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
+import torch
 from IPython.display import HTML
 from PIL import Image
 from torch import Tensor
@@ -37,6 +38,8 @@ def explorer(
     rows: Sequence[str] = (), columns: Sequence[str] = (), captions: Sequence[str] = (), pictures: Sequence = (),
     query: str = "", controls: Mapping[str, Mapping[str, Sequence[float]]] | None = None, together: bool = False,
     curve: bool = False, selected: tuple[int, int] | None = None, tour: Sequence[Mapping] = (), invitation: str = "",
+    moments: Mapping[int, Tensor] | None = None, lines: Mapping[str, Sequence[float]] | None = None,
+    unit: str = "update",
 ) -> HTML:  # fmt: skip
     """A score table whose scores and losses the reader moves: a table of queries and candidates, or one query's list.
 
@@ -53,10 +56,16 @@ def explorer(
     ``tour``: steps, each ``{"text": ..., "loss": name, "set": [(q, j, score)], "selected": (q, j)}`` with any of these
     but the text left out; a step keeps what the steps before it did. ``invitation`` stands there before the first one.
 
+    ``moments``: the scores of a recorded run by ``unit`` ({0: scores, 100: scores, …}), of which ``scores`` is one; a
+    slider and a button play them, cells are small and coloured, and the caption of the chosen cell is quoted. Below,
+    ``lines`` are drawn, numbers by name, one a moment.
+
     Mouse, touch and keyboard move it, the address of a page remembers what was moved, no kernel and no network is
     needed, and the same arguments give the same text. ``ValueError`` names what does not fit.
     """
     check(scores, positives, losses, together, curve)
+    for values in (moments or {}).values():
+        check(values, positives, losses, together, curve)
     names = list(losses)
     shape = tuple(scores.shape)
     rows = [*rows] or [f"picture {q + 1}" for q in range(shape[0])]
@@ -78,6 +87,7 @@ def explorer(
                      for option, values in options.items()],
         "together": together, "curve": curve, "scale": SCALE,
         "selected": list(selected or positives.nonzero()[0].tolist()),
+        "moments": recorded(scores, moments, lines or {}, unit) if moments else None,
         "tour": [_step(step, names) for step in tour], "invitation": invitation,
     }  # fmt: skip
     ends = f"−{SCALE[1]:g} … 0 … +{SCALE[1]:g}"
@@ -118,6 +128,20 @@ def check(scores: Tensor, positives: Tensor, losses: Mapping, together: bool, cu
         raise ValueError("explorer: each row needs a match and a candidate that is none")
     if (together or curve) and len(scores) > 1:
         raise ValueError("explorer: together= and curve= are for one query; give scores of one row")
+
+
+def recorded(scores: Tensor, moments: Mapping[int, Tensor], lines: Mapping[str, Sequence[float]], unit: str) -> dict:
+    """What the script needs of a recorded run; ``ValueError`` if ``scores`` is none of it or a line does not fit."""
+    same = [k for k, values in enumerate(moments.values()) if torch.equal(values, scores)]
+    if not same:
+        raise ValueError("explorer: scores must be those of one of the moments, which is shown first")
+    for name, values in lines.items():
+        if len(values) != len(moments):
+            raise ValueError(f"explorer: the line {name!r} has {len(values)} numbers for {len(moments)} moments")
+    tables = [[[round(float(s), 2) for s in row] for row in values] for values in moments.values()]
+    every = [s for table in tables for row in table for s in row]
+    return {"unit": unit, "values": list(moments), "scores": tables, "at": same[0], "range": [min(every), max(every)],
+            "lines": {name: [round(float(v), 3) for v in values] for name, values in lines.items()}}  # fmt: skip
 
 
 def described(key: str, loss: object) -> dict:

@@ -1,146 +1,16 @@
-"""The explorable score table in a real browser: its formulas beside the library's, and every way to move it."""
+"""The explorable score table in a real browser: every way to move it, and what it refuses."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 import page_checks as checks
-from icrlib import cocos, plots
-from icrlib.losses import (
-    DCL,
-    IFM,
-    LOSSES,
-    BinomialDeviance,
-    Circle,
-    GradientObjective,
-    HardNTXent,
-    MultiSimilarity,
-    NTXent,
-    SigLIP,
-    SmoothAP,
-    SparseNTXent,
-    Triplet,
-    TripletSH,
-    goal,
-)
-from icrlib.losses.alignment import Alignment
+from icrlib import plots
+from icrlib.losses import GradientObjective, NTXent, SmoothAP, Triplet, TripletSH
 from icrlib.widgets import explorer, score_table
-
-FOUR = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
-MINED = [kind(negatives=which) for kind in (Circle, BinomialDeviance, MultiSimilarity) for which in ("all", "hardest")]
-ALL = [
-    *FOUR.values(), Triplet(margin=0.0), TripletSH(margin=0.5), NTXent(0.01), NTXent(1.0),
-    NTXent(denominator="negatives"), SmoothAP(0.1), DCL(0.3), IFM(), IFM(0.02, 0.0), SigLIP(), SigLIP(30.0, -2.0),
-    SparseNTXent(), SparseNTXent(0.02),
-    HardNTXent(), HardNTXent(0.01), *MINED, Circle(detach=False), BinomialDeviance(scaled=True), Alignment(),
-    *(GradientObjective(t, p) for t in goal.TRIPLET_WEIGHTS for p in goal.PAIR_WEIGHTS),
-    GradientObjective("cir", "sig-ms", tau=3.0, alpha=1.0, beta=4.0, lam=0.3, eps=0.3, margin=0.1),
-]  # fmt: skip
-PLANTED = {  # what a slip of the pen would do to each formula
-    "triplet": ("[j, 1])", "[j, -1])"), "triplet_sh": ("over > 0 ?", "over < 0 ?"),
-    "ntxent": ("p.w[p.i] -= 1 / o.tau", "p.w[p.i] += 1 / o.tau"),
-    "dcl": ("softmax(p, o, false)", "softmax(p, o, true)"), "smoothap": ("[j, -C * near(j)]", "[j, C * near(j)]"),
-    "ntxent_hard": ("sigmoid(gap) / o.tau", "sigmoid(gap)"), "ifm": ("2 * o.eps / o.tau", "o.eps / o.tau"),
-    "siglip": ("-o.scale * sigmoid(-x(p.i))", "-o.scale * sigmoid(x(p.i))"),
-    "ntxent_sparse": ("(total - 1) / (k + 1)", "(total - 1) / (k + 2)"),
-    "circle": ("o.detach || pace <= 0", "pace <= 0"), "binomial_deviance": ("/ N.length;\n      p.w", ";\n      p.w"),
-    "multi_similarity": ("p.s[j] + o.eps > p.own", "p.s[j] > p.own"), "alignment": ("p.w[p.i] = -1", "p.w[p.i] = 1"),
-    "goal": ("p.w[p.hardest] = minus; p.w[p.i] = -plus", "p.w[p.hardest] = plus; p.w[p.i] = -minus"),
-    "mean over positives": ("v / own.length", "v"), "hardest at a tie": ("s[j] > s[best]", "s[j] >= s[best]"),
-    "directions": ("loss.directions === 'sum' ? 1 : 0.5", "loss.directions === 'sum' ? 1 : 1"),
-}  # fmt: skip
-
-
-def tables():
-    """Scores and masks: random ones, ties of all kinds, extremes, one positive a row and several, not square."""
-    made = torch.Generator().manual_seed(0)
-    eye = torch.eye(5, dtype=torch.bool)
-    several = torch.zeros(4, 12, dtype=torch.bool)
-    for q in range(4):
-        several[q, 3 * q : 3 * q + 3] = True
-    for k in range(6):
-        yield 2 * torch.rand(5, 5, generator=made, dtype=torch.float64) - 1, eye
-        yield 2 * torch.rand(4, 12, generator=made, dtype=torch.float64) - 1, several
-        yield torch.randint(-2, 3, (5, 5), generator=made).double() / 4, eye  # many ties
-        yield torch.randint(-1, 2, (4, 12), generator=made).double() * (1 if k % 2 else 0.5), several
-    for value in (-1.0, 0.0, 1.0):
-        yield torch.full((5, 5), value, dtype=torch.float64), eye
-        yield torch.full((4, 12), value, dtype=torch.float64), several
-    yield 2 * eye.double() - 1, eye
-    yield 1 - 2 * eye.double(), eye
-
-
-def example(**more):
-    return explorer(*plots.example(), FOUR, about="four losses", **more)
-
-
-def computed(visit, losses, cases):
-    """What the script makes of each table with each loss: [[{value, weights, gradient, counts}]]."""
-    given = [score_table.described("x", loss) for loss in losses]
-    data = [[s.tolist(), p.int().tolist()] for s, p in cases]
-    return visit.page.evaluate(
-        """([losses, cases]) => { const f = window.icrLosses; return losses.map(loss => cases.map(([s, p]) => {
-        const r = f.rows(loss, s, p), b = f.both(loss, s, p);
-        return {value: r.value, weights: r.weights, both: b.value, gradient: b.gradient,
-                counts: r.weights.map((w, q) => f.counts(w, p[q]))}; })); }""", [given, data])  # fmt: skip
-
-
-def off_by(visit, losses, cases):
-    """The largest difference between script and library, relative to what is large."""
-    worst = 0.0
-    for loss, of_loss in zip(losses, computed(visit, losses, cases), strict=True):
-        for (s, p), found in zip(cases, of_loss, strict=True):
-            pairs = [(found["weights"], loss.weights(s, p)), (found["value"], loss.per_query(s, p))]
-            if bool(p.any(0).all()):
-                pairs += [(found["gradient"], loss.score_gradient(s, p)), (found["both"], loss(s, p))]
-            for got, wanted in pairs:
-                difference = (torch.tensor(got, dtype=torch.float64) - wanted).abs() / (1 + wanted.abs())
-                worst = max(worst, float(torch.nan_to_num(difference, nan=torch.inf).max()))
-    return worst
-
-
-def test_formulas_of_every_loss_are_the_librarys(opened):
-    visit = opened(example())
-    assert {score_table.described("x", loss)["name"] for loss in ALL} == {*LOSSES, "goal"}
-    assert set(visit.page.evaluate("() => window.icrLosses.names")) == {*LOSSES, "goal"}
-    assert off_by(visit, ALL, list(tables())) < 1e-6
-    ways = [(q, d) for q in ("sum", "mean") for d in ("sum", "mean")]
-    reduced = [replace(loss, queries=q, directions=d) for loss in FOUR.values() for q, d in ways]
-    assert off_by(visit, reduced, list(tables())[:4]) < 1e-6
-
-
-@pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_error_is_found(opened, name):
-    good, bad = PLANTED[name]
-
-    def plant(text):
-        assert good in text, good
-        return text.replace(good, bad)
-
-    losses = [one for one in ALL if score_table.described("x", one)["name"] == name] or list(FOUR.values())
-    assert off_by(opened(example(), change=plant), losses, list(tables())) > 1e-3
-
-
-def test_counts_are_those_of_cocos(opened):
-    visit = opened(example())
-    cases = list(tables())
-    for loss, of_loss in zip(ALL, computed(visit, ALL, cases), strict=True):
-        for (s, p), found in zip(cases, of_loss, strict=True):
-            for q, counts in enumerate(found["counts"]):
-                alone = s[q : q + 1], p[q : q + 1]
-                one = cocos.count(loss, *alone, convention="exact") if loss.rows_independent else None
-                weights = loss.weights(s, p)[q]
-                if bool(((weights.abs() - 0.01).abs() > 1e-9).all()):
-                    assert counts["count"] == (one or {"C_B": int((weights.abs() > 0.01).sum())})["C_B"], loss
-                if one is not None:
-                    assert counts["effective"] == pytest.approx(one["n_eff"], rel=1e-5, abs=1e-9), loss
-
-
-# Moving it.
+from score_tables import FOUR, cell, example
 
 
 def state(visit, index=0):
@@ -156,10 +26,6 @@ def agrees(visit, loss, index=0):
     own = plots.example()[1]
     return torch.allclose(torch.tensor(weights, dtype=torch.float64),
                           loss.weights(torch.tensor(scores, dtype=torch.float64), own), atol=1e-6)  # fmt: skip
-
-
-def cell(visit, q, j):
-    return visit.page.locator(f'button[data-cell="{q},{j}"]').first
 
 
 def test_keys_choose_a_cell_and_move_its_score(opened):
