@@ -1,16 +1,48 @@
-"""What pyproject.toml cannot say: the wheel carries records/ and the book's scripts as icrlib._records and ._static."""
+"""What pyproject.toml cannot say: the wheel carries records/ and the book's scripts as icrlib._records and ._static.
 
+Runs of a search (seeds from 100 on) are many and the book reads little of them, so the wheel carries them shortened:
+without the log of single updates and the ranks of single queries, and counted and diagnosed at the chosen epoch only.
+"""
+
+import json
 from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
 
 CARRIED = {"icrlib._records": "records", "icrlib._static": "book/_static"}
+SEARCH_SEEDS = 100  # settings are searched on seeds from here on, results come from those below
+MEASURED = ("diagnose", "cocos", "order")  # at every evaluation; kept at the chosen one
 packages, package_dir = find_packages(include=["icrlib", "icrlib.*"]), {}
 for package, folder in CARRIED.items():
     if Path(folder).is_dir():
         packages.append(package)
         package_dir[package] = folder
 
+
+def shortened(record):
+    """A record as the wheel carries it: a search's without what only its own run's reader would look at."""
+    if not isinstance(record, dict) or record.get("config", {}).get("seed", 0) < SEARCH_SEEDS:
+        return record
+    chosen = record["chosen"]["update"]
+    history = [{k: v for k, v in e.items() if e["update"] == chosen or k not in MEASURED} for e in record["history"]]
+    kept = {key: value for key, value in record.items() if key not in ("log", "log_columns")}
+    return kept | {"history": history, "test": {k: v for k, v in record["test"].items() if k != "ranks"}}
+
+
+class BuildWithRecords(build_py):
+    """Copies everything as usual, then shortens the copies of records, never the records."""
+
+    def run(self):
+        super().run()
+        for path in Path(self.build_lib, "icrlib", "_records").rglob("*.json"):
+            whole = json.loads(path.read_text(encoding="utf-8"))
+            short = shortened(whole)
+            if short != whole:
+                path.unlink()  # a build may link instead of copying
+                path.write_text(json.dumps(short, ensure_ascii=False), encoding="utf-8")
+
+
 DATA = ["**/*.json", "**/*.jsonl", "**/*.csv", "**/*.md", "**/*.safetensors", "**/*.pt", "**/*.npz", "**/backbone.*"]
-setup(packages=packages, package_dir=package_dir,
+setup(packages=packages, package_dir=package_dir, cmdclass={"build_py": BuildWithRecords},
       package_data={"icrlib": DATA, "icrlib._records": DATA, "icrlib._static": ["*.js", "*.css"]})  # fmt: skip
