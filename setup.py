@@ -1,7 +1,8 @@
 """What pyproject.toml cannot say: the wheel carries records/ and the book's scripts as icrlib._records and ._static.
 
 Runs of a search (seeds from 100 on) are many and the book reads little of them, so the wheel carries them shortened:
-without the log of single updates and the ranks of single queries, and counted and diagnosed at the chosen epoch only.
+without the ranks of single queries, counted at the chosen epoch only, and on photos without the log of single updates.
+The chapters read the rest: tests/book/test_wheel.py executes those that look into single runs of searches.
 """
 
 import json
@@ -12,7 +13,7 @@ from setuptools.command.build_py import build_py
 
 CARRIED = {"icrlib._records": "records", "icrlib._static": "book/_static"}
 SEARCH_SEEDS = 100  # settings are searched on seeds from here on, results come from those below
-MEASURED = ("diagnose", "cocos", "order")  # at every evaluation; kept at the chosen one
+MEASURED = ("cocos", "order")  # at every evaluation; kept at the chosen one
 packages, package_dir = find_packages(include=["icrlib", "icrlib.*"]), {}
 for package, folder in CARRIED.items():
     if Path(folder).is_dir():
@@ -26,7 +27,8 @@ def shortened(record):
         return record
     chosen = record["chosen"]["update"]
     history = [{k: v for k, v in e.items() if e["update"] == chosen or k not in MEASURED} for e in record["history"]]
-    kept = {key: value for key, value in record.items() if key not in ("log", "log_columns")}
+    dropped = () if record["config"]["dataset"] == "scenes" else ("log", "log_columns")
+    kept = {key: value for key, value in record.items() if key not in dropped}
     return kept | {"history": history, "test": {k: v for k, v in record["test"].items() if k != "ranks"}}
 
 

@@ -93,7 +93,10 @@ def test_command_line_is_installed(python, tmp_path):
     assert "Usage" in call(python.with_name("icr"), "--help", cwd=tmp_path)
 
 
-@pytest.mark.parametrize("name", BOOK.chapters()[:2])
+READ_SEARCHES = ("lessons/reading", "lessons/training", "lessons/which-loss")  # into single runs of searches
+
+
+@pytest.mark.parametrize("name", [*BOOK.chapters()[:2], *READ_SEARCHES])
 def test_chapter_from_the_wheel(python, name, tmp_path):
     shutil.copyfile(BOOK.path(name, ".ipynb"), tmp_path / "in.ipynb")
     code = (
