@@ -196,7 +196,8 @@
       };
     }
     function drawLines(k) {
-      const width = Math.min(Math.max(view.clientWidth, 260), 720), height = 150, left = 44, bottom = 20, top = 20, names = Object.keys(over.lines);
+      const width = Math.min(Math.max(view.clientWidth, 260), 720), left = 44, bottom = 20, names = Object.keys(over.lines), per = width < 480 ? 1 : names.length;
+      const top = 4 + 16 * Math.ceil(names.length / per), height = 130 + top, key = m => [left + m % per * (width - left) / per, 8 + 16 * Math.floor(m / per)];  // beside or, on a phone, below each other
       const all = names.flatMap(name => over.lines[name]), low = Math.min(...all, 0), high = Math.max(...all), last = over.values.length - 1;
       const X = m => left + (width - left - 8) * m / last, Y = v => height - bottom - (height - bottom - top) * (v - low) / (high - low || 1);
       lines.replaceChildren();
@@ -207,8 +208,8 @@
         const dash = ['', '6 3', '2 3'][m % 3], values = over.lines[name];
         lines.append(h('polyline', {points: values.map((v, n) => `${X(n).toFixed(1)},${Y(v).toFixed(1)}`).join(' '), style: `stroke:currentColor;stroke-dasharray:${dash}`}),
           h('circle', {cx: X(k), cy: Y(values[k]), r: 4, style: 'fill:currentColor'}),
-          h('line', {x1: left + m * (width - left) / names.length, x2: left + 26 + m * (width - left) / names.length, y1: 8, y2: 8, style: `stroke:currentColor;stroke-width:2.5;stroke-dasharray:${dash}`}),
-          h('text', {x: left + 32 + m * (width - left) / names.length, y: 12}, `${name} ${fixed(values[k])}`));
+          h('path', {d: `M${key(m)}h26`, style: `stroke:currentColor;stroke-width:2.5;stroke-dasharray:${dash}`}),
+          h('text', {x: key(m)[0] + 32, y: key(m)[1] + 4, class: 'name'}, `${name} ${fixed(values[k])}`));
       });
       lines.append(h('text', {x: width - 8, y: height - 4, 'text-anchor': 'end'}, `${over.unit} ${over.values[0]} to ${over.values[last].toLocaleString('en')}`));
       lines.setAttribute('aria-label', names.map(name => `${name}: ${fixed(over.lines[name][k])}`).join('; ') + ` at ${over.unit} ${over.values[k]}`);

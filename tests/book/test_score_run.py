@@ -84,3 +84,16 @@ def test_a_run_that_does_not_fit_is_refused():
         scrubbed(lines={"match": [0.0, 1.0]})
     with pytest.raises(ValueError, match="cosines"):
         scrubbed(moments=a_run()[0] | {600: torch.full((9, 9), 2.0)})
+
+
+@pytest.mark.parametrize("width", [360, 390, 1280])
+def test_names_of_the_lines_do_not_cover_each_other(opened, width):
+    names = ("match less the others", "own picture less twin", "a third")
+    visit = opened(scrubbed(lines={name: [0.0] * 6 for name in names}))
+    visit.page.set_viewport_size({"width": width, "height": 900})
+    visit.page.reload()
+    boxes = [name.bounding_box() for name in visit.page.locator('[data-part="lines"] .name').all()]
+    assert len(boxes) == 3 and all(b["x"] + b["width"] <= width for b in boxes)
+    for k, a in enumerate(boxes):
+        assert not any(a["x"] < b["x"] + b["width"] and b["x"] < a["x"] + a["width"] and a["y"] < b["y"] + b["height"]
+                       and b["y"] < a["y"] + a["height"] for b in boxes[:k]), width  # fmt: skip
