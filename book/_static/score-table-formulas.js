@@ -170,5 +170,9 @@
       effective: top > 0 ? sum(pushed, v => v / top) ** 2 / sum(pushed, v => (v / top) ** 2) : 0};
   }
 
+  // Numbers as the book writes them.
+  const minus = text => text.replace('-', '−'), fixed = (v, digits = 2) => minus(v.toFixed(digits));
+
+  window.icrNumbers = {minus, fixed};
   window.icrLosses = {names: Object.keys(TERMS), rows, both, counts};
 })();

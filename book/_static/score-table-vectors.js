@@ -1,8 +1,9 @@
 // Pictures and captions as points on a circle, one circle a loss, moved by their gradients (icrlib.widgets writes the
-// HTML, score-table.js calls this, and score-table-formulas.js knows the losses). A score is the cosine of the angle
+// HTML, score-table-start.js calls this, and score-table-formulas.js knows the losses). A score is the cosine of the angle
 // between two points, so a gradient by the scores is one by the angles.
 (function () {
   'use strict';
+  const {fixed} = window.icrNumbers;
   const DEGREE = Math.PI / 180, FIRST = 4 * DEGREE, MANY = 150;
 
   const scoresOf = at => at.pictures.map(a => at.captions.map(b => Math.cos(a - b)));
@@ -31,7 +32,7 @@
     return scores.filter((row, i) => first(row[i], row)).length + scores.filter((_, j) => first(scores[j][j], scores.map(row => row[j]))).length;
   }
 
-  function setup(box, preset, {h, fixed}) {
+  function setup(box, preset, {h}) {
     const view = box.querySelector('[data-part="view"]'), say = box.querySelector('[data-say="summary"]');
     const radians = values => values.map(v => v * DEGREE), n = preset.angles.pictures.length;
     const given = {pictures: radians(preset.angles.pictures), captions: radians(preset.angles.captions)};
@@ -117,5 +118,5 @@
     restart(given);
   }
 
-  window.icrVectors = {setup};
+  (window.icrExplorables ??= {}).circle = setup;
 })();

@@ -1,13 +1,10 @@
-// The explorable score table (icrlib.widgets writes its HTML): move a score or a vector, and see whom a loss pushes.
-// Needs score-table-formulas.js. Loaded by a page and by the output of a notebook's cell: whichever comes first sets an
-// element up. A box keeps its state as box.scoreTable, for tests.
+// The explorable score table (icrlib.widgets writes its HTML): move a score, and see whom a loss pushes. Needs
+// score-table-formulas.js, and score-table-start.js behind it. A box keeps its state as box.scoreTable, for tests.
 (function () {
   'use strict';
-  const SVG = 'http://www.w3.org/2000/svg', DRAWN = ['svg', 'g', 'circle', 'rect', 'line', 'path', 'text', 'polyline', 'defs', 'marker'];
   const LOW = -1, HIGH = 1, STEP = 0.01;
   const clip = v => Math.min(Math.max(Math.round(v * 100) / 100, LOW), HIGH);
-  const minus = text => text.replace('-', '−');
-  const fixed = (v, digits = 2) => minus(v.toFixed(digits));
+  const {minus, fixed} = window.icrNumbers;
   const signed = v => {
     if (v === 0) return '0';
     const digits = Math.abs(v) >= 9.95 ? 0 : Math.abs(v) >= 0.995 ? 1 : 2;
@@ -16,20 +13,7 @@
   const capital = text => text[0].toUpperCase() + text.slice(1);
   const does = v => v === 0 ? 'left alone' : (Math.abs(v) < 0.005 ? 'hardly ' : '') + (v > 0 ? 'pushed down' : 'pulled up');
 
-  function h(tag, attributes, ...children) {
-    const made = DRAWN.includes(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
-    for (const key in attributes) {
-      if (key.startsWith('on')) made.addEventListener(key.slice(2), attributes[key]);
-      else if (attributes[key] !== undefined) made.setAttribute(key, attributes[key]);
-    }
-    made.append(...children.filter(child => child !== null && child !== undefined));
-    return made;
-  }
-
-  function setup(box) {
-    const preset = JSON.parse(box.querySelector('script[type="application/json"]').textContent);
-    box.setAttribute('data-ready', '');
-    if (preset.angles) return window.icrVectors.setup(box, preset, {h, fixed});
+  function setup(box, preset, {h}) {
     const view = box.querySelector('[data-part="view"]'), say = box.querySelector('[data-say="summary"]');
     const copy = table => table.map(row => [...row]);
     const over = preset.moments;  // a run that was recorded: the last of the places is a moment's
@@ -307,9 +291,5 @@
     if (preset.curve || over) ['resize', 'load'].forEach(event => window.addEventListener(event, () => update(true)));  // another width
   }
 
-  // Where an element is still being read, its own script, which comes last in it, is yet to run.
-  const whole = box => box.querySelector('script[type="application/json"]');
-  const start = () => [...document.querySelectorAll('.score-table:not([data-ready])')].filter(whole).forEach(setup);
-  if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', start);
-  start();
+  (window.icrExplorables ??= {}).table = setup;
 })();

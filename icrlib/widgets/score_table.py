@@ -26,7 +26,8 @@ from icrlib.names import LOSSES
 from icrlib.plots import colour, label
 
 # In the output itself, so that it looks the same in JupyterLab, Colab and on the page, in light, dark and print.
-STYLE, SCRIPTS = "score-table.css", ("score-table-formulas.js", "score-table-vectors.js", "score-table.js")
+STYLE = "score-table.css"
+SCRIPTS = {"table": "score-table.js", "circle": "score-table-vectors.js", "loop": "score-table-loop.js"}
 SYMBOLS = {"tau": "temperature τ", "margin": "margin α", "eps": "ε", "scale": "scale t", "bias": "bias b", "gamma": "γ",
            "alpha": "α", "beta": "β", "lam": "λ"}  # fmt: skip
 SCALE = (0.01, 100.0)  # weights up to the first are shown evenly, beyond it logarithmically, up to the second
@@ -91,9 +92,9 @@ def explorer(
         "tour": [_step(step, names) for step in tour], "invitation": invitation,
     }  # fmt: skip
     ends = f"−{SCALE[1]:g} … 0 … +{SCALE[1]:g}"
-    return _element(preset, about, 'Framed: the match.<span class="key" style="background:#ca0020"></span> weight '
-                    'above 0: pushed down<span class="key" style="background:#0571b0"></span> below 0: pulled up. '
-                    f"The scale of the weights is the same everywhere, {ends}, and logarithmic.")  # fmt: skip
+    return element("table", preset, about, 'Framed: the match.<span class="key" style="background:#ca0020"></span> '
+                   'weight above 0: pushed down<span class="key" style="background:#0571b0"></span> below 0: pulled '
+                   f"up. The scale of the weights is the same everywhere, {ends}, and logarithmic.")  # fmt: skip
 
 
 def explorer_on_circle(
@@ -111,8 +112,8 @@ def explorer_on_circle(
                          f"pictures, {len(captions)} captions and {len(losses)} losses")  # fmt: skip
     preset = {"angles": {"pictures": [*map(float, pictures)], "captions": [*map(float, captions)]},
               "losses": [described(name, one) for name, one in losses.items()]}  # fmt: skip
-    return _element(preset, about, "Squares: pictures. Discs: captions; equal numbers belong together. Arrows: the "
-                    "next step, drawn as the root of its length.")  # fmt: skip
+    return element("circle", preset, about, "Squares: pictures. Discs: captions; equal numbers belong together. "
+                   "Arrows: the next step, drawn as the root of its length.")  # fmt: skip
 
 
 def check(scores: Tensor, positives: Tensor, losses: Mapping, together: bool, curve: bool) -> None:
@@ -176,9 +177,9 @@ def thumbnail(picture: np.ndarray | Tensor) -> str:
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-def script() -> str:
-    """The three scripts, one behind the other."""
-    return "\n".join(map(static, SCRIPTS))
+def script(kind: str) -> str:
+    """The scripts of a kind of explorable, one behind the other: formulas, what is drawn, and what sets it up."""
+    return "\n".join(map(static, ("score-table-formulas.js", SCRIPTS[kind], "score-table-start.js")))
 
 
 def static(name: str) -> str:
@@ -195,16 +196,18 @@ def _step(step: Mapping, names: Sequence[str]) -> dict:
     return found
 
 
-def _element(preset: dict, about: str, key: str) -> HTML:
+def element(kind: str, preset: dict, about: str, key: str) -> HTML:
+    """The HTML of an explorable: places that its script fills, the ``preset``, a ``key`` below, style and scripts."""
     text = json.dumps(preset, ensure_ascii=False).replace("</", "<\\/")  # "</" would end the script element
-    uid = "scores-" + hashlib.sha256(text.encode()).hexdigest()[:6]
+    uid = ("loop-" if kind == "loop" else "scores-") + hashlib.sha256(text.encode()).hexdigest()[:6]
     return HTML(
-        f'<div class="score-table" id="{uid}" role="group" aria-label="{html.escape(about, quote=True)}">'
+        f'<div class="score-table" id="{uid}" data-kind="{kind}" role="group" '
+        f'aria-label="{html.escape(about, quote=True)}">'
         f"<style>{static(STYLE)}</style>"
         '<div class="tour" data-part="tour"></div><div class="losses" data-part="losses"></div>'
         '<div class="controls" data-part="controls"></div><div data-part="view"></div>'
-        '<p data-say="summary" aria-live="polite">This table is drawn by a script, which has not run here.</p>'
+        '<p data-say="summary" aria-live="polite">This is drawn by a script, which has not run here.</p>'
         '<div class="buttons" data-part="buttons"></div>'
         f'<p>{key}</p>'
-        f'<script type="application/json">{text}</script><script>{script()}</script></div>'
+        f'<script type="application/json">{text}</script><script>{script(kind)}</script></div>'
     )

@@ -176,7 +176,7 @@ def test_a_line_of_the_list_takes_its_place_when_it_is_let_go(opened):
 def test_two_on_a_page_move_alone_and_a_script_that_comes_twice_changes_nothing(opened):
     visit = opened(example(), example(loss="ntxent"))
     visit.page.evaluate("""s => { const e = document.createElement('script'); e.textContent = s;
-                        document.body.append(e); }""", score_table.script())  # fmt: skip
+                        document.body.append(e); }""", score_table.script("table"))  # fmt: skip
     cell(visit, 0, 0).press("PageUp")
     assert state(visit, 0)[1][0][0] == 0.7 and state(visit, 1)[1][0][0] == 0.6 and state(visit, 1)[2] == "ntxent"
     assert visit.page.locator(".score-table table").count() == 2 and checks.quiet(visit) == checks.offline(visit) == []
@@ -211,8 +211,8 @@ def test_without_scripts_the_page_says_so(chrome, tmp_path):
 
 def test_same_input_gives_the_same_small_text():
     assert example().data == example().data != example(loss="ntxent").data
-    assert len(score_table.script()) < 40_000 and "</" not in score_table.script()
-    assert "http" not in score_table.script().replace("http://www.w3.org/2000/svg", "")
+    assert len(score_table.script("table")) < 40_000 and "</" not in score_table.script("table")
+    assert "http" not in score_table.script("table").replace("http://www.w3.org/2000/svg", "")
     assert "<\\/b>" in example(invitation="</b>").data.split('json">')[1]
 
 

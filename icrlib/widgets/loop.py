@@ -1,0 +1,54 @@
+"""A walk around a rectangle in the plane of two scores: what a designed gradient gathers on it, moved by the reader."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from IPython.display import HTML
+
+from icrlib.losses import GradientObjective
+from icrlib.plots import colour
+from icrlib.widgets.score_table import described, element
+
+TRIPLET, PAIR = ("con", "nca", "cir"), ("con", "lin", "sig")  # with one negative lin-ms is lin, and sig-ms sig
+GAMMAS, MARGINS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0), (0.0, 0.1, 0.2, 0.3, 0.4)
+
+
+def loop_explorer(
+    objective: GradientObjective, square: Sequence[float] = (0.3, 0.1, 0.7, 0.5), *, about: str,
+    gammas: Sequence[float] = GAMMAS, margins: Sequence[float] = MARGINS,
+) -> HTML:  # fmt: skip
+    """The plane of a positive's and a negative's score, with a rectangle to walk around; beside it, what is gathered.
+
+    ``objective``: where the reader begins; each triplet weight may be chosen with each pair weight. ``square``: lower
+    left and upper right corner (s+, s−, s+, s−) from 0 to 1. The rectangle and its corners can be dragged or moved by
+    the arrow keys; "Once more around" adds laps, so that what is left over builds a staircase. ``gammas`` and
+    ``margins`` are the steps of the two sliders and must hold the objective's own. The walk sums
+    (∂ℓ/∂s+, ∂ℓ/∂s−) · step against the clock, 250 steps a side, by the rule of the midpoint (GOAL Eq. 2's weights).
+    ``about``: as for :func:`icrlib.widgets.explorer`. ``ValueError`` for a rectangle outside the plane or the wrong way
+    round, for weights of as-released objectives, for a constant that its slider lacks.
+    """
+    x0, y0, x1, y1 = map(float, square)
+    if not (0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1):
+        raise ValueError(f"loop_explorer: the square goes from a lower left to an upper right corner, each between 0 "
+                         f"and 1; got {tuple(square)}")  # fmt: skip
+    options = described("goal", objective)["options"]
+    choice = [options.pop("triplet_weight"), options.pop("pair_weight")]
+    for name, names in zip(choice, (TRIPLET, PAIR), strict=True):
+        if name not in names:
+            raise ValueError(f"loop_explorer: {name!r} is none of {', '.join(names)}; with one negative lin-ms is lin, "
+                             "and sig-ms is sig")  # fmt: skip
+    sliders = [_slider(options, "tau", gammas, "sharpness γ", ("nca", "cir")),
+               _slider(options, "margin", margins, "margin m", ("con",))]  # fmt: skip
+    weights = [{"title": "triplet weight", "names": TRIPLET}, {"title": "pair weight", "names": PAIR}]
+    preset = {"choice": choice, "options": options, "sliders": sliders, "square": [x0, y0, x1, y1],
+              "colour": colour("triplet_sh"), "weights": weights}  # fmt: skip
+    return element("loop", preset, about, "Arrows: uphill, the way in which the “loss” would grow; the shade says how "
+                   "steeply. The walk begins at the lower left corner and goes against the clock.")  # fmt: skip
+
+
+def _slider(options: dict, name: str, values: Sequence[float], label: str, of: Sequence[str]) -> dict:
+    own = options.pop(name)
+    if own not in values:
+        raise ValueError(f"loop_explorer: {label} of the objective is {own}, none of the slider's {list(values)}")
+    return {"option": name, "values": list(values), "at": list(values).index(own), "label": label, "of": list(of)}
