@@ -594,7 +594,8 @@ assert abs(cell["sum with itself"] - ms) < 1e-12
 # - *What the check shows:* true, and more: with the Heaviside in $T^{\text{con}}$, con × sig (binomial
 #   deviance) and con × sig-ms (Multi-Similarity) are not the gradient of anything. Around a closed loop that crosses
 #   the hinge their work is not zero.
-# - *Corrected form:* of the 15 combinations as printed, con × con, nca × con and cir × lin have a loss. See {doc}`../gradients/goal`.
+# - *Corrected form:* of the 15 combinations as printed, con × con, nca × con and cir × lin have a loss. See
+#   {doc}`../objectives/integrate`.
 
 # %%
 def loop(T, P_plus, P_minus, centre=(0.5, 0.3), h=0.2, steps=20_000):

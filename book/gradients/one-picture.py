@@ -573,7 +573,7 @@ Markdown(f"All {len(checked)} agree with autograd to 1e-10. {len(derivative)} al
 
 # %% [markdown]
 # Failing the second test does not mean that no loss exists. nca × con fails, and hard NT-Xent is its loss up to
-# $1/\tau$. It is the *surrogate* whose value is not that loss. Which of the fifteen have one is in {doc}`goal`.
+# $1/\tau$. It is the *surrogate* whose value is not that loss. Which of the fifteen have one: {doc}`../objectives/integrate`.
 
 # %%
 pair = GradientObjective("nca", "con", tau=10.0), losses["ntxent_hard"]  # γ = 10, τ = 0.1

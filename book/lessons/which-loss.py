@@ -1447,4 +1447,4 @@ check_climb(solution)
 # ````{exercise-end}
 # ````
 #
-# Next: {doc}`../objectives/grid` trains fifteen gradients that were designed without a loss behind them.
+# Next: {doc}`../objectives/integrate` asks which of the gradients that were designed without a loss have one after all.

@@ -194,7 +194,8 @@ Markdown(f"Tables 3 and 4 alone are {times} runs (15 objectives × {paper.goal.R
 # ## The ledger
 #
 # GOAL's 21 claims, in our words, each with who can judge it. “Its own tables” asks whether the printed numbers say what
-# the text says. Formulas and code are judged by computation, in {doc}`../gradients/goal`; the ledger names the section.
+# the text says. Formulas and code are judged by computation, in {doc}`../gradients/goal` and
+# {doc}`../objectives/integrate`; the ledger names the section.
 # Our records can say something to a few, and only for *frozen features on scenes*: five draws of data, each objective at
 # its own learning rate, R@1 in both directions. Five draws *describe*. So there are no verdicts in the ledger's lines of
 # ours, but counts of 95 % intervals: how many of the paired differences lie above zero, how many below, and how many
@@ -212,10 +213,12 @@ OURS = paper.goal_described(every, search, records.find(study="ecir", method="vs
 assert OURS and {len([r for r in every if r["config"]["loss"] == f"goal:{name}"]) for name in OBJECTIVES} == {5}
 
 # %% tags=["hide-input"]
+GRADIENT, HAS_LOSS = "GOAL: a gradient that no loss has", "Which designed gradients have a loss?"
 WHERE = {2: "From a loss to three factors", 3: "By loss or by weights: the same training", 4: "Whose gradients are they?",
          5: "Does cir give more to the corners?", 6: "Five pair weights", 7: "A sentence the wrong way round",
-         8: "Relative terms", 9: "Which of them have a loss?", 20: "A sentence the wrong way round",
+         8: "Relative terms", 9: "Looking at a point instead of a loop", 20: "A sentence the wrong way round",
          21: "A gradient that does not listen"}
+WHERE = {number: f"see “{text}” in “{HAS_LOSS if number in (4, 9) else GRADIENT}”" for number, text in WHERE.items()}
 claims, own_tables = paper.claims("goal"), paper.against_own_tables("goal")
 lines = []
 for number, claim in claims.iterrows():
@@ -226,7 +229,7 @@ for number, claim in claims.iterrows():
         row = own_tables.loc[number]
         judged.append(("its own tables", f"{row['verdict']} ({row['numbers']})"))
     if "computation" in claim["judged"]:
-        judged.append(("computation", f"see “{WHERE[number]}”"))
+        judged.append(("computation", WHERE[number]))
     if not judged:
         judged.append(("–", claim["judged"]))
     for i, (who, word) in enumerate(judged):
