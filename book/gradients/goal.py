@@ -829,7 +829,7 @@ check_attract({"lin", "lin-ms"})
 # ````
 #
 # The value of $\tilde\ell$ means nothing, but a number that falls will be looked at. Write a surrogate with the same
-# gradient whose value is always zero: `mine = lambda scores, weights: ...`, two (Q, M) tensors, a value for each query.
+# gradient whose value is always zero: `mine = lambda s, w: ...`, scores and weights, two (Q, M) tensors, a value for each query.
 # (`x.detach()` is $x$, held constant.)
 
 # %%
@@ -866,7 +866,7 @@ check_surrogate(mine)
 # $s - \bar s$ is zero and has the slope one.
 
 # %%
-check_surrogate(lambda scores, weights: (weights.detach() * (scores - scores.detach())).sum(1))
+check_surrogate(lambda s, w: (w.detach() * (s - s.detach())).sum(1))
 
 # %% [markdown]
 # ````{solution-end}

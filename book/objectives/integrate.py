@@ -312,7 +312,8 @@ def curl(objective, x):
 
 
 for name in goal.PAIR_WEIGHTS:
-    plus, minus = on_plane(GradientObjective("con", name, margin=9.0), p, n)  # with T = 1 everywhere: P alone
+    alone = GradientObjective("con", name, margin=9.0)  # T is 1 everywhere
+    plus, minus = on_plane(alone, p, n)
     nca, cir = T_nca(p, n), T_cir(p, n)
     expected = TAU * nca * (1 - nca) * (plus - minus)
     assert (curl(GradientObjective("nca", name), pairs) - expected).abs().max() < 1e-10
