@@ -154,6 +154,7 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 #
 # | Chapter | The question it opens with | Time on one core |
 # | --- | --- | --- |
+# | {doc}`ten-minutes` | What did this book find, in five pictures? | under a minute |
 # | {doc}`foundations/task` | What exactly is being measured, and what is not? | under a minute |
 # | {doc}`foundations/encoders` | What happens between a picture and its score, step by step? | under a minute |
 # | {doc}`foundations/regions` | Which of the things is red? What can a model do with regions? | about a minute |
@@ -202,4 +203,5 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 # You should know Python, a little PyTorch, and what a gradient is. You need no background in retrieval.
 
 # %% [markdown]
-# Next: {doc}`foundations/task`, where you look at the data and compute the measures by hand.
+# Next: {doc}`ten-minutes` for those who will not read more; or at once {doc}`foundations/task`, where you look at the data
+# and compute the measures by hand.

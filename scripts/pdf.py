@@ -21,7 +21,7 @@ from pypdf.generic import Fit
 from tqdm import tqdm
 
 import browser
-from build_book import FOLDER, ROOT, build_html
+from build_book import FOLDER, ROOT, make_html
 from chapters import Book
 from icrlib.files import atomic_path
 
@@ -54,7 +54,8 @@ PREPARE = """async () => {
     if (table.offsetWidth * .85 > room(table)) table.classList.add('print-wrap');
     shrink(table, table.offsetWidth); }
   all('article mjx-container[display="true"]').forEach(e => shrink(e, e.scrollWidth));
-  all('article pre').filter(e => e.offsetHeight < 260).forEach(e => e.classList.add('print-whole'));
+  for (const code of all('article pre').filter(e => e.offsetHeight < 300))  // with its frame, which would be cut alone
+    (code.closest('.cell_input, .output, div[class*="highlight-"]') || code).classList.add('print-whole');
   // Chromium notes only those places of a page to which it has a link; other pages have links to any of them.
   for (const place of all('article [id]')) {
     const link = document.createElement('a');
@@ -69,13 +70,15 @@ PREPARE = """async () => {
 FRONT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>
 body {{ font: 14px/1.5 sans-serif; margin: 0 }} a {{ color: inherit; text-decoration: none }}
 .cover {{ height: 930px; display: flex; flex-direction: column; justify-content: center; break-after: page }}
-.cover h1 {{ font-size: 42px; line-height: 1.2; margin: 0 0 32px }} .cover p {{ max-width: 460px; margin: 0 0 12px }}
+.cover svg {{ width: 110px; margin-bottom: 36px }}
+.cover h1 {{ font-size: 42px; line-height: 1.2; margin: 0 0 32px }}
+.cover p {{ max-width: 460px; margin: 0 0 12px }}
 .cover .note {{ color: #444; margin-top: 90px; font-size: 12.5px }} h2 {{ font-size: 27px; margin: 0 0 10px }}
 h3 {{ font-size: 14px; margin: 15px 0 3px; break-after: avoid }}
 .line {{ display: flex; align-items: baseline; padding: 1.5px 0; break-inside: avoid }}
 .line i {{ flex: 1; border-bottom: 1px dotted #888; margin: 0 7px }} .line b {{ font-weight: 400 }}
-</style><section class="cover"><h1>{title}</h1><p>{author}</p><p>{year}</p><p class="note">These are the pages of an
-executable book, printed as they were built. Cells that are folded on the pages are left out, and solutions to exercises
+</style><section class="cover">{logo}<h1>{title}</h1><p>{author}</p><p>{year}</p><p class="note">These are the pages of an executable
+book, printed as they were built. Cells that are folded on the pages are left out, and solutions to exercises
 are printed open. What moves on the pages stands still here: each slider shows its middle position, and each table of
 scores its first state.</p></section><section><h2>Contents</h2>{lines}</section></html>"""
 
@@ -158,30 +161,32 @@ def printed(page, style: str) -> PdfReader:
     return PdfReader(io.BytesIO(page.pdf(prefer_css_page_size=True, print_background=True)))
 
 
-def front_matter(page, config: dict, chapters: list[Chapter]) -> PdfReader:
+def front_matter(page, book: Book, chapters: list[Chapter]) -> PdfReader:
     """Title page and contents, with the page numbers as far as they are known."""
-    lines, part = [], None
+    config, lines, part = book.config(), [], None
     for chapter in chapters:
         if chapter.part not in (None, part):
             lines.append(f"<h3>{html.escape(chapter.part)}</h3>")
         part = chapter.part
         lines.append(f'<a class="line" href="{chapter.path.as_uri()}">{html.escape(chapter.title)}<i></i>'
                      f"<b>{chapter.first or 100}</b></a>")  # fmt: skip
-    page.set_content(FRONT.format(title=html.escape(config["title"]), author=html.escape(str(config["author"])),
-                                  year=html.escape(str(config["copyright"])), lines="".join(lines)))  # fmt: skip
+    logo = book.source / config["logo"]
+    logo = logo.read_text(encoding="utf-8") if logo.suffix == ".svg" else ""
+    words = {key: html.escape(str(config[key])) for key in ("title", "author")}
+    page.set_content(FRONT.format(**words, year=config["copyright"], logo=logo, lines="".join(lines)))
     no_margins = "@page :first { @top-left { content: none } @top-right { content: none } @bottom-center "
     return printed(page, margins(config["title"], "Contents", 1) + no_margins + "{ content: none } }")
 
 
-def print_chapters(page, config: dict, chapters: list[Chapter]) -> PdfReader:
+def print_chapters(page, book: Book, chapters: list[Chapter]) -> PdfReader:
     """Print them one after the other, each numbered on from the one before; returns what comes before them."""
-    number = len(front_matter(page, config, chapters).pages) + 1
+    title, number = book.config()["title"], len(front_matter(page, book, chapters).pages) + 1
     for chapter in tqdm(chapters, desc="printing", unit="chapter"):
         chapter.first = number
         chapter.sections = prepare(page, chapter.path)["sections"]
-        chapter.reader = printed(page, margins(config["title"], chapter.title, number))
+        chapter.reader = printed(page, margins(title, chapter.title, number))
         number += len(chapter.reader.pages)
-    return front_matter(page, config, chapters)
+    return front_matter(page, book, chapters)
 
 
 def places(chapters: list[Chapter]) -> dict[tuple[str, str], tuple[int, float | None]]:
@@ -233,16 +238,16 @@ def put_links(writer: PdfWriter, number: int, links: list, name: str, site: Path
 
 def bookmarks(writer: PdfWriter, chapters: list[Chapter], known: dict) -> None:
     """Parts, in them chapters, in these sections."""
-    writer.add_outline_item("Contents", 1)
+    writer.add_outline_item(title="Contents", page_number=1)
     part, above = None, None
     for chapter in chapters:
         if chapter.part != part:
             part = chapter.part
-            above = part and writer.add_outline_item(part, chapter.first - 1, is_open=True)
-        own = writer.add_outline_item(chapter.title, chapter.first - 1, parent=above, is_open=False)
+            above = part and writer.add_outline_item(title=part, page_number=chapter.first - 1)
+        own = writer.add_outline_item(title=chapter.title, page_number=chapter.first - 1, parent=above, is_open=False)
         for place, title in chapter.sections:
             sheet, top = known.get((chapter.name, place), known[chapter.name, ""])
-            writer.add_outline_item(title, sheet, parent=own, fit=Fit.xyz(None, top, None))
+            writer.add_outline_item(title=title, page_number=sheet, parent=own, fit=Fit.xyz(None, top, None))
 
 
 def bound(front: PdfReader, chapters: list[Chapter], config: dict, site: Path) -> PdfWriter:
@@ -257,7 +262,7 @@ def bound(front: PdfReader, chapters: list[Chapter], config: dict, site: Path) -
     bookmarks(writer, chapters, known)
     writer.page_mode = "/UseOutlines"
     writer.add_metadata({"/Title": config["title"], "/Author": str(config["author"])})
-    writer.compress_identical_objects(remove_identicals=True, remove_orphans=True)
+    writer.compress_identical_objects(remove_duplicates=True, remove_unreferenced=True)
     return writer
 
 
@@ -270,7 +275,7 @@ def make_pdf(book: Book, names: list[str], site: Path, output: Path) -> int:
         if int(chrome.version.split(".")[0]) < OLDEST:
             raise ValueError(f"this browser is version {chrome.version}; page numbers need {OLDEST} or newer.")
         context = chrome.new_context(viewport={"width": WIDTH, "height": HEIGHT}, offline=True)
-        front = print_chapters(context.new_page(), config, chapters)
+        front = print_chapters(context.new_page(), book, chapters)
     writer = bound(front, chapters, config, site)
     with atomic_path(output) as part:
         writer.write(part)
@@ -282,13 +287,16 @@ def make_pdf(book: Book, names: list[str], site: Path, output: Path) -> int:
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Default: _build/book.pdf.")
 @click.option("--site", type=FOLDER, help="Print the pages in this folder as they are, without building any.")
 @click.option("--root", type=FOLDER, default=ROOT, help="Folder with _config.yml, _toc.yml and book/.")
-def main(names: tuple[str, ...], output: Path | None, site: Path | None, root: Path) -> None:
-    book = Book(root)
+@click.pass_context
+def main(
+    context: click.Context, names: tuple[str, ...], output: Path | None, site: Path | None, root: Path
+) -> None:
+    context.obj = book = Book(root)
     output = output or book.build / "book.pdf"
     try:
         todo = chosen(book, names)
         if site is None and outdated(book, site := book.build / "html"):
-            build_html(book, lambda n: book.path(n, ".ipynb"), site, book.build)
+            context.invoke(make_html, output=None)
         sheets = make_pdf(book, todo, site, output)
     except (ValueError, OSError) as err:
         raise click.ClickException(str(err)) from err
