@@ -28,6 +28,7 @@ from studies.planned import (
 # own, so that nobody waits for it.
 SIZES = {"bow": (400, 6000), "vse++": (400, 6000), "vsrn": (400, 1500, 6000)}
 BATCHES, DRAWS = (32, 512), (0, 1, 2)
+LENGTHS = {32: (2, 4), 128: (0.5, 2, 4), 512: (0.25, 0.5, 2)}  # of UPDATES
 LOSSES, BATCHED = (*ECIR, "dcl"), ("ntxent", "triplet_sh")
 
 
@@ -110,6 +111,22 @@ def batches() -> Iterator[Planned]:
     for size, seed, loss in product(BATCHES, DRAWS, BATCHED):
         yield scenes("batches", "vse++", loss, seed, f"b{size}",
                      {"updates": UPDATES, "batch_size": size} | best[size, loss])  # fmt: skip
+
+
+@registered
+def batch_lengths() -> Iterator[Planned]:
+    """Batches of all sizes with shorter and longer schedules, on the tuning draw: equal updates are unequal passes.
+
+    At 3,000 updates NT-Xent with 512 is best long before the rate falls, and everything with 32 is still rising.
+    """
+    complete("batch_tuning")
+    for (size, factors), loss in product(LENGTHS.items(), BATCHED):
+        best = chosen("tuning", "vse++", loss) if size == 128 else chosen(
+            "batch_tuning", "vse++", loss, {"batch_size": size})  # fmt: skip
+        for factor in factors:
+            updates = round(factor * UPDATES)
+            settings = best | {"updates": updates, "evaluate_every": updates // 12, "batch_size": size}
+            yield scenes("batch_lengths", "vse++", loss, TUNING_DRAWS[0], f"b{size}-u{updates}", settings)
 
 
 @registered
