@@ -47,7 +47,7 @@ def test_every_record_has_the_settings_of_its_list():
     there = [run for name in studies.STUDIES for run in planned(name) or [] if run.path.exists()]
     for run in there:
         config = records.load(run.path)["config"]
-        parts = config, config["loss_options"], config["model_options"]
+        parts = config, config["loss_options"], config["model_options"], config["auxiliary_options"] or {}
         found = {name: [part[name] for part in parts if name in part] for name in run.settings}
         assert found == {name: [value] for name, value in run.settings.items()}, run.path
     assert len(there) > 1200

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from IPython.display import HTML
 
-from icrlib.losses import GradientObjective
 from icrlib.plots import colour
 from icrlib.widgets.score_table import described, element
 
@@ -15,16 +14,17 @@ GAMMAS, MARGINS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0), (0.0, 0.1, 0.2, 0.3, 0.4)
 
 
 def loop_explorer(
-    objective: GradientObjective, square: Sequence[float] = (0.3, 0.1, 0.7, 0.5), *, about: str,
+    objective: object, square: Sequence[float] = (0.3, 0.1, 0.7, 0.5), *, about: str,
     gammas: Sequence[float] = GAMMAS, margins: Sequence[float] = MARGINS,
 ) -> HTML:  # fmt: skip
     """The plane of a positive's and a negative's score, with a rectangle to walk around; beside it, what is gathered.
 
-    ``objective``: where the reader begins; each triplet weight may be chosen with each pair weight. ``square``: lower
-    left and upper right corner (s+, s−, s+, s−) from 0 to 1. The rectangle and its corners can be dragged or moved by
-    the arrow keys; "Once more around" adds laps, so that what is left over builds a staircase. ``gammas`` and
-    ``margins`` are the steps of the two sliders and must hold the objective's own. The walk sums
-    (∂ℓ/∂s+, ∂ℓ/∂s−) · step against the clock, 250 steps a side, by the rule of the midpoint (GOAL Eq. 2's weights).
+    ``objective``: a :class:`icrlib.losses.GradientObjective`, from which the reader begins; each triplet weight may be
+    chosen with each pair weight. ``square``: lower left and upper right corner (s+, s−, s+, s−) from 0 to 1. The
+    rectangle and its corners can be dragged or moved by the arrow keys; "Once more around" adds laps, so that what is
+    left over builds a staircase. ``gammas`` and ``margins`` are the steps of the two sliders and must hold the
+    objective's own. The walk sums (∂ℓ/∂s+, ∂ℓ/∂s−) · step against the clock, 250 steps a side, by the rule of the
+    midpoint (GOAL Eq. 2's weights).
     ``about``: as for :func:`icrlib.widgets.explorer`. ``ValueError`` for a rectangle outside the plane or the wrong way
     round, for weights of as-released objectives, for a constant that its slider lacks.
     """
