@@ -1,11 +1,11 @@
 # `make` alone lists the targets. Works with GNU make 3.81 or newer, on Linux and macOS.
 #   PYTHON=python3.12          which Python makes the environment (3.11 or newer)
 #   PIP_EXTRA_INDEX=URL        one more package index, e.g. PyTorch's for CPU-only builds
-#   CHAPTER=foundations/task   one chapter (book, notebooks)
+#   CHAPTER=foundations/task   one chapter (book, notebooks, pdf)
 #   WORKERS=2                  test processes
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help records reproduce test-slurm book html notebooks test check bench soak lint lab wheel browser screenshots clean distclean venv
+.PHONY: help records reproduce test-slurm book html pdf notebooks test check bench soak bookstats lint lab wheel browser screenshots clean distclean venv
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -27,6 +27,9 @@ book: $(DONE) ## execute the chapters that changed, then build the pages (_build
 
 html: $(DONE) ## build the pages from the committed outputs, without executing
 	$(PY) scripts/build_book.py html
+
+pdf: browser ## print the pages into one PDF (_build/book.pdf) [CHAPTER=name], with Chromium or Chrome
+	$(PY) scripts/pdf.py $(CHAPTERS)
 
 notebooks: $(DONE) ## execute changed chapters and refresh their committed outputs [CHAPTER=name]
 	$(PY) scripts/build_book.py notebooks $(CHAPTERS)
@@ -83,6 +86,9 @@ wheel: $(DONE) ## build dist/icrlib-*.whl
 
 screenshots: $(DONE) ## pictures of the built pages, desktop and phone (_build/screenshots)
 	$(PY) scripts/screenshots.py
+
+bookstats: $(DONE) ## words, code cells, asserts, figures and exercises of each page [JSON=file]
+	@$(PY) scripts/bookstats.py $(if $(JSON),--json '$(JSON)')
 
 clean: ## remove what was built; runs/ and the environment stay
 	rm -rf _build build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -186,6 +186,7 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 # | {doc}`appendix/errata` | Which printed equations differ from what was run? | under a minute |
 # | {doc}`appendix/claims` | Which sentence of a paper came out here, on which data? | under a minute |
 # | {doc}`appendix/notation` | What does this symbol mean, and where is it in the code? | nothing to run |
+# | {doc}`appendix/glossary` | What does this word mean, and which chapter introduces it? | nothing to run |
 #
 # ## The data you need: none
 #

@@ -236,6 +236,9 @@ def copy_tree(book: Book, notebooks: Callable[[str], Path], target: Path) -> Non
     shutil.rmtree(target, ignore_errors=True)
     ignore = shutil.ignore_patterns("*.py", "*.ipynb", ".*", "__pycache__")
     shutil.copytree(book.source, target, ignore=ignore)
+    # Extensions of Sphinx belong to this tool and not to the chapters: a small book of a test gets them, too.
+    own = Path(__file__).resolve().parents[1] / "book" / "_ext"
+    shutil.copytree(own, target / "_ext", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     for name in book.chapters():
         place = target / f"{name}.ipynb"
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,7 @@
 // a loss gathers nothing on a closed way; what is left over at the end shows that there is none.
 (function () {
   'use strict';
-  const {fixed} = window.icrNumbers;
+  const fixed = (...given) => window.icrNumbers.fixed(...given);  // a page may load the scripts in any order
   const SIDE = 250, CELLS = 20, ARROWS = 7, LEAST = 0.04, MOST_LAPS = 6, NAMES = ['right', 'up', 'left', 'down'];
 
   // (∂l/∂s+, ∂l/∂s−) = (−w+, w−) of one triplet.

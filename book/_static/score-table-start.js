@@ -18,7 +18,7 @@
   const given = box => box.querySelector('script[type="application/json"]');
   function start() {
     for (const box of document.querySelectorAll('.score-table:not([data-ready])')) {
-      const setup = window.icrExplorables[box.dataset.kind];
+      const setup = window.icrExplorables?.[box.dataset.kind];
       if (!given(box) || !setup) continue;
       box.setAttribute('data-ready', '');
       setup(box, JSON.parse(given(box).textContent), {h});

@@ -3,7 +3,7 @@
 // between two points, so a gradient by the scores is one by the angles.
 (function () {
   'use strict';
-  const {fixed} = window.icrNumbers;
+  const fixed = (...given) => window.icrNumbers.fixed(...given);  // a page may load the scripts in any order
   const DEGREE = Math.PI / 180, FIRST = 4 * DEGREE, MANY = 150;
 
   const scoresOf = at => at.pictures.map(a => at.captions.map(b => Math.cos(a - b)));

@@ -4,7 +4,7 @@
   'use strict';
   const LOW = -1, HIGH = 1, STEP = 0.01;
   const clip = v => Math.min(Math.max(Math.round(v * 100) / 100, LOW), HIGH);
-  const {minus, fixed} = window.icrNumbers;
+  const minus = text => window.icrNumbers.minus(text), fixed = (...given) => window.icrNumbers.fixed(...given);  // loaded in any order
   const signed = v => {
     if (v === 0) return '0';
     const digits = Math.abs(v) >= 9.95 ? 0 : Math.abs(v) >= 0.995 ? 1 : 2;

@@ -183,10 +183,15 @@ def script(kind: str) -> str:
 
 
 def static(name: str) -> str:
-    """A file of ``book/_static``: the checkout's, else the copy that the installed package carries."""
+    """A file of ``book/_static``."""
+    return (static_folder() / name).read_text(encoding="utf-8")
+
+
+def static_folder() -> Path:
+    """``book/_static`` of the checkout, else the copy that the installed package carries."""
     package = Path(__file__).parents[1]
-    checkout = package.parent / "book" / "_static" / name
-    return (checkout if checkout.is_file() else package / "_static" / name).read_text(encoding="utf-8")
+    checkout = package.parent / "book" / "_static"
+    return checkout if (checkout / STYLE).is_file() else package / "_static"
 
 
 def _step(step: Mapping, names: Sequence[str]) -> dict:

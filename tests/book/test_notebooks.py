@@ -20,7 +20,7 @@ def test_toc_and_folder_agree():
         str(p.relative_to(BOOK.source).with_suffix(""))
         for s in ("ipynb", "py", "md")
         for p in BOOK.source.rglob(f"*.{s}")
-        if "_static" not in p.parts and ".ipynb_checkpoints" not in p.parts
+        if not {"_static", "_ext", ".ipynb_checkpoints"} & set(p.parts)
     }
     assert on_disk == set(BOOK.pages())
 

@@ -237,3 +237,17 @@ def test_what_does_not_fit_is_named(wrong, message):
     given = {"scores": scores, "positives": positives, "losses": FOUR, "about": "x"} | wrong
     with pytest.raises(ValueError, match=message):
         explorer(**given)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_page_may_load_the_scripts_in_any_order(chrome, tmp_path, order):
+    """As the book's pages do, which load all scripts of their folder, whether there is a table or not."""
+    names = sorted((score_table.static_folder()).glob("score-table*.js"))[::order]
+    head = "".join(f"<script>{name.read_text(encoding='utf-8')}</script>" for name in names)
+    bare = example().data.split("<script>")[0] + "</div>"
+    for body in (bare, ""):
+        path = tmp_path / "page.html"
+        path.write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>{head}<body>{body}')
+        visit = checks.Visit(chrome, path)
+        assert visit.page.locator(".cell").count() == (16 if body else 0) and checks.quiet(visit) == []
+        visit.context.close()

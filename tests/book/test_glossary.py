@@ -1,0 +1,266 @@
+"""The glossary, and the links to it that are made when the pages are built (book/_ext/first_use.py)."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import nbformat.v4 as v4
+import pytest
+from bs4 import BeautifulSoup
+
+from chapters import Book
+
+ROOT = Path(__file__).resolve().parents[2]
+BOOK = Book(ROOT)
+EXTENSIONS = BOOK.source / "_ext"
+sys.path.insert(0, str(EXTENSIONS))
+import first_use  # noqa: E402  (it lies beside the chapters and not in a package)
+
+CONF = f"""
+import sys
+sys.path.insert(0, {str(EXTENSIONS)!r})
+extensions = ["myst_nb", "sphinx_exercise", "first_use"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+nb_execution_mode = "off"
+html_theme = "basic"
+first_use_skip = ["skipped"]
+first_use_forms = {{"score": "scores?(?! high)", "R@k": "R@(?:k|5)", "Lagrange's rule": "Lagrange's (?:rule|law)"}}
+first_use_not = {{"other-sense": ["query"]}}
+"""
+GLOSSARY = """# Words
+
+A query and a hard negative.
+
+```{glossary}
+bag of words
+  A model without order. It is simple.
+
+hard negative
+hardest negative
+  One that is near (Eq. 5 of "a paper", $x$). See {doc}`plain`.
+
+Lagrange's rule
+  A rule.
+
+LTD
+  A paper.
+
+loss
+  What is trained. It has a query.
+
+negative
+  No match.
+
+query
+  What is asked.
+
+query plan
+  How it is answered.
+
+R@k
+  A measure.
+
+score
+  A number.
+
+Triplet
+  A name.
+
+VSE++
+  A model.
+```
+"""
+# Each page: its text, and the words that should be linked.
+PAGES = {
+    "plain": ("A query is asked.", ["query"]),
+    "once": ("A query, and a query.\n\nAnd *one* query more.\n\n- a query", ["query"]),
+    "twice-in-a-line": ("A query has a negative, and a loss has a query.", ["query", "negative", "loss"]),
+    "list": ("- a query\n- one more query\n\n1. a negative", ["query", "negative"]),
+    "nested-list": ("- this\n  - a query", ["query"]),
+    "quote": ("> a query", ["query"]),
+    "emphasis": ("A *query* and a **hard negative**.", ["query", "hard negative"]),
+    "heading": ("## The query\n\nAnd the query.\n\n### A negative", ["query"]),
+    "link": ("[a query](plain.md), [query](https://example.org) and {doc}`the query <plain>`", []),
+    "after-a-link": ("[a query](plain.md), and a query", ["query"]),
+    "code": ("`query` and\n\n```python\nquery = 1\n```\n", []),
+    "maths": ("$query$ and\n\n$$ query $$\n\n```{math}\nquery\n```", []),
+    "figure": ("```{figure} a.png\nA query.\n\nA negative in the legend.\n```", []),
+    "table": ("| query | b |\n| --- | --- |\n| negative | c |", []),
+    "admonition": (":::{admonition} A negative\nThis query.\n:::\n\n:::{note}\nA loss.\n:::", ["query", "loss"]),
+    "exercise": ("```{exercise} On a negative\n:label: ex\nA query.\n```\n\n```{solution} ex\nA loss.\n```", ["query"]),
+    "gated": ("```{exercise-start}\n:label: ex-gated\n```\nA query.\n```{exercise-end}\n```\n\n"
+              "```{solution-start} ex-gated\n```\nA loss.\n```{solution-end}\n```", ["query"]),
+    "footnote": ("A text.[^a]\n\n[^a]: A query.", []),
+    "skipped": ("A query.", []),
+    "other-sense": ("A query and a negative.", ["negative"]),
+    "parts-of-words": ("An inquery is queryable, query-free, non-query and a query_2.", []),
+    "hyphen": ("Triplet-SH and then Triplet.", ["Triplet"]),
+    "signs": ("(query), “negative”: loss", ["query", "negative", "loss"]),
+    "longest": ("A hard negative.", ["hard negative"]),
+    "longest-from-one-start": ("A query plan.", ["query plan"]),
+    "longest-then-short": ("A hard negative, a hard negative and a negative.", ["hard negative", "negative"]),
+    "no-rest-of-a-long-one": ("A hard negative and a hard negative.", ["hard negative"]),
+    "two-names": ("The hardest negative is a hard negative.", ["hardest negative"]),
+    "two-lines": ("A hard\nnegative, and *a bag\nof words*.", ["hard\nnegative", "bag\nof words"]),
+    "plural": ("Queries, negatives, losses, hard negatives, bags of words.",
+               ["Queries", "negatives", "losses", "hard negatives", "bags of words"]),
+    "plural-of-a-name": ("Two LTDs.", ["LTDs"]),
+    "case": ("Query, NEGATIVE, Bag of Words.", ["Query", "NEGATIVE", "Bag of Words"]),
+    "case-of-abbreviations": ("ltd, r@k, a triplet, vse++.", []),
+    "abbreviations": ("LTD's R@k, and VSE++'s.", ["LTD", "R@k", "VSE++"]),
+    "apostrophe": ("By Lagrange's law.", ["Lagrange’s law"]),
+    "by-hand": ("{term}`query`. A query and a negative.", ["negative"]),
+    "by-hand-later": ("A query.\n\n- see {term}`this <query>`", []),
+    "by-hand-other-name": ("A hardest negative and {term}`hard negative`.", []),
+    "forms": ("It scores high. A score.", ["score"]),
+    "forms-of-a-name": ("R@1 and R@5.", ["R@5"]),
+    "part/deep": ("A query.", ["query"]),
+    "definition-list": ("query\n: a negative", ["negative"]),
+    "comment": ("% a query\n\nand <!-- query -->", []),
+    "empty": ("", []),
+}  # fmt: skip
+CELLS = [
+    v4.new_markdown_cell("# A notebook"),
+    v4.new_code_cell("query = 1", outputs=[
+        v4.new_output("display_data", {"text/markdown": "A query in an output.", "text/plain": "a query"}),
+        v4.new_output("display_data", {"text/html": "<p>a query</p>", "text/plain": "query"}),
+        v4.new_output("stream", text="a query")]),
+    v4.new_markdown_cell("A loss, after the cell."),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """All made-up pages, built once, with warnings as errors."""
+    root = tmp_path_factory.mktemp("glossary")
+    (root / "part").mkdir()
+    (root / "conf.py").write_text(CONF)
+    (root / "a.png").write_bytes(b"")
+    head = "---\norphan: true\n---\n"
+    (root / "index.md").write_text(f"{head}# Start\n")
+    (root / "words.md").write_text(head + GLOSSARY)
+    for name, (text, _) in PAGES.items():
+        (root / f"{name}.md").write_text(f"{head}{text}\n" if name == "empty" else f"{head}# Title\n\n{text}\n")
+    about = {"orphan": True, "language_info": {"name": "python", "pygments_lexer": "ipython3"}}
+    notebook = v4.new_notebook(cells=CELLS, metadata=about)
+    (root / "notebook.ipynb").write_text(nbformat.writes(notebook))
+    command = [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-q", "-b", "html", root, root / "html"]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return root / "html"
+
+
+def read(site: Path, name: str) -> BeautifulSoup:
+    return BeautifulSoup((site / f"{name}.html").read_text(), "html.parser")
+
+
+def links(site: Path, name: str) -> list:
+    return read(site, name).select("a.first-use")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page(site, name):
+    assert [link.get_text() for link in links(site, name)] == PAGES[name][1]
+
+
+def test_cells_of_a_notebook_and_their_outputs_stay(site):
+    assert [link.get_text() for link in links(site, "notebook")] == ["loss"]
+    assert "A query in an output" in read(site, "notebook").get_text()
+
+
+def test_the_glossary_page_stays(site):
+    assert links(site, "words") == []
+
+
+def test_text_is_the_same_with_and_without_links(site):
+    text = read(site, "twice-in-a-line").select_one("div.body p").get_text()
+    assert text == PAGES["twice-in-a-line"][0]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_to_the_definition(site, name):
+    for link in links(site, name):
+        page, anchor = link["href"].split("#")
+        assert posixpath.normpath(posixpath.join(posixpath.dirname(name), page)) == "words.html"
+        term = read(site, "words").find(id=anchor)
+        assert term.name == "dt" and term.get_text()[:2].lower() == link.get_text()[:2].lower()
+
+
+def test_the_tooltip_is_the_first_sentence(site):
+    (link,) = links(site, "longest")
+    assert link["title"].startswith("One that is near (Eq. 5 of “a paper”, ") and link["title"].endswith(").")
+    assert links(site, "two-lines")[1]["title"] == "A model without order."
+
+
+def test_a_project_without_a_glossary_is_built(tmp_path):
+    (tmp_path / "conf.py").write_text(CONF)
+    (tmp_path / "index.md").write_text("# Start\n\nA query.\n")
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", tmp_path, tmp_path / "html"]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0 and links(tmp_path / "html", "index") == [], done.stderr
+
+
+# The glossary of the book.
+
+
+def entries() -> list[tuple[list[str], str]]:
+    """Names and definition of each entry, as they stand in the file."""
+    text = BOOK.path("appendix/glossary", ".md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```\{glossary\}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    found = []
+    for part in block.strip().split("\n\n"):
+        lines = part.splitlines()
+        names = [line for line in lines if not line.startswith("  ")]
+        assert lines[: len(names)] == names, part
+        found.append((names, " ".join(line.strip() for line in lines[len(names) :])))
+    return found
+
+
+NAMES = [name for names, _ in entries() for name in names]
+
+
+def test_entries_are_sorted_and_each_name_is_defined_once():
+    first = [names[0].casefold() for names, _ in entries()]
+    assert first == sorted(first) and 30 <= len(first) <= 45
+    assert len({name.casefold() for name in NAMES}) == len(NAMES)
+
+
+@pytest.mark.parametrize(("names", "definition"), entries(), ids=lambda one: one[0] if isinstance(one, list) else "")
+def test_a_definition_is_short_and_leads_to_a_chapter(names, definition):
+    targets = re.findall(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`", definition)
+    pages = [posixpath.normpath(posixpath.join("appendix", target)) for target in targets]
+    assert pages and set(pages) <= set(BOOK.pages())
+    sentences = re.split(r"(?<=[.!?]) (?=[A-Z])", definition)
+    assert len(sentences) <= 3 and definition.endswith(".")
+    # It becomes a tooltip, which shows neither maths nor links.
+    assert not re.search(r"[$`{*]", sentences[0]) and len(sentences[0]) <= 140
+
+
+def test_every_entry_is_used_in_the_book():
+    forms = BOOK.config()["sphinx"]["config"]["first_use_forms"]
+    listed = [first_use.Entry(names, [], "") for names, _ in entries()]
+    search, groups = first_use.expression(listed, forms)
+    used = set()
+    for name in set(BOOK.pages()) - {"appendix/glossary", "appendix/notation", "appendix/api"}:
+        path = BOOK.path(name, ".ipynb")
+        text = BOOK.path(name, ".md").read_text() if not path.is_file() else "\n".join(
+            cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+            for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "markdown")  # fmt: skip
+        used |= {groups[match.lastgroup][0] for match in search.finditer(first_use.plain(text))}
+    assert [listed[k].names[0] for k in range(len(listed)) if k not in used] == []
+
+
+def test_the_settings_of_the_book_name_what_is_there():
+    sphinx = BOOK.config()["sphinx"]
+    config = sphinx["config"]
+    assert "first_use" in config["extensions"] and (BOOK.source / sphinx["local_extensions"]["first_use"]).is_dir()
+    assert set(config["first_use_forms"]) <= set(NAMES)
+    assert all(re.compile(form).groups == 0 for form in config["first_use_forms"].values())
+    assert set(config["first_use_not"]) | set(config["first_use_skip"]) <= set(BOOK.pages())
+    assert {name for names in config["first_use_not"].values() for name in names} <= set(NAMES)
