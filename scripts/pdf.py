@@ -45,24 +45,36 @@ PREPARE = """async () => {
     note.className = 'print-note';
     note.textContent = `(on the page: a slider with ${values.length} values, ${values[0]} to ${values.at(-1)})`;
     slider.querySelector('.frames-control').append(note); }
+  for (const summary of all('article details:not(.hide, [open]) > summary')) {
+    const note = document.createElement('span');
+    note.className = 'print-note';
+    note.textContent = ' (unfolds on the page)';
+    summary.append(note); }
   for (const image of document.images) { image.loading = 'eager'; await image.decode().catch(() => 0); }
   await document.fonts.ready;
+  all('mjx-assistive-mml').forEach(e => e.remove());  // a second, unseen copy, which would count as width
   const room = e => { const s = getComputedStyle(e.parentElement);
     return e.parentElement.clientWidth - parseFloat(s.paddingLeft) - parseFloat(s.paddingRight); };
-  const shrink = (e, wide) => { if (wide > room(e) + 1) e.style.zoom = room(e) / wide; };
+  const shrink = (e, wide) => { if (wide > room(e) + 1) e.style.zoom = .99 * room(e) / wide; };
   for (const table of all('article table').filter(t => !t.closest('.score-table'))) {
-    if (table.offsetWidth * .85 > room(table)) table.classList.add('print-wrap');
-    shrink(table, table.offsetWidth); }
+    if (table.offsetWidth > room(table)) table.classList.add('print-tight');
+    if (table.offsetWidth * .72 > room(table)) table.classList.add('print-wrap');
+    shrink(table, table.offsetWidth);
+    if (table.getBoundingClientRect().height > innerHeight * .9) table.classList.add('print-long'); }
+  // Tall drawings leave large gaps where they do not fit; half a page is enough, as long as their words can be read.
+  for (const image of all('article .cell_output img').filter(i => !i.closest('.score-table')))
+    image.style.maxHeight = Math.min(.83 * innerHeight, Math.max(.47 * innerHeight, .72 * image.offsetHeight)) + 'px';
   all('article mjx-container[display="true"]').forEach(e => shrink(e, e.scrollWidth));
-  for (const code of all('article pre').filter(e => e.offsetHeight < 300))  // with its frame, which would be cut alone
-    (code.closest('.cell_input, .output, div[class*="highlight-"]') || code).classList.add('print-whole');
+  for (const code of all('article pre').filter(e => e.offsetHeight < 300)) {  // with its frame, else cut alone
+    const frame = code.closest('.cell_input') || code.closest('.output, div[class*="highlight-"]') || code;
+    frame.classList.add('print-whole'); }
   // Chromium notes only those places of a page to which it has a link; other pages have links to any of them.
   for (const place of all('article [id]')) {
     const link = document.createElement('a');
     link.href = '#' + encodeURIComponent(place.id);
     document.body.append(link); }
   return {sections: all('article section[id] > h2').map(h => { const copy = h.cloneNode(true);
-            all('.headerlink, mjx-assistive-mml', copy).forEach(e => e.remove());
+            all('.headerlink', copy).forEach(e => e.remove());
             return [h.parentElement.id, copy.textContent.trim()]; }),
           raw: all('article .math').filter(e => !e.querySelector('mjx-container')).length,
           broken: [...document.images].filter(i => !i.naturalWidth).length}; }"""
@@ -74,13 +86,13 @@ body {{ font: 14px/1.5 sans-serif; margin: 0 }} a {{ color: inherit; text-decora
 .cover h1 {{ font-size: 42px; line-height: 1.2; margin: 0 0 32px }}
 .cover p {{ max-width: 460px; margin: 0 0 12px }}
 .cover .note {{ color: #444; margin-top: 90px; font-size: 12.5px }} h2 {{ font-size: 27px; margin: 0 0 10px }}
-h3 {{ font-size: 14px; margin: 15px 0 3px; break-after: avoid }}
-.line {{ display: flex; align-items: baseline; padding: 1.5px 0; break-inside: avoid }}
+h3 {{ font-size: 12.5px; margin: 11px 0 1px; break-after: avoid }}
+.line {{ display: flex; align-items: baseline; font-size: 12.5px; line-height: 1.4; break-inside: avoid }}
 .line i {{ flex: 1; border-bottom: 1px dotted #888; margin: 0 7px }} .line b {{ font-weight: 400 }}
-</style><section class="cover">{logo}<h1>{title}</h1><p>{author}</p><p>{year}</p><p class="note">These are the pages of an executable
-book, printed as they were built. Cells that are folded on the pages are left out, and solutions to exercises
-are printed open. What moves on the pages stands still here: each slider shows its middle position, and each table of
-scores its first state.</p></section><section><h2>Contents</h2>{lines}</section></html>"""
+</style><section class="cover">{logo}<h1>{title}</h1><p>{author}</p><p>{year}</p><p class="note">
+These are the pages of an executable book, printed as they were built. What is folded on the pages is left out, but for
+the solutions to exercises. What moves on the pages stands still here: each slider shows its middle position, and each
+table of scores its first state.</p></section><section><h2>Contents</h2>{lines}</section></html>"""
 
 
 @dataclass
@@ -120,7 +132,9 @@ def outdated(book: Book, site: Path) -> bool:
     pages = [site / f"{n}.html" for n in book.pages()]
     if not all(p.is_file() for p in pages):
         return True
-    made_of = [p for p in book.source.rglob("*") if p.is_file() and p.suffix != ".py" and ".ipynb_" not in str(p)]
+    passing = {"__pycache__", ".ipynb_checkpoints"}
+    files = [p for p in book.source.rglob("*") if p.is_file() and not passing & set(p.parts)]
+    made_of = [p for p in files if p.suffix != ".py" or not p.with_suffix(".ipynb").is_file()]  # else: by way of that
     made_of += [book.root / "_toc.yml", book.root / "_config.yml"]
     return max(p.stat().st_mtime for p in made_of) > min(p.stat().st_mtime for p in pages)
 
