@@ -53,8 +53,9 @@ def frames_slider(
     ``draw(value)`` returns a new figure, which is closed here; all should have one size. ``str(value)`` is
     shown beside the slider. ``label`` says what is moved, with its unit, and ``alt(value)`` what the frame
     shows, in words: screen readers read both. ``start`` is the index of the frame that is shown first
-    (the printed book shows the middle one), ``dpi`` the resolution. Mouse, touch and arrow keys move it, no kernel is needed, and the same
-    input gives the same text. ``ValueError`` for no values, a start that is none of them, or empty words.
+    (the printed book shows the middle one), ``dpi`` the resolution. Mouse, touch and arrow keys move it,
+    no kernel is needed, and the same input gives the same text. ``ValueError`` for no values, a start that
+    is none of them, or empty words.
 
     >>> frames_slider(lambda tau: plots.softmax(tau), [0.05, 0.1, 0.5], label="temperature",
     ...               alt=lambda tau: f"Softmax weights at temperature {tau}")  # doctest: +SKIP
