@@ -43,8 +43,7 @@ if importlib.util.find_spec("icrlib") is None:
 
 # %% tags=["remove-cell"]
 import math
-from collections import Counter, namedtuple
-from functools import cache
+from collections import Counter
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -55,233 +54,15 @@ from scipy import stats
 
 import icrlib
 from icrlib import chapter, paper, plots, records
-from icrlib.paper import span
+from icrlib.paper import decision, span
+from icrlib.paper.decision import BOTH, CONSTANTS, FOUR, KINDS, MODELS, SHORT, TITLES, called
 from icrlib.sampling import Sampler
 
 smoke = chapter.start(smoke)
-NAMES = ["triplet", "triplet_sh", "ntxent", "smoothap", "dcl"]
-FOUR, BOTH = NAMES[:4], ("triplet_sh", "ntxent")
+NAMES = decision.LOSSES
 LABELS = {name: plots.label(name) for name in NAMES}
-MODELS = {"bow": "bag of words", "vse++": "VSE++", "vsrn": "VSRN"}
 SIGNS = {"bow": "o", "vse++": "s", "vsrn": "^"}
-CONSTANTS = ("tau", "margin")
-
-# %% tags=["remove-cell"]
-SHORT, NEAR = 120, 1.25  # seconds; and what counts as the same cost
-KINDS = {"photos 400": "few photos (400)", "photos 6000": "many photos (6,000)", "scenes 400": "few drawn pictures (400)",
-         "scenes 1500": "drawn pictures (1,500)", "scenes 6000": "many drawn pictures (6,000)"}
-TIMES = {"short": SHORT, "no hurry": math.inf}
-
-# %% tags=["remove-cell"]
-# Where the runs are with the margin or temperature that a search chose, if that is not the published one.
-OWN = paper.tuned_studies(records.find(study="tuning"))
-# On photos: with a length of schedule of its own, or else with a constant of its own, where that came out best.
-OWN_PHOTOS = {key: name for name in ("photo_own", "photo_length") for key, number in Counter(
-    (r["config"]["method"], r["config"]["loss"]) for r in records.find(study=name)).items() if number > 2}
-
-# %% tags=["remove-cell"]
-# Where the runs of a situation are: models, losses, study, the search that chose their settings, runs that are wanted.
-Row = namedtuple("Row", "situation models losses study search wanted only", defaults=({},))
-PLAN = [Row(f"scenes {size}", models, NAMES, f"{of}sizes", f"{of}size_tuning", 3, {"train": size})
-        for size in (400, 6000) for models, of in ((("bow", "vse++"), ""), (("vsrn",), "vsrn_"))]
-PLAN += [*(Row("scenes 1500", (m,), [name], OWN.get((m, name), "tuned"), "tuning", 10)
-           for m in ("bow", "vse++") for name in FOUR),
-         Row("scenes 1500", ("bow", "vse++"), ["dcl"], "misprint", "tuning", 10),
-         Row("scenes 1500", ("vsrn",), NAMES, "vsrn_sizes", "vsrn_size_tuning", 3, {"train": 1500}),
-         Row("published", ("bow", "vse++"), FOUR, "ecir", "tuning", 10),
-         Row("half", ("bow", "vse++"), FOUR, "half", "half_tuning", 5),
-         Row("twice", ("vse++",), FOUR, "twice", "tuning", 5),
-         *(Row(f"batch {size}", ("vse++",), BOTH, "batches", "batch_tuning", 3, {"batch_size": size})
-           for size in (32, 512)),
-         Row("photos 400", ("bow",), FOUR[1:], "photo_small_own", "photo_small_edges", 3),
-         Row("photos 400", ("vse++",), BOTH, "photo_small_own", "photo_small_edges", 3),
-         *(Row("photos 6000", (m,), [name], OWN_PHOTOS.get((m, name), "photo_runs"), "photo_tuning", 3)
-           for m in ("bow", "vse++") for name in FOUR),
-         *(Row("photos 6000", (m,), ["dcl"], OWN_PHOTOS.get((m, "dcl"), "photo_misprint"), "photo_tuning", 3)
-           for m in ("bow", "vse++")),
-         Row("without", ("vse++",), BOTH, "false_negatives", "size_tuning", 3, {"train": 400}),
-         Row("regions 6000", ("vsrn",), FOUR, "photo_vsrn", "photo_vsrn_tuning", 3)]
-
-# %% tags=["remove-cell"]
-AS_NTXENT = ("misprint", "photo_misprint", "photo_length")  # DCL with the settings that were searched for NT-Xent
-ONE_BY_ONE = ("photo_tuning", "photo_constants", "photo_short")  # after rates constants were searched, and then lengths
-SCHEDULE = ("updates", "evaluate_every", "drops")
-OWN_LISTS = {("photo_runs", "vse++", "smoothap"): ("photo_smoothap_tuning", "photo_smoothap")}
-PLACE = {(row.situation, model, loss): row for row in PLAN for model in row.models for loss in row.losses}
-
-
-@cache
-def study(name):
-    return records.find(study=name)
-
-
-# %% tags=["remove-cell"]
-def tried(name, model, loss, only):
-    """The runs of a study with this model, loss and settings; "train" is a size of the data."""
-    return [r for r in study(name) if (r["config"]["method"], r["config"]["loss"]) == (model, loss) and all(
-        (r["config"]["data_options"] | r["config"])[key] == value for key, value in only.items())]
-
-
-def runs_of(situation):
-    """{(model, loss): runs} of a situation, no more of them than the study was planned with."""
-    found = {}
-    for (where, *system), row in PLACE.items():
-        if where == situation:
-            runs = [r for r in tried(row.study, *system, row.only) if r["config"]["seed"] < row.wanted]
-            found |= {tuple(system): sorted(runs, key=lambda r: r["config"]["seed"])} if runs else {}
-    return found
-
-
-RUNS = {situation: runs_of(situation) for situation in dict.fromkeys(row.situation for row in PLAN)}
-
-
-def ready(situation):
-    """The models with losses that have all runs that were planned: only these are judged."""
-    return [s for s, runs in RUNS[situation].items() if len(runs) == PLACE[situation, *s].wanted]
-
-
-# %% tags=["remove-cell"]
-@cache
-def chosen(situation, model, loss):
-    """What the search chose for runs, among candidates with their margin or temperature; and what all of them had."""
-    row, options = PLACE[situation, model, loss], RUNS[situation][model, loss][0]["config"]["loss_options"]
-    searched = "ntxent" if loss == "dcl" and row.study in AS_NTXENT else loss
-    names = {"photo_length": ONE_BY_ONE, "photo_own": ONE_BY_ONE[:2]}.get(row.study, [row.search])
-    found = [r for name in names for r in tried(name, model, searched, row.only)
-             if all(r["config"]["loss_options"].get(name) == options.get(name) for name in CONSTANTS)]
-    if row.study == "photo_length":
-        found = [max(found, key=lambda r: r["chosen"]["val_rsum"])]
-    schedule = SCHEDULE if situation == "photos 6000" else ()  # elsewhere it is the same for all
-    shared = {name: found[0]["config"][name] for name in ("lr", "drop_words", "warmup", *schedule)}
-    return shared | (paper.choices(found)[model, searched] if len(found) > 1 else {})
-
-
-def mean(situation, system, measure=lambda r: r["test"]["rsum"]):
-    return float(np.mean([measure(r) for r in RUNS[situation][system]]))
-
-
-# %% tags=["remove-cell"]
-def kind_of(record):
-    """What the cost of an update depends on."""
-    c = record["config"]
-    return c["dataset"], c["method"], c["loss"], c["batch_size"], c["model_options"]["embed_dim"]
-
-
-SPEED = {}
-for name in dict.fromkeys((*(name for row in PLAN for name in (row.study, row.search)), "beyond", "beyond_tuning")):
-    for r in study(name):
-        SPEED[kind_of(r)] = min(r["wall_seconds"] / r["config"]["updates"], SPEED.get(kind_of(r), math.inf))
-
-
-def seconds(situation, system):
-    """What a run costs, by the quickest run of its kind: others shared the machine."""
-    record = RUNS[situation][system][0]
-    return record["config"]["updates"] * SPEED[kind_of(record)]
-
-
-# %% tags=["remove-cell"]
-OF_LOSS = ("loss_options", "learn_tau", "learn_bias", "batches")
-
-
-def whole(record):
-    """A record in which a model with its loss is one thing, so that two of them can be compared; all else must agree."""
-    config = record["config"]
-    options = config["model_options"] | {"of the loss": {name: config.get(name) for name in OF_LOSS}}
-    rest = {name: value for name, value in config.items() if name not in OF_LOSS}
-    return record | {"config": rest | {"method": f"{config['method']}, {config['loss']}", "loss": "",
-                                       "model_options": options}}
-
-
-def called(system):
-    return f"{'a ' * (system[0] == 'bow')}{MODELS[system[0]]} with {LABELS[system[1]]}"
-
-
-def versus(situation, ours, other):
-    """Is one model with its loss ahead of another, on the draws that both have?"""
-    sides = paper.common_draws({s: map(whole, RUNS[situation][s]) for s in (ours, other)})
-    tuning = {", ".join(s): chosen(situation, *s) for s in (ours, other)}
-    return paper.verdict(f"{called(ours)} beats {called(other)}", "greater", sides[ours], sides[other], factor="method",
-                         tuning=tuning, own=True)
-
-
-# %% tags=["remove-cell"]
-def first(situation, systems):
-    """The cheapest; of those that cost about the same the one with the highest rsum on validation data."""
-    cost = {s: seconds(situation, s) for s in systems}
-    near = [s for s in systems if cost[s] <= NEAR * min(cost.values())]
-    return max(near, key=lambda s: mean(situation, s, lambda r: r["chosen"]["val_rsum"]))
-
-
-def climb(situation, systems):
-    """From the cheapest to what is decidedly ahead of it, and so on: [(system, {other: verdict on other less it})]."""
-    here, rungs, left = first(situation, systems), [], list(systems)
-    while True:
-        left = [s for s in left if s != here]
-        rungs.append((here, paper.family({s: versus(situation, s, here) for s in left})))
-        ahead = [s for s, v in rungs[-1][1].items() if v.word == "holds"]
-        if not ahead:
-            return rungs
-        here = first(situation, ahead)
-
-
-# %% tags=["remove-cell"]
-Answer = namedtuple("Answer", "situation system losses models")  # losses: {model: rungs}; models: rungs
-
-
-@cache
-def answer(situation, limit=math.inf, among=tuple(NAMES)):
-    """First a loss for each model, then a model, each with the loss that it got; None without runs within the limit."""
-    systems = [s for s in ready(situation) if seconds(situation, s) <= limit and s[1] in among]
-    losses = {m: climb(situation, of) for m in MODELS if (of := [s for s in systems if s[0] == m])}
-    if not losses:
-        return None
-    models = climb(situation, [rungs[-1][0] for rungs in losses.values()])
-    return Answer(situation, models[-1][0], losses, models)
-
-
-# %% tags=["remove-cell"]
-def bare(difference):
-    return str(difference).removesuffix(" rsum")
-
-
-def narrow(v):
-    """Decided, but not if it were asked twice as strictly: in a family of twice the size it might be undecided."""
-    return v.word in ("holds", "fails") and v.adjusted is not None and v.adjusted > 0.025
-
-
-def steps_up(rungs):
-    """The steps that were taken: [(from, to, verdict)]."""
-    return [(here, there, tests[there]) for (here, tests), (there, _) in zip(rungs, rungs[1:], strict=False)]
-
-
-# %% tags=["remove-cell"]
-def not_apart(situation, here, climbed, tests, name):
-    """What could not be told apart from the place where the rule ends, in words, by what it costs."""
-    mine, cost = seconds(situation, here), {s: seconds(situation, s) for s, v in tests.items() if v.word != "fails"}
-    whys = {"dearer": f"take the cheaper, {name(here)} ({mine:.0f} s)",
-            "alike": "the cost is the same" + ("" if climbed else f", {name(here)} had the higher validation rsum"),
-            "cheaper": "cheaper, but not ahead of where this began"}
-    groups = {kind: [] for kind in whys}
-    for s, value in cost.items():
-        kind = "dearer" if value > NEAR * mine else "cheaper" if NEAR * value < mine else "alike"
-        small = "too small to matter, " if tests[s].word == "equivalent" else ""
-        groups[kind].append(f"{name(s)} ({bare(tests[s].difference)}, {small}{value:.0f} s)")
-    return [f"no measured difference to {', '.join(groups[kind])}: {why}" for kind, why in whys.items() if groups[kind]]
-
-
-# %% tags=["remove-cell"]
-def told(situation, rungs, name=called):
-    """Why the last rung: whom it passed, whom it left behind, and from whom it could not be told apart."""
-    here, last = rungs[-1]
-    said = [f"{'narrowly ' * narrow(v)}ahead of {name(below)} by {bare(v.difference)}" for below, _, v in steps_up(rungs)]
-    behind = {s: v.difference for s, v in last.items() if v.word == "fails"}
-    if behind:
-        near = max(behind, key=lambda s: behind[s].mean)
-        said.append(f"behind it {', '.join(map(name, behind))}"
-                    + (", nearest " + name(near) if len(behind) > 1 else "") + f" ({bare(behind[near])})")
-    said += not_apart(situation, here, len(rungs) > 1, last, name)
-    return "; ".join(said) or "nothing else to compare it with has been run"
-
+rule = decision.Decision(records.find)  # the runs that this page is about, and the rule that reads them
 
 # %% tags=["remove-cell"]
 def interval(values):
@@ -291,8 +72,8 @@ def interval(values):
 
 def spot(ax, situation, system, **more):
     """One model with one loss: what it costs, and its mean test rsum with an interval."""
-    values = [r["test"]["rsum"] for r in RUNS[situation][system]]
-    ax.errorbar(seconds(situation, system), np.mean(values), interval(values), color=plots.colour(system[1]),
+    values = [r["test"]["rsum"] for r in rule.runs[situation][system]]
+    ax.errorbar(rule.seconds(situation, system), np.mean(values), interval(values), color=plots.colour(system[1]),
                 marker=SIGNS[system[0]], ls="", capsize=3, ms=7, **more)
 
 
@@ -317,7 +98,7 @@ def key(ax, **more):
 fig, axes = plt.subplots(1, 2, figsize=(8.6, 4))
 for ax, (situation, title) in zip(axes, {"scenes 1500": "1,500 drawn scenes", "photos 6000": "6,000 photos"}.items(),
                                   strict=True):
-    for system in ready(situation):
+    for system in rule.ready(situation):
         spot(ax, situation, system)
     ax.set(title=title)
     in_seconds(ax)
@@ -327,7 +108,7 @@ key(fig, ncols=4, loc="outside lower center")
 # %% tags=["hide-input"]
 def top(situation):
     """The systems by falling mean."""
-    return sorted(ready(situation), key=lambda s: -mean(situation, s))
+    return sorted(rule.ready(situation), key=lambda s: -rule.mean(situation, s))
 
 
 tops = {title: top(situation) for title, situation in {"drawn scenes": "scenes 1500", "photos": "photos 6000"}.items()}
@@ -345,59 +126,27 @@ Markdown(f"The highest mean: {first_of}. " + ("It is the same in both places, so
 # good, for all we know" names what the runs could not tell apart from it, or only narrowly.
 
 # %% tags=["remove-cell"]
-def minutes(situation, system):
-    return f"{seconds(situation, system) / 60:.1f} min"
-
-
-def alike(situation, found):
-    """What could not be told apart from the end of the rule, or was passed only narrowly."""
-    own_loss = found.losses[found.system[0]]
-    near = [below for rungs in (own_loss, found.models) for below, _, v in steps_up(rungs) if narrow(v)]
-    near += [s for tests in (own_loss[-1][1], found.models[-1][1]) for s, v in tests.items()
-             if v.word in ("undecided", "equivalent") or narrow(v)]
-    return list(dict.fromkeys(near))
-
-
-def other_models(situation, found):
-    """The other models, each with the loss that it got: minutes, and the mean rsum less that of the end."""
-    ahead = mean(situation, found.system)
-    ends = [rungs[-1][0] for m, rungs in found.losses.items() if m != found.system[0]]
-    return [f"{called(s)} ({minutes(situation, s)}): {mean(situation, s) - ahead:+.0f} rsum" for s in ends]
-
-
-# %% tags=["remove-cell"]
-def in_short(situation):
-    found = answer(situation)
-    near = [f"{called(s)} ({minutes(situation, s)})" for s in alike(situation, found)]
-    return {"your data": KINDS[situation], "start with": f"<b>{called(found.system)}</b>",
-            "a training takes": minutes(situation, found.system),
-            "as good, for all we know": "; ".join(near) or "nothing",
-            "other models": "; ".join(other_models(situation, found)) or "–",
-            "runs": span([v.n for v in found.models[0][1].values()] or [PLACE[situation, *found.system].wanted])}
-
-
-# %% tags=["remove-cell"]
 def three_sentences():
     """What to do on photos, what on drawn pictures, and what is not known."""
-    photos, scenes = answer("photos 6000"), answer("scenes 1500")
+    photos, scenes = rule.answer("photos 6000"), rule.answer("scenes 1500")
     said = []
     for found, where, start in ((photos, "photos 6000", "**If you have photos**, some thousands of them,"),
                                 (scenes, "scenes 1500", "**If your captions differ by which word belongs to which**, as "
                                                         "those of the drawn pictures do,")):
         if found:
-            near = " or ".join(called(s) for s in alike(where, found) if s[0] == found.system[0])
+            near = " or ".join(called(s) for s in decision.alike(found) if s[0] == found.system[0])
             said.append(f"{start} start with {called(found.system)}" + (f" (or {near}; the runs hardly tell them apart)"
-                        if near else "") + f". In test rsum: {told(where, found.models)}.")
-    open_ = [title for where, title in KINDS.items() if not answer(where)]
+                        if near else "") + f". In test rsum: {decision.told(rule, where, found.models)}.")
+    open_ = [title for where, title in KINDS.items() if not rule.answer(where)]
     said.append(f"**Nobody knows yet** about {', '.join(open_)}, which were not run." if open_ else
                 "**Each line was run**; what is undecided, its own line says.")
     return said
 
 
 # %% tags=["hide-input", "full-width"]
-paper.styled(pd.DataFrame([in_short(where) for where in KINDS if answer(where)]), "Where to start. Minutes of one core "
-             "for one training, on photos after their features have been computed. Runs: seeds (photos) or draws "
-             "of the data (drawn pictures) behind each comparison of models.", name="short")
+paper.styled(pd.DataFrame([decision.in_short(rule, where) for where in KINDS if rule.answer(where)]),
+             "Where to start. Minutes of one core for one training, on photos after their features have been computed. "
+             "Runs: seeds (photos) or draws of the data (drawn pictures) behind each comparison of models.", name="short")
 
 # %% tags=["hide-input"]
 Markdown("\n".join(f"{number}. {text}" for number, text in enumerate(three_sentences(), 1)))
@@ -459,13 +208,14 @@ SIX = {(way, k): f"{name}: {place}" for way, name in (("t2i", "captions"), ("i2t
 
 def worth(situation, points=10):
     """How many more of 100 queries each recall answers where rsum is so many points higher; least squares."""
-    rsum = np.array([mean(situation, s) for s in ready(situation)])
-    six = {key: np.array([mean(situation, s, lambda r, key=key: r["test"][key[0]][key[1]]) for s in ready(situation)])
-           for key in SIX}
+    systems = rule.ready(situation)
+    rsum = np.array([rule.mean(situation, s) for s in systems])
+    six = {(way, k): np.array([rule.mean(situation, s, lambda r, way=way, k=k: r["test"][way][k]) for s in systems])
+           for way, k in SIX}
     return {key: points * float(np.polyfit(rsum, values, 1)[0]) for key, values in six.items()}
 
 
-WORTH = {where: worth(where) for where in ("photos 6000", "scenes 1500") if len(ready(where)) > 2}
+WORTH = {where: worth(where) for where in ("photos 6000", "scenes 1500") if len(rule.ready(where)) > 2}
 assert smoke or all(abs(sum(found.values()) - 10) < 0.01 for found in WORTH.values())
 
 # %% tags=["hide-input"]
@@ -509,34 +259,14 @@ Markdown("\n\n".join(
 # Each line is one step.
 
 # %% tags=["hide-input"]
-def steps(situation, found):
-    """The steps of the losses of each model, and of the models, as rows of a table."""
-    questions = {f"loss for {MODELS[m]}": rungs for m, rungs in found.losses.items()} | {"model": found.models}
-    for question, rungs in questions.items():
-        for here, tests in (rung for rung in rungs if rung[1] or len(rungs) == 1):
-            ahead = [called(s) + " (narrowly)" * narrow(v) for s, v in tests.items() if v.word == "holds"]
-            unclear = sum(v.word in ("undecided", "equivalent") for v in tests.values())
-            yield {"question": question, "stand at": f"{called(here)}, {seconds(situation, here):.0f} s",
-                   "compared": f"{len(tests)}", "decidedly ahead": ", ".join(ahead) or "none",
-                   "not told apart": f"{unclear}"}
-
-
-paper.styled(pd.DataFrame([{"on": KINDS[where].split(" (")[0]} | step for where in ("scenes 1500", "photos 6000")
-                           if answer(where) for step in steps(where, answer(where))]), "The rule, step by step, with no "
-             "limit on the time. A question ends where nothing is ahead, or nothing is left to compare.", name="steps")
+rows = [{"on": KINDS[where].split(" (")[0]} | step for where in ("scenes 1500", "photos 6000")
+        if (found := rule.answer(where)) for step in decision.steps(rule, found)]
+paper.styled(pd.DataFrame(rows), "The rule, step by step, with no limit on the time. A question ends where nothing is "
+             "ahead, or nothing is left to compare.", name="steps")
 
 # %% tags=["hide-input"]
-def sentence(situation, limit=math.inf):
-    """The answer of a situation in one sentence."""
-    found = answer(situation, limit)
-    if found is None:
-        return "not run yet"
-    loss = told(situation, found.losses[found.system[0]], lambda s: LABELS[s[1]])
-    return f"**{called(found.system)}**. Its loss: {loss}. The model: {told(situation, found.models)}."
-
-
-Markdown(f"So on 1,500 scenes the rule ends at {sentence('scenes 1500')}\n\nOn 6,000 photos it ends at "
-         f"{sentence('photos 6000')}")
+Markdown(f"So on 1,500 scenes the rule ends at {decision.sentence(rule, 'scenes 1500')}\n\n"
+         f"On 6,000 photos it ends at {decision.sentence(rule, 'photos 6000')}")
 
 # %% [markdown]
 # A word on steps that were taken *narrowly*. A verdict depends on how many comparisons it is one of, its family. Here a
@@ -549,21 +279,8 @@ Markdown(f"So on 1,500 scenes the rule ends at {sentence('scenes 1500')}\n\nOn 6
 # it matters.
 
 # %% tags=["hide-input"]
-def narrow_steps():
-    """The narrow steps of all lines, as sentences."""
-    for where in KINDS:
-        for rungs in ((*a.losses.values(), a.models) if (a := answer(where)) else ()):
-            for below, there, v in steps_up(rungs):
-                if narrow(v):
-                    yield (f"On {KINDS[where]} {called(there)} is narrowly ahead of {called(below)}: {v.difference}, "
-                           f"corrected p = {v.adjusted:.3f}, n = {v.n}" + (
-                               f" (beside one question less clear it would be {min(1, 2 * v.p):.3f} or more: "
-                               "undecided)"
-                               if 2 * v.p > 0.05 else "") + ". Take either: for you they are the same until more runs "
-                           "say otherwise")
-
-
-Markdown(". ".join(narrow_steps()) + "." if list(narrow_steps()) else "No step on this page is narrow today.")
+narrowly = list(decision.narrow_steps(rule))
+Markdown(". ".join(narrowly) + "." if narrowly else "No step on this page is narrow today.")
 
 # %% [markdown]
 # ## How many pictures do you have?
@@ -583,13 +300,14 @@ Markdown(". ".join(narrow_steps()) + "." if list(narrow_steps()) else "No step o
 # is the one most likely to pick such a caption.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "A panel for each model, with test rsum over the number of training pictures on a logarithmic axis, one line a loss, with intervals. Where a size has not been run there is no point."}, "figure": {"name": "fig-amount", "caption": "Test rsum on scenes by the number of training pictures, one line a loss, with 95 % intervals over draws. A point is drawn for whatever has at least two runs; only complete groups are judged."}}
-SIZES = {kind: [int(name.split()[1]) for name in RUNS if name.split()[0] == kind] for kind in ("scenes", "photos")}
+SIZES = {kind: [int(name.split()[1]) for name in rule.runs if name.split()[0] == kind]
+         for kind in ("scenes", "photos")}
 
 
 def lines(ax, kind, model, loss):
     points = []
     for size in sorted(SIZES[kind]):
-        values = [r["test"]["rsum"] for r in RUNS[f"{kind} {size}"].get((model, loss), [])]
+        values = [r["test"]["rsum"] for r in rule.runs[f"{kind} {size}"].get((model, loss), [])]
         points += [(size, np.mean(values), interval(values))] if len(values) > 1 else []
     if points:
         ax.errorbar(*zip(*points, strict=True), color=plots.colour(loss), marker=plots.marker(loss), capsize=3)
@@ -612,7 +330,8 @@ fig.legend(handles=[plt.Line2D([], [], color=plots.colour(n), marker=plots.marke
 def gains(kind):
     """What the largest amount has more than the smallest, for each model: the losses that have both."""
     few, many = (f"{kind} {size}" for size in (min(SIZES[kind]), max(SIZES[kind])))
-    found = {m: [mean(many, s) - mean(few, s) for s in ready(few) if s[0] == m and s in ready(many)] for m in MODELS}
+    both = [s for s in rule.ready(few) if s in rule.ready(many)]
+    found = {m: [rule.mean(many, s) - rule.mean(few, s) for s in both if s[0] == m] for m in MODELS}
     return {m: values for m, values in found.items() if values}
 
 
@@ -634,73 +353,19 @@ Markdown(amount_told("scenes", "scenes") + " " + amount_told("photos", "photos")
 # reads; but whoever has photos should read the lines of the photos.
 
 # %% tags=["remove-cell"]
-TITLES = {"photos 400": "400 photos", "photos 6000": "6,000 photos", "scenes 400": "400 scenes",
-          "scenes 1500": "1,500 scenes", "scenes 6000": "6,000 scenes", "regions 6000": "6,000 photos as regions",
-          "published": "1,500 scenes, published constants", "half": "1,500 scenes, half the updates",
-          "twice": "1,500 scenes, twice the updates",
-          "without": "400 scenes, own captions no negatives",
-          "batch 32": "scenes, batches of 32", "batch 512": "scenes, batches of 512"}
-
-
-# %% tags=["remove-cell"]
-def commands(row, model, loss):
-    """What to type for runs that are missing: the search first, if no run shows that it is finished."""
-    own = OWN_LISTS.get((row.study, model, loss))
-    search, runs = own or (row.search, row.study)
-    started = tried(row.study, model, loss, row.only) if own else study(row.study)
-    names = [runs] if started else [search, runs]
-    photos = row.situation.startswith(("photos", "regions"))
-    return tuple(f"make records STUDY={name}" + (" FEATURES=folder" if photos else "") for name in names)
-
-
-def missing(*situations):
-    """{commands: {situation: {(model, loss): (runs there, wanted)}}} of what lacks runs."""
-    found = {}
-    for (situation, *system), row in PLACE.items():
-        have = len(RUNS[situation].get(tuple(system), ()))
-        if situation in situations and have < row.wanted:
-            place = found.setdefault(commands(row, *system), {}).setdefault(situation, {})
-            place[tuple(system)] = have, row.wanted
-    return found
-
-
-# %% tags=["remove-cell"]
-def lacks(*situations):
-    """What is missing, as a list in Markdown; empty if nothing is."""
-    found = []
-    for typed, places in missing(*situations).items():
-        what = []
-        for situation, systems in places.items():
-            have, wanted = (sum(numbers) for numbers in zip(*systems.values(), strict=True))
-            names = [called(s) for s in systems] if len(systems) < 3 else [
-                f"{MODELS[m]} with {len(of)} losses" for m in MODELS if (of := [s for s in systems if s[0] == m])]
-            what.append(f"{TITLES[situation]} ({', '.join(names)}): {have} of {wanted} runs")
-        found.append(f"- {'; '.join(what)}. " + ", then ".join(f"`{command}`" for command in typed))
-    return "\n".join(found)
-
-
 def to_be_run(*situations):
-    found = lacks(*situations)
+    found = decision.lacks(rule, *situations)
     if not found:
         return Markdown("All runs that this section asks for are there; a dash stands where no list has any.")
     return Markdown("Runs that are missing, and the commands that make them (`PLAN=1` behind one says what it would "
                     f"take; `folder` is one with features):\n\n{found}")
 
 
-# %% tags=["remove-cell"]
-def by_model(situation, among=tuple(NAMES)):
-    """A row of the table of amounts: the loss of each model, and the model."""
-    found = answer(situation, among=among)
-    return {"trained on": TITLES[situation]} | {
-        MODELS[m]: LABELS[found.losses[m][-1][0][1]] if found and m in found.losses else "–" for m in MODELS} | {
-        "the rule ends at": "not run yet" if not found else called(found.system) + (
-            "" if len(found.losses) > 1 else " (no other model is complete)")}
-
-
 # %% tags=["hide-input"]
 amounts = [name for name in TITLES if name.split()[0] in SIZES]
-paper.styled(pd.DataFrame(map(by_model, amounts)), "The loss that the rule ends at for each model, and the model that it "
-             "ends at. A dash: the runs are not complete.", name="amounts")
+paper.styled(pd.DataFrame(decision.by_model(rule, where) for where in amounts),
+             "The loss that the rule ends at for each model, and the model that it ends at. A dash: the runs are not "
+             "complete.", name="amounts")
 
 # %% tags=["hide-input"]
 to_be_run(*amounts)
@@ -712,9 +377,9 @@ to_be_run(*amounts)
 # compares VSRN's losses on photos with each other, and VSRN with nobody:
 
 # %% tags=["hide-input"]
-regions = answer("regions 6000")
+regions = rule.answer("regions 6000")
 to_be_run("regions 6000") if not regions else Markdown(
-    f"On photos as regions {called(regions.system)}: {told('regions 6000', regions.losses['vsrn'])}.")
+    f"On photos as regions {called(regions.system)}: {decision.told(rule, 'regions 6000', regions.losses['vsrn'])}.")
 
 # %% [markdown]
 # ### Would other settings have changed the lines of the photos?
@@ -745,11 +410,12 @@ def best_of(found):
 def with_constants():
     """Each model and loss on 6,000 photos: validation rsum by constant, and what the best one changes in the test."""
     for s in ((m, name) for m in ("bow", "vse++") for name in FOUR):
-        searched, more = tried("photo_tuning", *s, {}), tried("photo_constants", *s, {})
+        searched, more = rule.tried("photo_tuning", *s), rule.tried("photo_constants", *s)
         if not (searched and more):
             continue
         value = {constant(searched[0]): best_of(searched)} | {constant(r): r["chosen"]["val_rsum"] for r in more}
-        sides = paper.common_draws({name: map(whole, tried(name, *s, {})) for name in ("photo_own", "photo_runs")})
+        sides = paper.common_draws({name: map(decision.whole, rule.tried(name, *s))
+                                    for name in ("photo_own", "photo_runs")})
         gain = [a["test"]["rsum"] - b["test"]["rsum"] for a, b in zip(*sides.values(), strict=True)]
         yield {"model, loss": called(s).removeprefix("a "), "published": f"{next(iter(value))}: {best_of(searched):.0f}",
                "others": ", ".join(f"{name.split()[-1]}: {rsum:.0f}" for name, rsum in list(value.items())[1:]),
@@ -768,9 +434,10 @@ paper.styled(pd.DataFrame(OF_CONSTANTS), "6,000 photos: validation rsum with the
 def by_length():
     """On 6,000 photos, with the best constant: {(model, loss): {updates: the best run with a schedule that long}}."""
     for s in ((m, name) for m in ("bow", "vse++") for name in FOUR):
-        short = {r["config"]["updates"]: r for r in tried("photo_short", *s, {})}
+        short = {r["config"]["updates"]: r for r in rule.tried("photo_short", *s)}
         options = [r["config"]["loss_options"] for r in short.values()]
-        usual = [r for where in ONE_BY_ONE[:2] for r in tried(where, *s, {}) if r["config"]["loss_options"] in options]
+        usual = [r for where in decision.ONE_BY_ONE[:2] for r in rule.tried(where, *s)
+                 if r["config"]["loss_options"] in options]
         if short and usual:
             yield s, {3600: max(usual, key=lambda r: r["chosen"]["val_rsum"])} | short
 
@@ -794,8 +461,8 @@ def apart(model, length):
 
 
 # DCL takes NT-Xent's settings, and so its length.
-OWN_LENGTH = {s: BEST_LENGTH.get((s[0], "ntxent" if s[1] == "dcl" else s[1]), 3600) for s in ready("photos 6000")}
-elsewhere = [s for s, n in OWN_LENGTH.items() if RUNS["photos 6000"][s][0]["config"]["updates"] != n]
+OWN_LENGTH = {s: BEST_LENGTH.get((s[0], "ntxent" if s[1] == "dcl" else s[1]), 3600) for s in rule.ready("photos 6000")}
+elsewhere = [s for s, n in OWN_LENGTH.items() if rule.runs["photos 6000"][s][0]["config"]["updates"] != n]
 
 # %% tags=["hide-input"]
 Markdown("" if not LENGTHS else
@@ -812,7 +479,7 @@ Markdown("" if not LENGTHS else
 def beyond_the_search():
     """Each model and loss on 400 photos: what the search found, and what lies beyond it, in validation rsum."""
     for s in ((m, name) for m in ("bow", "vse++") for name in FOUR[1:]):
-        known, more = tried("photo_small_tuning", *s, {}), tried("photo_small_edges", *s, {})
+        known, more = rule.tried("photo_small_tuning", *s), rule.tried("photo_small_edges", *s)
         if not (known and more):
             continue
         usual = max(known, key=lambda r: r["chosen"]["val_rsum"])["config"]
@@ -835,7 +502,7 @@ paper.styled(pd.DataFrame([{"model, loss": called(s).removeprefix("a ")} | {
 # %% tags=["hide-input"]
 def test_rsum(name):
     """The mean of three seeds on 400 photos, the highest first: {(model, loss): rsum}."""
-    found = {s: [r["test"]["rsum"] for r in tried(name, *s, {})] for s in BEYOND}
+    found = {s: [r["test"]["rsum"] for r in rule.tried(name, *s)] for s in BEYOND}
     return dict(sorted(((s, np.mean(v)) for s, v in found.items() if len(v) == 3), key=lambda one: -one[1]))
 
 
@@ -919,7 +586,8 @@ assert smoke or abs(counted[1] / (127 * by_accident) - 1) < 0.15
 # %% tags=["hide-input"]
 def without_false():
     """Runs without the own captions among the negatives, less those with them; one family."""
-    found = {s: (RUNS["without"][s], RUNS["scenes 400"][s]) for s in ready("without") if s in ready("scenes 400")}
+    found = {s: (rule.runs["without"][s], rule.runs["scenes 400"][s])
+             for s in rule.ready("without") if s in rule.ready("scenes 400")}
     return paper.family({s: paper.verdict(f"{called(s)}: better without them", "greater",
                                           *paper.common_draws(dict(enumerate(sides))).values(), factor="positives",
                                           own=True) for s, sides in found.items()})
@@ -943,11 +611,13 @@ BATCHES = {32: "batch 32", 128: "scenes 1500", 512: "batch 512"}
 
 def batch_rows():
     """Mean rsum and cost of the two losses by size of the batch, and their difference, one family."""
-    ready_at = {size: [s for loss in BOTH if (s := ("vse++", loss)) in ready(where)] for size, where in BATCHES.items()}
+    ready_at = {size: [s for loss in BOTH if (s := ("vse++", loss)) in rule.ready(where)]
+                for size, where in BATCHES.items()}
     pairs = {size: systems for size, systems in ready_at.items() if len(systems) > 1}
-    tests = paper.family({size: versus(BATCHES[size], *systems) for size, systems in pairs.items()})
-    rows = [{"batch": f"{size}"} | {LABELS[s[1]]: f"{mean(BATCHES[size], s):.1f} ({seconds(BATCHES[size], s):.0f} s)"
-                                    for s in systems}
+    tests = paper.family({size: rule.versus(BATCHES[size], *systems) for size, systems in pairs.items()})
+    rows = [{"batch": f"{size}"}
+            | {LABELS[s[1]]: f"{rule.mean(BATCHES[size], s):.1f} ({rule.seconds(BATCHES[size], s):.0f} s)"
+               for s in systems}
             | ({"Triplet-SH less NT-Xent": str(tests[size].difference), "verdict": tests[size].word, "n": tests[size].n}
                if size in tests else {}) for size, systems in ready_at.items() if systems]
     return tests, pd.DataFrame(rows).fillna("–")
@@ -959,11 +629,11 @@ def batch_changes():
     found = {}
     for (size, where), loss in ((item, loss) for item in BATCHES.items() for loss in BOTH):
         s = ("vse++", loss)
-        if size != 128 and s in ready(where) and s in ready("scenes 1500"):
-            sides = paper.common_draws({size: RUNS[where][s], 128: RUNS["scenes 1500"][s]})
+        if size != 128 and s in rule.ready(where) and s in rule.ready("scenes 1500"):
+            sides = paper.common_draws({size: rule.runs[where][s], 128: rule.runs["scenes 1500"][s]})
             found[size, loss] = paper.verdict(f"{LABELS[loss]}: {size} beats 128", "greater", *sides.values(),
                                               factor="batch_size", own=True,
-                                              tuning={size: chosen(where, *s), 128: chosen("scenes 1500", *s)})
+                                              tuning={size: rule.chosen(where, *s), 128: rule.chosen("scenes 1500", *s)})
     return paper.family(found)
 
 
@@ -987,8 +657,8 @@ Markdown("Against batches of 128: " + "; ".join(f"{v.claim}: {v.difference} ({v.
 # %% tags=["remove-cell"]
 def by_schedule(size, loss):
     """{updates: run} with one rate and start: what the search found best at 3,000 updates, and other lengths."""
-    others = tried("batch_lengths", "vse++", loss, {"batch_size": size})
-    usual = [r for r in tried("tuning" if size == 128 else "batch_tuning", "vse++", loss, {"batch_size": size})
+    others = rule.tried("batch_lengths", "vse++", loss, {"batch_size": size})
+    usual = [r for r in rule.tried("tuning" if size == 128 else "batch_tuning", "vse++", loss, {"batch_size": size})
              if others and all(r["config"][key] == others[0]["config"][key]
                                for key in ("lr", "warmup", "seed", "loss_options"))]
     return {r["config"]["updates"]: r for r in (*usual, *others)}
@@ -1034,7 +704,7 @@ Markdown(("Validation rsum, " + "; ".join(told_sizes) + ". " + (
 
 # %% tags=["hide-input"]
 BUDGETS = {1500: "half", 3000: "published", 6000: "twice"}
-rows = [{"updates": f"{updates:,}"} | by_model(where, tuple(FOUR)) for updates, where in BUDGETS.items()]
+rows = [{"updates": f"{updates:,}"} | decision.by_model(rule, where, FOUR) for updates, where in BUDGETS.items()]
 paper.styled(pd.DataFrame(rows).drop(columns="trained on"), "The loss that the rule ends at for each model, and the "
              "model that it ends at, by the number of updates; 1,500 scenes. Among ECIR's four losses, which all "
              "three budgets have on their lists; a dash: no runs.", name="budgets")
@@ -1048,7 +718,7 @@ paper.styled(pd.DataFrame(rows).drop(columns="trained on"), "The loss that the r
 # %% tags=["remove-cell"]
 def early(where, system):
     """Mean test rsum of the first five draws, which all budgets have."""
-    return float(np.mean([r["test"]["rsum"] for r in RUNS[where][system] if r["config"]["seed"] < 5]))
+    return float(np.mean([r["test"]["rsum"] for r in rule.runs[where][system] if r["config"]["seed"] < 5]))
 
 
 def front(points):
@@ -1071,8 +741,8 @@ def longer_told():
                "with a rate that falls halfway." if 2 * len(fallen) > len(ends) > 0 else ""))
 
 
-points = {(system, updates): (seconds(where, system), early(where, system))
-          for updates, where in BUDGETS.items() for system in ready(where)}
+points = {(system, updates): (rule.seconds(where, system), early(where, system))
+          for updates, where in BUDGETS.items() for system in rule.ready(where)}
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Seconds of training on a logarithmic axis, test rsum upwards. One coloured line for each model and loss joins its points at the numbers of updates that have been run. A black staircase joins the points that nothing cheaper surpasses."}, "figure": {"name": "fig-pareto", "caption": "Score against seconds on 1,500 scenes: half the updates, 3,000, and twice as many, for every model and loss with complete runs. Mean of the first five draws. Black: what nothing cheaper surpasses, by these means."}}
 edge = front(points)
@@ -1105,15 +775,15 @@ to_be_run("half", "published", "twice")
 # %% tags=["remove-cell"]
 def photo_minutes():
     """Minutes of each kind of run on 6,000 photos: as the rule has it, and the slowest."""
-    for (m, name), runs in RUNS["photos 6000"].items():
+    for (m, name), runs in rule.runs["photos 6000"].items():
         slow = max(r["wall_seconds"] for r in runs) / 60
         yield {"model, loss": f"{MODELS[m]}, {LABELS[name]}", "updates": f"{runs[0]['config']['updates']:,}",
-               "minutes": f"{seconds('photos 6000', (m, name)) / 60:.1f}", "slowest run": f"{slow:.1f}",
-               "rsum": f"{mean('photos 6000', (m, name)):.1f}"}
+               "minutes": f"{rule.seconds('photos 6000', (m, name)) / 60:.1f}", "slowest run": f"{slow:.1f}",
+               "rsum": f"{rule.mean('photos 6000', (m, name)):.1f}"}
 
 
-SEARCHED, CLAIMED = (sum(r["wall_seconds"] for name in names for r in study(name)) / 3600
-                     for names in (ONE_BY_ONE, ("photo_runs", "photo_own", "photo_misprint", "photo_length")))
+SEARCHED, CLAIMED = (sum(r["wall_seconds"] for name in names for r in rule.study(name)) / 3600
+                     for names in (decision.ONE_BY_ONE, ("photo_runs", "photo_own", "photo_misprint", "photo_length")))
 
 # %% tags=["hide-input"]
 paper.styled(pd.DataFrame(photo_minutes()), "One training on 6,000 photos: minutes of one core, from the records, and "
@@ -1133,46 +803,8 @@ Markdown(f"All runs on 6,000 photos that this page reads took {CLAIMED:.1f} hour
 # means that a short and a long budget lead to the same start. Where the runs are missing, the line gives the command
 # that makes them instead of advice.
 
-# %% tags=["remove-cell"]
-def evidence_of(situation, found):
-    """How many runs the comparisons of an answer rest on, and where they are."""
-    last = [found.losses[found.system[0]][-1][1], found.models[-1][1]]
-    numbers = [v.n for tests in last for v in tests.values()] or [len(RUNS[situation][found.system])]
-    systems = {found.system, *(s for tests in last for s in tests)}
-    studies = sorted({PLACE[situation, *s].study for s in systems})
-    return f"{span(numbers)} {'draws' if situation.startswith('scenes') else 'seeds'}; {', '.join(studies)}"
-
-
-def because(situation, found):
-    loss = told(situation, found.losses[found.system[0]], lambda s: LABELS[s[1]])
-    models = told(situation, found.models) if len(found.losses) > 1 else "no other model is complete within this time"
-    return f"Loss: {loss}. Model: {models}."
-
-
-# %% tags=["remove-cell"]
-def advice(situation):
-    """The lines of the table about one kind of data: one for each budget, or one for both where they agree."""
-    answers = {time: answer(situation, limit) for time, limit in TIMES.items()}
-    if not any(answers.values()):
-        makes = "; ".join(", then ".join(f"<code>{c}</code>" for c in typed) for typed in missing(situation))
-        return [{"data": KINDS[situation], "time": "any", "start here": "not run yet", "because": f"To run: {makes}",
-                 "evidence": "none"}]
-    rows = []
-    for time, found in answers.items():
-        if found is None:
-            rows.append({"time": time, "start here": "–", "because": "Nothing that was run is so short.",
-                         "evidence": "–"})
-        elif rows and rows[-1]["start here"] == f"<b>{called(found.system)}</b>":
-            rows[-1] |= {"time": "any"}
-            rows[-1] |= {"because": because(situation, found), "evidence": evidence_of(situation, found)}
-        else:
-            rows.append({"time": time, "start here": f"<b>{called(found.system)}</b>",
-                         "because": because(situation, found), "evidence": evidence_of(situation, found)})
-    return [{"data": KINDS[situation]} | row for row in rows]
-
-
 # %% tags=["hide-input", "full-width"]
-ADVICE = [row for situation in KINDS for row in advice(situation)]
+ADVICE = [row for situation in KINDS for row in decision.advice(rule, situation)]
 shown = [{"data; time": f"{row['data']}; {row['time']}"} | {name: row[name] for name in list(row)[2:]} for row in ADVICE]
 paper.styled(pd.DataFrame(shown), "Where to start. Each recommendation follows from verdicts by the rule above: the "
              "cheapest that nothing is decidedly ahead of.", name="advice")
@@ -1188,31 +820,10 @@ paper.styled(pd.DataFrame(shown), "Where to start. Each recommendation follows f
 # {doc}`../foundations/your-data` explains; any data may come under the name `flickr8k`. `--plan` behind a command says
 # what it takes and starts nothing.
 
-# %% tags=["remove-cell"]
-def settings_of(situation, system):
-    """The settings of a recommended run that are not the same for all, by name."""
-    c = RUNS[situation][system][0]["config"]
-    options = {name: value for name, value in c["loss_options"].items() if name in CONSTANTS}
-    own = {name: c[name] for name in ("batch_size", "updates", "lr")} | options
-    own |= {name: c[name] for name in ("warmup", "drop_words") if c.get(name)}
-    return own | {name: value for name, value in c["model_options"].items() if name in ("embed_dim", "word_dim")}
-
-
-def command(situation, system):
-    """What trains it."""
-    kind, size = situation.split()
-    model, loss = system
-    given = settings_of(situation, system)
-    source = {"dataset": "scenes", "train": size} if kind == "scenes" else {"dataset": "flickr8k", "features": "FOLDER"}
-    source |= {"regions": True} if kind == "scenes" and model == "vsrn" else {}
-    told = source | {"method": model, "loss": loss, "seed": 0} | given
-    return "icr run book/reproduce/run.ipynb " + " ".join(f"-p {name}={value}" for name, value in told.items())
-
-
 # %% tags=["hide-input"]
-picked = dict.fromkeys((where, found.system) for where in KINDS for limit in TIMES.values()
-                       if (found := answer(where, limit)))
-COMMANDS = {(where, system): command(where, system) for where, system in picked}
+picked = dict.fromkeys((where, found.system) for where in KINDS for limit in decision.TIMES.values()
+                       if (found := rule.answer(where, limit)))
+COMMANDS = {(where, system): decision.command(rule, where, system) for where, system in picked}
 
 
 def folded(text):
@@ -1237,9 +848,9 @@ Markdown("\n\n".join(f"{KINDS[where]}, {called(system)}:\n\n{folded(text)}"
 # of?
 
 # %%
-LIVE = "scenes 400" if answer("scenes 400", SHORT) else "scenes 1500"
-method, loss = answer(LIVE, SHORT).system
-short = settings_of(LIVE, (method, loss)) | {"updates": 600}
+LIVE = "scenes 400" if rule.answer("scenes 400", SHORT) else "scenes 1500"
+method, loss = rule.answer(LIVE, SHORT).system
+short = decision.settings_of(rule, LIVE, (method, loss)) | {"updates": 600}
 if method == "vsrn":
     data = icrlib.load_dataset("scenes", seed=0, train=400, regions=True, smoke=smoke)
 run = icrlib.train(data, method, loss, seed=0, smoke=smoke, progress=False, **short)
@@ -1268,8 +879,8 @@ def loose(scene):
 
 
 # %% tags=["hide-input"]
-if whole_runs := RUNS["scenes 400"].get((method, loss)):
-    longer = mean("scenes 400", (method, loss))
+if whole_runs := rule.runs["scenes 400"].get((method, loss)):
+    longer = rule.mean("scenes 400", (method, loss))
     compared = (f"With all its updates the same setting has {longer:.1f} on average over {len(whole_runs)} draws, and "
                 f"this run has {run.record['test']['rsum']:.1f}.")
 else:
@@ -1289,7 +900,7 @@ Markdown(f"{compared} Of the five pictures above the caption is true of {true}. 
 # %% tags=["remove-cell"]
 def ends(situations):
     """Where the rule ends for each of some situations, in words; those that have not been run are named at the end."""
-    found = {TITLES[s]: answer(s) for s in situations}
+    found = {TITLES[s]: rule.answer(s) for s in situations}
     said = [f"{title}: {called(a.system)}" for title, a in found.items() if a]
     waiting = [title for title, a in found.items() if not a]
     return "; ".join(said) + (f" (not run yet: {', '.join(waiting)})" if waiting else "") + "."
@@ -1297,24 +908,16 @@ def ends(situations):
 
 def same_everywhere(situations):
     """Whether the rule ends at one and the same place, as the beginning of a sentence."""
-    systems = {a.system for s in situations if (a := answer(s))}
+    systems = {a.system for s in situations if (a := rule.answer(s))}
     models = {model for model, _ in systems}
     if len(systems) < 2:
         return "So far the rule has one end only"
     return ("The rule does not end at the same place everywhere" if len(models) == 1 else
             "Not even the model is the same everywhere")
 
-
-def undecided_share():
-    """How many of the comparisons of the last steps were decided."""
-    ends = [rungs[-1][1] for s in KINDS if (a := answer(s)) for rungs in (*a.losses.values(), a.models)]
-    last = [v for tests in ends for v in tests.values()]
-    return sum(v.word in ("undecided", "equivalent") for v in last), len(last)
-
-
 # %% tags=["hide-input"]
-unclear, of_all = undecided_share()
-budget_ends = {f"{updates:,} updates": answer(where, among=tuple(FOUR)) for updates, where in BUDGETS.items()}
+unclear, of_all = decision.undecided_share(rule)
+budget_ends = {f"{updates:,} updates": rule.answer(where, among=FOUR) for updates, where in BUDGETS.items()}
 Markdown("\n".join([
     f"- **{same_everywhere(KINDS)}.** {ends(KINDS)}",
     f"- **The amount of data.** {amount_told('scenes', 'scenes')} {amount_told('photos', 'photos')}",

@@ -9,14 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from which_loss_runs import (
-    LOSSES,
-    real,
-    section,
-    sizes,
-    without_runs,
-    words,
-)
+from icrlib import paper
+from icrlib.paper import decision
+from icrlib.paper.decision import narrow, steps_up
+from which_loss_runs import LOSSES, decide, real, section, sizes, without_runs
 
 
 @pytest.fixture
@@ -29,21 +25,21 @@ def made(monkeypatch):
 
 def test_a_better_model_is_climbed_to_only_if_it_is_decidedly_ahead(made):
     sizes(made, rsum={("vse++", loss): 340.0 for loss in LOSSES})
-    found = section()["answer"]("scenes 400")
+    found = decide().answer("scenes 400")
     assert found.system[0] == "vse++" and [rung[0][0] for rung in found.models] == ["bow", "vse++"]
     assert all(v.n == 3 for v in found.models[0][1].values())
 
 
 def test_without_a_measured_difference_the_cheaper_is_taken_and_both_costs_are_named(made):
     sizes(made)
-    found = words()
-    answer = found["answer"]("scenes 400")
+    found = decide()
+    answer = found.answer("scenes 400")
     assert answer.system[0] == "bow" and len(answer.models) == 1
-    said = found["told"]("scenes 400", answer.models)
+    said = decision.told(found, "scenes 400", answer.models)
     assert "no measured difference to VSE++" in said or "too small to matter" in said
-    assert said.endswith(f"take the cheaper, {found['called'](answer.system)} (10 s)")
+    assert said.endswith(f"take the cheaper, {decision.called(answer.system)} (10 s)")
     for other in answer.models[0][1]:
-        assert f"{found['called'](other)} (" in said and f"{found['seconds']('scenes 400', other):.0f} s)" in said
+        assert f"{decision.called(other)} (" in said and f"{found.seconds('scenes 400', other):.0f} s)" in said
 
 
 def test_a_mean_that_is_ahead_without_being_sure_moves_nobody(made):
@@ -53,7 +49,7 @@ def test_a_mean_that_is_ahead_without_being_sure_moves_nobody(made):
     for record in made["sizes"]:
         if record["config"]["method"] == "vse++":
             record["test"]["rsum"] += (-10, 10, 90)[record["config"]["seed"]]
-    answer = section()["answer"]("scenes 400")
+    answer = decide().answer("scenes 400")
     (other,) = answer.models[0][1].values()
     assert answer.system[0] == "bow" and other.word == "undecided" and other.difference.mean > 25
 
@@ -62,9 +58,9 @@ def test_verdicts_are_those_of_a_twin(made):
     """Paired t-tests over the draws and Holm's correction, by hand."""
     means = {("vse++", loss): 300.0 + 6 * k for k, loss in enumerate(LOSSES)}
     sizes(made, rsum=means, models=("bow", "vse++"))
-    found = section()
-    here, tests = found["answer"]("scenes 400").losses["vse++"][0]
-    rsum = {key: [r["test"]["rsum"] for r in runs] for key, runs in found["RUNS"]["scenes 400"].items()}
+    found = decide()
+    here, tests = found.answer("scenes 400").losses["vse++"][0]
+    rsum = {key: [r["test"]["rsum"] for r in runs] for key, runs in found.runs["scenes 400"].items()}
     p = {s: stats.ttest_rel(rsum[s], rsum[here]) for s in tests}
     order, worst = sorted(p, key=lambda s: p[s].pvalue), 0.0
     assert here == ("vse++", "dcl")  # as cheap as the others, and the highest on validation data
@@ -81,26 +77,26 @@ def test_where_it_begins_is_decided_by_cost_and_validation_and_never_by_test(mad
     for record in made["sizes"]:
         record["chosen"]["val_rsum"] = {"triplet_sh": 420.0, "smoothap": 500.0}.get(record["config"]["loss"], 400.0)
         record["test"]["rsum"] += {"ntxent": 2.0}.get(record["config"]["loss"], 0.0)
-    found = section()
-    assert found["first"]("scenes 400", found["ready"]("scenes 400")) == ("bow", "triplet_sh")
+    found = decide()
+    assert found.first("scenes 400", found.ready("scenes 400")) == ("bow", "triplet_sh")
 
 
-def test_the_rule_ends_even_where_verdicts_turn_in_a_circle(made):
+def test_the_rule_ends_even_where_verdicts_turn_in_a_circle(made, monkeypatch):
     sizes(made, models=("bow",), losses=LOSSES[:3])
-    found = section()
-    a, b, c = found["ready"]("scenes 400")
+    found = decide()
+    a, b, c = found.ready("scenes 400")
     ahead = {(b, a), (c, b), (a, c)}
-    verdict = section()["paper"].verdict("x", "greater", {0: 0.0, 1: 0.0, 2: 0.1}, {0: 0.0, 1: 0.1, 2: 0.0}, own=True)
-    found["paper"] = type("P", (), {"family": staticmethod(lambda tests: tests)})
-    found["versus"] = lambda situation, one, other: type(verdict)(
+    verdict = paper.verdict("x", "greater", {0: 0.0, 1: 0.0, 2: 0.1}, {0: 0.0, 1: 0.1, 2: 0.0}, own=True)
+    monkeypatch.setattr(decision.rule, "family", lambda tests: tests)
+    found.versus = lambda situation, one, other: type(verdict)(
         "holds" if (one, other) in ahead else "fails", "", 3, p=0.01)  # fmt: skip
-    found["first"] = lambda situation, systems: systems[0]
-    assert [rung[0] for rung in found["climb"]("scenes 400", [a, b, c])] == [a, b, c]
+    found.first = lambda situation, systems: systems[0]
+    assert [rung[0] for rung in found.climb("scenes 400", [a, b, c])] == [a, b, c]
 
 
 def test_a_time_limit_leaves_the_dear_out(made):
     sizes(made, rsum={("vsrn", loss): 400.0 for loss in LOSSES})
-    answer = section()["answer"]
+    answer = decide().answer
     assert answer("scenes 400").system[0] == "vsrn" and answer("scenes 400", 120).system[0] != "vsrn"
     assert answer("scenes 400", 1) is None
 
@@ -111,14 +107,14 @@ def test_a_time_limit_leaves_the_dear_out(made):
 def test_half_a_group_is_neither_judged_nor_recommended(made):
     sizes(made, rsum={("vse++", loss): 390.0 for loss in LOSSES})
     made["sizes"] = [r for r in made["sizes"] if r["config"]["method"] != "vse++" or r["config"]["seed"] != 1]
-    found = words()
-    assert found["answer"]("scenes 400").losses.keys() == {"bow", "vsrn"}
-    assert "(VSE++ with 5 losses): 10 of 15 runs. `make records STUDY=sizes`" in found["lacks"]("scenes 400")
+    found = decide()
+    assert found.answer("scenes 400").losses.keys() == {"bow", "vsrn"}
+    assert "(VSE++ with 5 losses): 10 of 15 runs. `make records STUDY=sizes`" in decision.lacks(found, "scenes 400")
 
 
 def test_more_draws_than_were_planned_are_not_looked_at(made):
     sizes(made, seeds=7)
-    found = section()["RUNS"]["scenes 400"]
+    found = decide().runs["scenes 400"]
     assert all([r["config"]["seed"] for r in runs] == [0, 1, 2] for runs in found.values()) and len(found) == 15
 
 
@@ -130,16 +126,16 @@ def test_runs_that_differ_in_more_are_refused(made, change, message):
         if record["config"]["method"] == "vsrn":
             record["config"] |= change
     with pytest.raises(ValueError, match=message):
-        section()["answer"]("scenes 400")
+        decide().answer("scenes 400")
 
 
 def test_dcl_has_the_settings_that_were_searched_for_nt_xent(made):
-    found = section()
-    assert found["chosen"]("scenes 1500", "vse++", "dcl") == found["chosen"]("scenes 1500", "vse++", "ntxent")
-    assert found["chosen"]("photos 6000", "bow", "dcl") == found["chosen"]("photos 6000", "bow", "ntxent")
-    for situation, runs in found["RUNS"].items():
+    found = decide()
+    assert found.chosen("scenes 1500", "vse++", "dcl") == found.chosen("scenes 1500", "vse++", "ntxent")
+    assert found.chosen("photos 6000", "bow", "dcl") == found.chosen("photos 6000", "bow", "ntxent")
+    for situation, runs in found.runs.items():
         for system, group in runs.items():
-            wanted = found["chosen"](situation, *system)
+            wanted = found.chosen(situation, *system)
             assert all(r["config"].get(name) == value for r in group for name, value in wanted.items())
 
 
@@ -154,7 +150,7 @@ def test_regions_of_photos_are_compared_with_nothing_but_themselves(made):
         made["photo_vsrn_tuning"] += [tried, copy.deepcopy(tried)]
         made["photo_vsrn_tuning"][-1]["config"]["lr"] = 0.003
         made["photo_vsrn_tuning"][-1]["chosen"]["val_rsum"] -= 5
-    answer = section()["answer"]
+    answer = decide().answer
     assert set(answer("regions 6000").losses) == {"vsrn"} and "vsrn" not in answer("photos 6000").losses
     assert {v.word for v in answer("regions 6000").losses["vsrn"][0][1].values()} == {"equivalent"}
 
@@ -167,35 +163,34 @@ def test_a_step_that_is_decided_only_just_is_narrow_and_both_ends_are_named(made
 
     With SmoothAP's own temperature the family has one more question that is not clear, and then nothing is decided.
     """
-    assert section("def three_sentences")["answer"]("photos 6000").losses["bow"][-1][0] == ("bow", "ntxent")
+    assert decide().answer("photos 6000").losses["bow"][-1][0] == ("bow", "ntxent")
     made["photo_own"] = []
-    found = section("def three_sentences")
+    found, said = decide(), section("three_sentences")["three_sentences"]()
     system, below = ("bow", "dcl"), ("bow", "ntxent")
-    (step,) = found["steps_up"](found["answer"]("photos 6000").losses["bow"])
-    assert step[:2] == (below, system) and found["narrow"](step[2]) == (step[2].adjusted > 0.025)
-    assert found["narrow"](step[2]) == ("NT-Xent" in found["in_short"]("photos 6000")["as good, for all we know"])
-    assert found["narrow"](step[2]) == ("(or a bag of words with NT-Xent; " in found["three_sentences"]()[0])
+    (step,) = steps_up(found.answer("photos 6000").losses["bow"])
+    assert step[:2] == (below, system) and narrow(step[2]) == (step[2].adjusted > 0.025)
+    assert narrow(step[2]) == ("NT-Xent" in decision.in_short(found, "photos 6000")["as good, for all we know"])
+    assert narrow(step[2]) == ("(or a bag of words with NT-Xent; " in said[0])
     made["photo_misprint"] = copy.deepcopy(real("photo_misprint"))
     for record in made["photo_misprint"]:
         record["test"] = copy.deepcopy(next(r for r in real("photo_runs") if (
             r["config"]["method"], r["config"]["loss"], r["config"]["seed"]) == (
                 record["config"]["method"], "triplet", record["config"]["seed"]))["test"])  # fmt: skip
-    clear = section("def three_sentences")
-    assert clear["answer"]("photos 6000").losses["bow"][-1][0] == below
-    assert "(or" not in clear["three_sentences"]()[0]
+    assert decide().answer("photos 6000").losses["bow"][-1][0] == below
+    assert "(or" not in section("three_sentences")["three_sentences"]()[0]
     verdict = type(step[2])
-    assert [found["narrow"](verdict(word, "", 3, p=0.01, adjusted=p)) for word, p in (
+    assert [narrow(verdict(word, "", 3, p=0.01, adjusted=p)) for word, p in (
         ("holds", 0.04), ("fails", 0.04), ("holds", 0.02), ("undecided", 0.2))] == [True, True, False, False]
 
 
 def test_a_point_of_rsum_is_spread_over_the_six_as_a_twin_says(made):
     """Slopes by their formula, from the means; ten points are ten in all."""
-    found = section("def worth(")
+    found, worth = decide(), section("worth")["worth"]
     for where in ("photos 6000", "scenes 1500"):
-        runs = found["RUNS"][where].values()
+        runs = found.runs[where].values()
         rsum = np.array([np.mean([r["test"]["rsum"] for r in group]) for group in runs])
-        for (way, k), value in found["worth"](where).items():
+        for (way, k), value in worth(where).items():
             recall = np.array([np.mean([r["test"][way][k] for r in group]) for group in runs])
             slope = ((rsum - rsum.mean()) * (recall - recall.mean())).sum() / ((rsum - rsum.mean()) ** 2).sum()
             assert value == pytest.approx(10 * slope)
-        assert sum(found["worth"](where).values()) == pytest.approx(10, abs=0.01)
+        assert sum(worth(where).values()) == pytest.approx(10, abs=0.01)

@@ -15,20 +15,9 @@ import chapter_cells
 import icrlib
 import studies
 from icrlib.cli.runs import parse
+from icrlib.paper import decision
 from studies import flickr8k
-from which_loss_runs import (
-    BOOK,
-    LOSSES,
-    NOTEBOOK,
-    SCRIPT,
-    cells,
-    real,
-    run,
-    section,
-    sizes,
-    without_runs,
-    words,
-)
+from which_loss_runs import BOOK, LOSSES, NOTEBOOK, SCRIPT, cells, decide, real, run, section, sizes, without_runs
 
 
 @pytest.fixture
@@ -40,20 +29,20 @@ def made(monkeypatch):
 
 
 def test_with_the_records_of_today_what_is_missing_has_commands(made):
-    found = words()
+    found, to_be_run = decide(), section("to_be_run")["to_be_run"]
     for situation, study in (("scenes 400", "sizes"), ("photos 400", "photo_small_own"), ("batch 32", "batches"),
                              ("without", "false_negatives"), ("regions 6000", "photo_vsrn")):  # fmt: skip
-        said = found["to_be_run"](situation).data
-        assert f"STUDY={study}" in said and said.count("STUDY=") % 2 == 0 and found["answer"](situation) is None
+        said = to_be_run(situation).data
+        assert f"STUDY={study}" in said and said.count("STUDY=") % 2 == 0 and found.answer(situation) is None
         assert ("FEATURES=folder" in said) == study.startswith("photo")
-    assert found["advice"]("photos 400")[0]["start here"] == "not run yet"
-    because = found["advice"]("photos 400")[0]["because"]
+    assert decision.advice(found, "photos 400")[0]["start here"] == "not run yet"
+    because = decision.advice(found, "photos 400")[0]["because"]
     assert "<code>make records STUDY=photo_small_own FEATURES=folder</code>" in because
 
 
 def test_every_command_about_missing_runs_names_a_list(made):
-    found = words()
-    typed = set(re.findall(r"STUDY=(\w+)", found["lacks"](*found["RUNS"])))
+    found = decide()
+    typed = set(re.findall(r"STUDY=(\w+)", decision.lacks(found, *found.runs)))
     assert typed <= set(studies.STUDIES) and len(typed) > 10
     makefile = (BOOK.parent / "Makefile").read_text()
     assert re.search(r"^records:", makefile, re.M)
@@ -66,9 +55,9 @@ def test_every_run_that_the_page_waits_for_is_on_its_list(made, monkeypatch):
     monkeypatch.setattr(studies.regions, "complete", lambda study: None)
     for module in (studies.decision, studies.flickr8k, studies.regions):
         monkeypatch.setattr(module, "chosen", lambda *a, **k: {"lr": 1e-2})
-    found = section()
-    for (_situation, model, loss), row in found["PLACE"].items():
-        name = found["OWN_LISTS"].get((row.study, model, loss), (0, row.study))[1]
+    found = decide()
+    for (_situation, model, loss), row in found.place.items():
+        name = decision.OWN_LISTS.get((row.study, model, loss), (0, row.study))[1]
         listed = [r for r in studies.STUDIES[name]() if (r.method, r.loss) == (model, loss)
                   and all((r.data | r.settings)[key] == value for key, value in row.only.items())]  # fmt: skip
         seeds = sorted(r.seed for r in listed)
@@ -79,31 +68,31 @@ def test_every_run_that_the_page_waits_for_is_on_its_list(made, monkeypatch):
 def test_a_full_page_recommends_one_thing_for_each_line(made):
     for train in (400, 6000):
         sizes(made, train=train, rsum={("vsrn", loss): 360.0 for loss in LOSSES})
-    found = words()
-    rows = [row for situation in ("scenes 400", "scenes 6000") for row in found["advice"](situation)]
+    found = decide()
+    rows = [row for situation in ("scenes 400", "scenes 6000") for row in decision.advice(found, situation)]
     assert [row["time"] for row in rows] == ["short", "no hurry"] * 2
     assert all("<b>VSRN" in row["start here"] for row in rows[1::2])
     assert all("ahead of" in row["because"] and row["evidence"] == "3 draws; sizes, vsrn_sizes" for row in rows[1::2])
-    assert found["lacks"]("scenes 400", "scenes 6000") == ""
-    assert found["by_model"]("scenes 400")["the rule ends at"].startswith("VSRN")
+    assert decision.lacks(found, "scenes 400", "scenes 6000") == ""
+    assert decision.by_model(found, "scenes 400")["the rule ends at"].startswith("VSRN")
 
 
 def test_budgets_that_agree_make_one_line(made):
     sizes(made)
-    (row,) = words()["advice"]("scenes 400")
+    (row,) = decision.advice(decide(), "scenes 400")
     assert row["time"] == "any"
 
 
 def test_the_commands_give_the_settings_of_the_runs(made):
     """What is typed for whatever might be recommended: taken by the command line, and the runs' own settings."""
-    found, declared = words(), papermill.inspect_notebook(str(NOTEBOOK))
+    found, declared = decide(), papermill.inspect_notebook(str(NOTEBOOK))
     for situation in ("scenes 1500", "photos 6000"):
-        for system in found["ready"](situation):
-            text = found["command"](situation, system)
+        for system in found.ready(situation):
+            text = decision.command(found, situation, system)
             start, *given = text.split(" -p ")
             assert start == "icr run book/reproduce/run.ipynb"
             values = parse(tuple(given), declared, NOTEBOOK)
-            config = found["RUNS"][situation][system][0]["config"]
+            config = found.runs[situation][system][0]["config"]
             known = config | config["loss_options"] | config["model_options"]
             assert values.pop("dataset") == config["dataset"] and values.pop("features", "FOLDER") == "FOLDER"
             assert values.pop("train", None) == config["data_options"].get("train")
@@ -114,9 +103,9 @@ def test_the_commands_give_the_settings_of_the_runs(made):
 
 def test_commands_for_other_sizes_ask_for_them(made):
     sizes(made, rsum={("vsrn", loss): 360.0 for loss in LOSSES})
-    found, declared = words(), papermill.inspect_notebook(str(NOTEBOOK))
+    found, declared = decide(), papermill.inspect_notebook(str(NOTEBOOK))
     for system, regions in ((("vsrn", "dcl"), True), (("bow", "dcl"), None)):
-        values = parse(tuple(found["command"]("scenes 400", system).split(" -p ")[1:]), declared, NOTEBOOK)
+        values = parse(tuple(decision.command(found, "scenes 400", system).split(" -p ")[1:]), declared, NOTEBOOK)
         assert values | {"lr": 0.003, "updates": 3000, "tau": 0.1, "train": 400} == values
         assert (values["dataset"], values["method"], values["loss"]) == ("scenes", *system)
         assert values.get("regions") == regions
@@ -144,16 +133,12 @@ def test_without_own_captions_is_compared_with_the_same_run_with_them(made):
             twin["config"]["positives"] = "image"
             twin["test"]["rsum"] += 12 + c["seed"] / 10
             made["false_negatives"].append(twin)
-    found = words()
-    source = next(cell for cell in cells() if "def without_false" in cell).split("cleaned = ")[0]
-    exec(source, found)
-    tests = found["without_false"]()
+    tests = section("without_false")["without_false"]()
     assert {v.word for v in tests.values()} == {"holds"} and len(tests) == 2
     assert all(v.difference.mean == pytest.approx(12.1) for v in tests.values())
     made["false_negatives"][0]["config"]["lr"] = 0.01
     with pytest.raises(ValueError, match="differ"):
-        found["RUNS"]["without"] = section()["RUNS"]["without"]
-        found["without_false"]()
+        section("without_false")
 
 
 def test_batches_are_compared_at_each_size_and_with_128(made):
@@ -174,12 +159,12 @@ def test_batches_are_compared_at_each_size_and_with_128(made):
         worse["config"] |= {"lr": 0.01, "warmup": 0}
         worse["chosen"]["val_rsum"] -= 50
         made["batch_tuning"] += [tried, worse] if seed == 0 else []
-    found = section("def batch_changes")
+    found = section("batch_changes", "batch_rows")
     tests, table = found["batch_rows"]()
     assert list(table["batch"]) == ["32", "128", "512"] and set(tests) == {32, 128, 512}
     changes = found["batch_changes"]()
     assert {key: v.word for key, v in changes.items()} == {
-        (size, loss): "holds" if size == 512 else "fails" for size, loss in itertools.product((32, 512), found["BOTH"])}
+        (size, loss): "holds" if size == 512 else "fails" for size, loss in itertools.product((32, 512), decision.BOTH)}
     assert changes[512, "ntxent"].difference.mean == pytest.approx(40.1)
 
 
@@ -237,8 +222,8 @@ def test_a_loss_has_the_length_that_was_best_for_it(made):
     everything(made)
     names, said = page()
     assert names["BEST_LENGTH"]["bow", "triplet"] == 1200 and names["BEST_LENGTH"]["bow", "ntxent"] == 3600
-    assert names["PLACE"]["photos 6000", "bow", "triplet"].study == "photo_length" and not names["elsewhere"]
-    assert names["chosen"]("photos 6000", "bow", "triplet")["updates"] == 1200
+    assert names["rule"].place["photos 6000", "bow", "triplet"].study == "photo_length" and not names["elsewhere"]
+    assert names["rule"].chosen("photos 6000", "bow", "triplet")["updates"] == 1200
     assert "each loss has its own length" in said and "provisional" not in said
     made["photo_length"].pop()  # two seeds are too few
     names, said = page()
@@ -275,13 +260,14 @@ def test_the_whole_page_with_the_runs_of_today(made):
 def test_the_whole_page_with_all_runs(made):
     everything(made)
     names, said = page()
-    assert all(map(names["ready"], names["TITLES"])) and names["lacks"](*names["TITLES"]) == ""
+    rule = names["rule"]
+    assert all(map(rule.ready, decision.TITLES)) and decision.lacks(rule, *decision.TITLES) == ""
     for waiting in ("not run yet", "not both been run", "make records", "not been run"):
         assert waiting not in said, said[said.find(waiting) - 300 : said.find(waiting) + 100]
     assert len(names["cleaned"]) == 2 and len(names["changes"]) == 4 and len(names["batch_tests"]) == 3
     assert "On photos as regions" in said and "data; time" in said
     assert all(row["start here"] != "not run yet" for row in names["ADVICE"])
-    assert {where for where, _ in names["COMMANDS"]} == set(names["KINDS"])
+    assert {where for where, _ in names["COMMANDS"]} == set(decision.KINDS)
 
 
 # 400 of the photos.

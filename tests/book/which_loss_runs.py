@@ -1,4 +1,4 @@
-"""Runs for the decision page, made up, and its functions without a kernel: for the tests of its rule and words."""
+"""Runs for the decision page, made up, and its functions without a kernel: for the tests of the rule and its words."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import jupytext
 import numpy as np
 
 from icrlib import records
+from icrlib.paper.decision import Decision
 
 BOOK = Path(__file__).parents[2] / "book"
 SCRIPT, NOTEBOOK = BOOK / "lessons" / "which-loss.py", BOOK / "reproduce" / "run.ipynb"
@@ -46,26 +47,20 @@ def cells():
     return [c.source for c in jupytext.read(SCRIPT).cells if c.cell_type == "code"]
 
 
-def section(last="Answer = namedtuple", wanted=()):
-    """What the cells define from the imports to the one with ``last``, and those that define what is ``wanted``."""
-    source = cells()
-    begin = next(k for k, cell in enumerate(source) if "from icrlib import chapter" in cell)
-    end = next(k for k, cell in enumerate(source) if last in cell)
+def decide():
+    """The rule over the runs of :func:`without_runs`."""
+    return Decision(records.find)
+
+
+def section(*wanted):
+    """What the page's cells define up to the rule, and those cells that define what is ``wanted``."""
     names = {"smoke": False}
-    for k, cell in enumerate(source):
-        if begin <= k <= end or any(f"def {name}(" in cell or f"{name} = " in cell for name in wanted):
+    marks = ["from icrlib import chapter", *(mark for name in wanted for mark in (f"def {name}(", f"{name} = "))]
+    for cell in cells():
+        if any(mark in cell for mark in marks):
             exec(cell, names)
     names["plt"].close("all")
     return names
-
-
-WORDS = ("def told(", ("TITLES", "commands", "lacks", "to_be_run", "by_model", "because", "advice", "settings_of",
-                       "command"))  # fmt: skip
-
-
-def words():
-    """The functions that write the page's tables and commands, too."""
-    return section(*WORDS)
 
 
 def run(model, loss, seed, rsum, *, val=400.0, seconds=None, updates=3000, train=1500, lr=0.003, **config):
