@@ -164,8 +164,7 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 # | {doc}`gradients/triplet` | One formula, a sum or a maximum: whom do they move? | under a minute |
 # | {doc}`gradients/ntxent` | Why is one printed loss negative, and what does the temperature do? | under a minute |
 # | {doc}`gradients/smoothap` | How do two wrong signs give one right formula? | under a minute |
-# | {doc}`gradients/goal` | Can one train with a gradient that no loss has? | under a minute |
-# | {doc}`gradients/one-picture` | Eight losses, fifteen designed gradients: who agrees with whom? | under a minute |
+# | {doc}`gradients/one-picture` | Twelve losses on the same scores: whom do they push, and who agrees with whom? | under a minute |
 # | {doc}`lessons/training` | Same model, same data, four losses: what changes? | a minute and a half |
 # | {doc}`lessons/reading` | When does a model begin to read its captions, and what does it pay? | a minute and a half |
 # | {doc}`lessons/table1` | A table has a winner: is it one anywhere else, and what does its ± contain? | about a minute |
@@ -173,6 +172,8 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 # | {doc}`lessons/audit` | What did the printed counts count, and which conclusions remain? | about a minute |
 # | {doc}`lessons/beyond` | What do people train with today, and how do those losses differ from these? | about two minutes |
 # | {doc}`lessons/which-loss` | Which loss, which model, for my data and my time? | about a minute |
+# | {doc}`objectives/goal` | Can one train with a gradient that no loss has? | under a minute |
+# | {doc}`objectives/fifteen` | How many numbers does it take to tell fifteen objectives apart? | under a minute |
 # | {doc}`objectives/integrate` | Which designed gradients have a loss, and which have the one they are named after? | about a minute |
 # | {doc}`objectives/grid` | Fifteen objectives, each at its own rate: which is best, and is it the paper's? | about a minute |
 # | {doc}`shortcuts/contrastive` | A number is stamped on every pair: what is learned beside it? | a minute and a half |

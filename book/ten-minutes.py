@@ -187,7 +187,7 @@ assert abs(left_over["con"]) < 1e-9 and abs(left_over["lin"] - 0.08) < 1e-3
 
 # %% [markdown]
 # It does not, and one can train with it all the same: three of the fifteen designed gradients, as printed, are gradients of
-# anything. {doc}`gradients/goal` builds them, {doc}`objectives/integrate` finds those with a loss, and
+# anything. {doc}`objectives/goal` builds them, {doc}`objectives/integrate` finds those with a loss, and
 # {doc}`objectives/grid` trains all fifteen: on our data the one with the oldest loss behind it, con × con, comes out on top.
 #
 # ## 5. A constraint can be asleep

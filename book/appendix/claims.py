@@ -323,7 +323,7 @@ HTML("".join(ledger_of(dataset).data for dataset in dict.fromkeys(d for d, _ in 
 # ## GOAL
 #
 # GOAL's claims, in our words; {doc}`../reproduce/goal-tables` has the numbers behind the third column and the section of
-# {doc}`../gradients/goal` or {doc}`../objectives/integrate` for each claim that is a matter of formulas. Our five draws of
+# {doc}`../objectives/goal` or {doc}`../objectives/integrate` for each claim that is a matter of formulas. Our five draws of
 # each objective, on frozen features of scenes, *describe*: the last column counts 95 % intervals of paired differences in R@1, and decides nothing.
 
 # %% tags=["hide-input"]

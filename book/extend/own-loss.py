@@ -19,7 +19,7 @@
 #
 # **What you will be able to do:** turn an idea about weights into a loss of the library; have a wrong formula caught
 # before it trains; say what your loss looks at; and train it beside Triplet at equal budget. **Time:** a minute and a
-# half on one core. **You need:** {doc}`../gradients/triplet`; {doc}`../gradients/goal` for the last section.
+# half on one core. **You need:** {doc}`../gradients/triplet`; {doc}`../objectives/goal` for the last section.
 #
 # A query has one positive and seven negatives. Each loss below shares its push among the negatives.
 
@@ -444,7 +444,7 @@ assert "quadratic" not in LOSSES
 # %% [markdown]
 # ## The other way: design the gradient
 #
-# {doc}`../gradients/goal` builds weights as triplet weight × pair weight on the hardest negative. There our idea is one
+# {doc}`../objectives/goal` builds weights as triplet weight × pair weight on the hardest negative. There our idea is one
 # line: the triplet weight is the violation.
 
 # %%

@@ -786,4 +786,4 @@ check_reach(0.01 * float(torch.logit(torch.tensor(G, dtype=torch.float64))))
 # ````{solution-end}
 # ````
 #
-# Next: {doc}`goal` turns this around, and starts from the weights instead of a loss.
+# Next: {doc}`one-picture` puts the weights of these losses, and of eight others, on the same scores.

@@ -1093,4 +1093,4 @@ check_climb(solution)
 # ````{exercise-end}
 # ````
 #
-# Next: {doc}`../objectives/integrate` asks which of the gradients that were designed without a loss have one after all.
+# Next: {doc}`../objectives/goal` turns the question around: it starts from the weights, and leaves the loss out.

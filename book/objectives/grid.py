@@ -13,7 +13,7 @@
 #
 # **What you will be able to do:** read a grid of fifteen results without picking the winner by chance; say what a
 # triplet weight and a pair weight each change; find out why one training is slow although its formula is sound.
-# **Time:** about a minute on one core. **You need:** {doc}`../gradients/goal` and {doc}`../lessons/training`.
+# **Time:** about a minute on one core. **You need:** {doc}`goal` and {doc}`../lessons/training`.
 #
 # GOAL {cite:p}`xuan2023dissecting` says: choose a triplet weight $T$, which looks at the scores of both the positive and
 # the hardest negative, and a pair weight $P$, which looks at one of them at a time; train with their product. There are
@@ -537,7 +537,7 @@ paper.styled(pd.DataFrame(rows), "Test rsum and swap accuracy, mean of three dra
 # ### As printed against as released
 #
 # The released code has the shift, and the weight at a collapse is a half or more. For P con, lin and sig the shift is all
-# that differs. For the two -ms the release also takes other neighbours ({doc}`../gradients/goal`).
+# that differs. For the two -ms the release also takes other neighbours ({doc}`goal`).
 
 # %% tags=["hide-input"]
 shift = {}

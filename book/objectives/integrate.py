@@ -18,9 +18,9 @@
 #
 # **What you will be able to do:** decide whether a gradient that somebody designed is the gradient of a loss, by a walk, by
 # a derivative, and by looking at two pictures; find the loss where there is one; design one of your own. **Time:** about
-# a minute on one core. **You need:** {doc}`../gradients/goal`.
+# a minute on one core. **You need:** {doc}`goal`.
 #
-# {doc}`../gradients/goal` took GOAL's {cite:p}`xuan2023dissecting` road: it wrote down how hard a triplet pulls and
+# {doc}`goal` took GOAL's {cite:p}`xuan2023dissecting` road: it wrote down how hard a triplet pulls and
 # pushes, and trained with that. For each of its fifteen objectives a pull $w_+$ on the positive and a push $w_-$ on the
 # hardest negative is a *triplet weight* $T(s_+, s_-)$, one of con, nca and cir, times a *pair weight* $P_+(s_+)$ or
 # $P_-(s_-)$, one of con, lin, sig, lin-ms and sig-ms. One of them, con × lin, we caught: it walked once around a square

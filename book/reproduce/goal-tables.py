@@ -194,7 +194,7 @@ Markdown(f"Tables 3 and 4 alone are {times} runs (15 objectives × {paper.goal.R
 # ## The ledger
 #
 # GOAL's 21 claims, in our words, each with who can judge it. “Its own tables” asks whether the printed numbers say what
-# the text says. Formulas and code are judged by computation, in {doc}`../gradients/goal` and
+# the text says. Formulas and code are judged by computation, in {doc}`../objectives/goal` and
 # {doc}`../objectives/integrate`; the ledger names the section.
 # Our records can say something to a few, and only for *frozen features on scenes*: five draws of data, each objective at
 # its own learning rate, R@1 in both directions. Five draws *describe*. So there are no verdicts in the ledger's lines of

@@ -15,7 +15,7 @@ def test_each_section_that_the_ledger_names_exists():
     page = book.path("reproduce/goal-tables", ".py").read_text(encoding="utf-8")
     named = re.findall(r'\d+: "([^"]+)"', page.split("WHERE = {", 1)[1].split("}", 1)[0])
     pages = {}
-    for chapter in ("gradients/goal", "objectives/integrate"):
+    for chapter in ("objectives/goal", "objectives/integrate"):
         text = book.path(chapter, ".py").read_text(encoding="utf-8")
         pages[re.search(r"^# # (.+)$", text, re.M)[1]] = re.findall(r"^# ##+ (.+)$", text, re.M)
     assert len(named) == 10

@@ -18,7 +18,7 @@
 #
 # **What you will be able to do:** build a gradient out of a triplet weight and a pair weight; read its picture; train with
 # it, and check that it does what a loss would do where one stands behind it. **Time:** under a minute on one core. **You
-# need:** {doc}`../foundations/task` and {doc}`triplet`.
+# need:** {doc}`../foundations/task` and {doc}`../gradients/triplet`.
 #
 # In the chapters before, a loss came first and its weights followed. GOAL {cite:p}`xuan2023dissecting` goes the other
 # way: it writes down the weights. Here are two of its fifteen sets. A query has one positive with score $s_+$ and one
@@ -124,7 +124,7 @@ loop_explorer(GradientObjective("con", "con"), about="A rectangle in the plane o
 
 # %% [markdown]
 # Yet one can train with such a thing. How is it built, and what is trained if there is no loss to fall? (How many of
-# GOAL's fifteen are like con × lin, and how one can tell, is a question of its own: {doc}`../objectives/integrate`.)
+# GOAL's fifteen are like con × lin, and how one can tell, is a question of its own: {doc}`integrate`.)
 #
 # ## From a loss to three factors
 #
@@ -884,4 +884,4 @@ check_surrogate(lambda s, w: (w.detach() * (s - s.detach())).sum(1))
 # ````{exercise-end}
 # ````
 #
-# Next: {doc}`one-picture` puts all the weights of this part beside each other.
+# Next: {doc}`fifteen` puts the fifteen on one row of scores and asks how many of them differ.
