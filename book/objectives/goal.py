@@ -21,8 +21,10 @@
 # need:** {doc}`../foundations/task` and {doc}`../gradients/triplet`.
 #
 # In the chapters before, a loss came first and its weights followed. GOAL {cite:p}`xuan2023dissecting` goes the other
-# way: it writes down the weights. Here are two of its fifteen sets. A query has one positive with score $s_+$ and one
-# negative with score $s_-$. Walk once around a small square in the plane of $(s_+, s_-)$, and add up what each little
+# way: it writes down the weights. Here are two of its fifteen sets, con × con and con × lin. The first word, the *triplet
+# weight*, says which triplets count: here those that are not yet apart by a margin. The second, the *pair weight*, says how
+# hard each of the two scores is moved. A query has one positive with score $s_+$ and one negative with score $s_-$. Walk
+# once around a small square in the plane of $(s_+, s_-)$, and add up what each little
 # step should change the loss by. A walk around a square on a hillside ends at the height where it began, and so should
 # this one.
 
@@ -112,10 +114,12 @@ print(f"con x lin: {gained:+.4f}, the other way round {float(turned):+.4f}")
 # %% [markdown]
 # Along the first two sides the positive is ahead by the margin and more, so both gather nothing. The third side lowers
 # the positive, which costs; the fourth lowers the negative, which gives back. con × con gives back all that it took.
-# con × lin does not, because its pull and its push have different sizes.
+# con × lin does not: its pull falls and its push rises along the way, and what it takes on the one side is not what it
+# gives on the other. ({doc}`integrate` finds the reason. Unequal sizes alone are none: cir × lin has the same pull and
+# push, and comes home.)
 #
-# But a loss has *one* value at one point. So con × lin has no loss behind it: walk around often enough, and what has
-# been gathered is as large as you like. Here is the plane to try it. The arrows are con × con, which comes home from
+# But a loss has *one* value at one point. So con × lin has no loss behind it, at least none without jumps: walk around
+# often enough, and what has been gathered is as large as you like. Here is the plane to try it. The arrows are con × con, which comes home from
 # every walk. Change the pair weight to lin: which arrows turn, and which get shorter? Then go around once more.
 
 # %% tags=["hide-input"]
@@ -137,11 +141,12 @@ loop_explorer(GradientObjective("con", "con"), about="A rectangle in the plane o
 #
 # Three factors: a **triplet weight** $T(s_+, s_-)$ that looks at both scores; a **pair weight**, $P_+(s_+)$ or
 # $P_-(s_-)$, that looks at one; and a direction, $y$ or $y'$. (The printed Eq. 2 has a slip in its first factor:
-# {ref}`erratum-goal-2`.) A step of descent raises $s_+$ by $w_+$ and lowers $s_-$ by $w_-$.
+# {ref}`erratum-goal-2`.) If the scores were free, a step of descent would raise $s_+$ by $w_+$ and lower $s_-$ by $w_-$,
+# times the learning rate; embeddings move many scores at once.
 #
 # ### The mined negative feels it too
 #
-# Eqs. 3 and 4 give $x$ two roles: it is an anchor, and it is the positive of its caption. In a batch it has a third.
+# GOAL's Eqs. 3 and 4 (the second has the triplet loss, too, and its slopes) give $x$ two roles: it is an anchor, and it is the positive of its caption. In a batch it has a third.
 # Other captions may have mined it as *their* negative. Six pairs are enough to see the difference.
 
 # %%
@@ -165,7 +170,8 @@ field = TripletSH(0.2).score_gradient(S6, eye6)
 assert (field @ Y - leaf.grad).abs().max() < 1e-10
 assert (eq_4 + third - leaf.grad).abs().max() < 1e-10
 missing = float((eq_4 - leaf.grad).norm() / leaf.grad.norm())
-print(f"Eq. 4 as printed misses {missing:.2f} of the gradient; with the third role 0")
+print(f"Eq. 4 as printed: an error {missing:.2f} times as long as the gradient;",
+      "with the third role none")
 
 # %% [markdown]
 # So we never write gradients of embeddings by hand. We write the matrix $G = \partial \ell / \partial S$, and let
@@ -182,7 +188,8 @@ print(f"Eq. 4 as printed misses {missing:.2f} of the gradient; with the third ro
 # $-\log \frac{e^{\gamma s_+}}{e^{\gamma s_+} + e^{\gamma s_-}} = \log(1 + e^{\gamma (s_- - s_+)})$. The number $\gamma$ is a
 # **sharpness**: the larger it is, the more abruptly a weight changes with the scores. (GOAL prints $\tau$ for it. In this
 # book $\tau$ is always a temperature, by which scores are divided, so that $\gamma = 1/\tau$. Only in code the name
-# stays: the argument `tau` of `GradientObjective` is GOAL's, and holds $\gamma$.) The slope of $\log(1 + e^z)$ is $\sigma(z)$. So (GOAL Eq. 7)
+# stays: the argument `tau` of `GradientObjective` is GOAL's, and holds $\gamma$.) The slope of $\log(1 + e^z)$ is $\sigma(z)$. So, up
+# to the factor $\gamma$ (GOAL Eq. 7),
 #
 # $$ T^\text{nca} = \sigma(\gamma (s_- - s_+)). $$
 #
@@ -210,7 +217,8 @@ def T_cir(p, n, tau=TAU, minus=1.0):
 
 
 # %% [markdown]
-# The check: the first two are slopes of their losses. Eq. 6 has slope $\gamma\, T^\text{nca}$; the paper drops the
+# The check: the first two are slopes of their losses. (`agreement` compares a weight with autograd and with differences of
+# a value.) Eq. 6 has slope $\gamma\, T^\text{nca}$; the paper drops the
 # factor ({ref}`erratum-goal-6`).
 
 # %%
@@ -232,7 +240,8 @@ for T, loss in ((T_con(p, n), triplet_loss), (TAU * T_nca(p, n), eq_6)):
     assert checked["autograd"] < 1e-10 and checked["differences"] < 1e-6
 
 # %% [markdown]
-# The library's $T$, with the pair weight that is 1:
+# The library has the same $T$. Asked with the pair weight that is 1, an objective's `on_plane` gives $T$ itself at any two
+# scores:
 
 # %%
 mine = {"con": T_con(p, n), "nca": T_nca(p, n), "cir": T_cir(p, n)}
@@ -358,7 +367,7 @@ axes[1].text(0.62, 2.1, f"sig-ms:\n{highest:.1f} at 1", fontsize=10, color=PAIR_
 axes[0].legend(fontsize=9.5, ncols=2, loc="upper right");
 
 # %% [markdown]
-# These numbers are the equations at five scores, to check your own code against.
+# And the equations as numbers, to check your own code against: at the scores 0, ¼, ½, ¾ and 1, with relative terms of 0.1.
 
 # %% tags=["hide-input", "nbval-check-output"]
 five = torch.tensor([0, 0.25, 0.5, 0.75, 1], dtype=torch.float64)
@@ -582,9 +591,10 @@ paper.styled(pd.DataFrame(rows), "Pull and push of rows 0, 1, 2. Released: as th
 # %% [markdown]
 # Four things make the conventions differ. The release shifts cir by a half, which is why its cir weights are so much
 # larger. It has no margin, so the solved row 1 still counts. An empty set gives 0, not 1: hence the large pull of sig-ms
-# in row 1. And it chooses other neighbours: its bound is the lowest positive of the whole batch. In row 2 it so finds the
-# negative 0.4, far below 0.9. Then $\mu_-$ is next to nothing and the push is 40. By the paper's rule that row has no
-# neighbour.
+# in row 1, $1 / e^{-0.2}$. And it takes its neighbours from the whole batch. A positive is compared with the positives of
+# *other rows*: in row 0 with 0.4, and $1 / (e^{2 (0.3 - 0.4)} + e^{-0.4})$ is the 0.672 of the table. And the bound for
+# negatives is the lowest positive of the batch. In row 2 it so finds the negative 0.4, far below 0.9. Then $\mu_-$ is next
+# to nothing and the push is 40. By the paper's rule that row has no neighbour.
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 released_cir, printed_cir = (pulls_and_pushes(objectives(convention=c)["goal:cir x lin-ms"])
@@ -594,23 +604,34 @@ assert relative_terms(S3[2], eye3[2], 2)[1] == 1  # the paper's rule: nobody nea
 mu = torch.exp(-BETA * (S3[2, 1] - S3[2, 0]))  # the release: 0.4 counts
 _, push = pair_weights("sig-ms", S3[2, 2], S3[2, 1], 1.0, mu)
 assert abs(float(push) - RAN["con x sig-ms"][5]) < 1e-6
+for row, others in ((0, [1]), (1, []), (2, [0, 1])):  # positives of other rows that the release compares with
+    mu = torch.exp(ALPHA * (S3[row, row] - S3.diagonal()[others])).mean() if others else torch.tensor(0.0).double()
+    pull, _ = pair_weights("sig-ms", S3[row, row], S3[row, row], mu, 1.0)
+    assert abs(float(pull) - RAN["con x sig-ms"][2 * row]) < 1e-6
 
 # %% [markdown]
-# As the value means nothing, what should one watch? The library offers `gap`, the sum of $s_- - s_+$ over
-# rows and columns. It has to fall.
+# As the value means nothing, what should one watch? The library offers `gap`, the sum of $s_- - s_+$ over rows and
+# columns, which should fall while a model learns. Here are the three pairs twice, and the second time every positive is
+# ahead by 0.2 more. A loss would be lower. What does the surrogate of con × lin do?
 
 # %% tags=["nbval-check-output"]
-objective = GradientObjective("cir", "lin")
-better = S3 + 0.2 * eye3.double()
-for name, matrix in (("scores", S3), ("better", better)):
-    value, gap = float(objective(matrix, eye3)), objective.gap(matrix, eye3)
+straight = GradientObjective("con", "lin")
+before, better = S3 + 0.1 * eye3.double(), S3 + 0.3 * eye3.double()
+for name, matrix in (("before", before), ("better", better)):
+    value, gap = float(straight(matrix, eye3)), straight.gap(matrix, eye3)
     print(f"{name}: surrogate {value:+.3f}, gap {gap:+.2f}")
+assert straight(better, eye3) > straight(before, eye3)
 
 # %% [markdown]
+# It rises: lin pushes a negative by its score, and here the matrix that is better has the same high negatives and smaller
+# pulls beside them. A falling surrogate would have been no comfort either.
+#
 # ### By loss or by weights: the same training
 #
 # GOAL's Table 2 asks whether anything is lost by training with weights. It sets its own runs with con × con, three each,
-# beside numbers that the original papers reported for the triplet loss. The two are close:
+# beside numbers that the original papers reported for the triplet loss. (R152 is a ResNet-152, FT one that was trained
+# further. BUTD are features of detected regions, WSL those of a network trained on hashtags. i2t: pictures look for
+# captions; t2i: captions for pictures.) The two are close:
 
 # %% tags=["hide-input"]
 verified = paper.table("goal/2")
@@ -631,7 +652,7 @@ paper.styled(pd.DataFrame(rows), "GOAL's Table 2, R@1 on MS-COCO 5K: triplet los
 
 # %% [markdown]
 # Close is what one can expect there: the cited numbers come from the earlier papers' own runs, with other seeds on
-# other machines. (The largest difference is that of VSE∞ with BUTD features, text from image to picture: 0.7, where the
+# other machines. (The largest difference is that of VSE∞ with BUTD features, captions that look for pictures: 0.7, where the
 # runs with con × con did not vary in the first decimal.) So the table cannot show whether the two trainings are *the
 # same*, which is what the claim says. That can be decided here, with one code and one seed. First the gradients, on
 # twenty random batches. For nca × con it is the NT-Xent of the hardest negative, up to $\gamma$:
@@ -696,6 +717,7 @@ def slope_of(make, factor):
 
 
 # %% tags=["hide-input"]
+objective = GradientObjective("cir", "lin")
 G3 = objective.score_gradient(S3, eye3)
 factors = {"1": 1.0, "½ (two losses, averaged)": 0.5, "65536 (mixed precision)": 65536.0}
 rows = []
@@ -716,10 +738,13 @@ paper.styled(pd.DataFrame(rows), "Length of the gradient of cir × lin that reac
 
 # %% tags=["hide-input"]
 Markdown("\n".join([
-    f"- Around one small square con × lin gathers {gained:+.2f}: no loss has this gradient, and one can train with it.",
-    f"- GOAL Eq. 4 missed {missing:.2f} of a small batch's gradient: the role of mined negatives. Whoever designs the "
-    "matrix of weights by scores, and leaves the embeddings to the chain rule, cannot forget a role.",
-    f"- μ− was above 1 in {int((mu_minus > 1).sum())} of 1000 rows, where the text says it is never below.",
+    f"- Around one small square con × lin gathers {gained:+.2f}: no loss without jumps has this gradient, and one can "
+    "train with it.",
+    f"- Summed over a small batch GOAL's Eq. 4 lacks the role of mined negatives; on one batch of six random pairs the "
+    f"error was {missing:.2f} times as long as the gradient. Whoever designs the matrix of weights by scores, and leaves "
+    "the embeddings to the chain rule, cannot forget a role.",
+    f"- μ− was below 1 in {int((mu_minus < 1).sum())} of 1000 rows and above 1 in {int((mu_minus > 1).sum())}. The text "
+    "says that below 1 does not exist.",
 ]))
 
 # %% [markdown]
