@@ -468,4 +468,15 @@ check_both(lambda a, b: (-a).argsort().argsort() + (-b).argsort().argsort())
 # ````{solution-end}
 # ````
 #
+# ````{exercise-start} An open one
+# :label: ex-album-open
+# ````
+#
+# Write down ten things that you would look for in your own album, before you index it. Search for each, and note the
+# rank of the first photo that you would have accepted. Which of the ten fail, and is it for want of a word, of a name,
+# of an order of words, or of a photo? Which of these would a larger model mend?
+#
+# ````{exercise-end}
+# ````
+#
 # Next: {doc}`pipelines` asks what is lost when features are computed once.

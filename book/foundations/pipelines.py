@@ -435,4 +435,15 @@ check_mirror(lambda text: re.sub(r"\b(left|right)\b", lambda found: other[found[
 # ````{solution-end}
 # ````
 #
+# ````{exercise-start} An open one
+# :label: ex-crop-open
+# ````
+#
+# Your photos are of rooms, and the captions say what stands where. Which of the two released augmentations would you
+# keep, and what would you put in the place of the other? Say how you would measure, on a few hundred of your own photos
+# and before any training, how many of the captions survive it.
+#
+# ````{exercise-end}
+# ````
+#
 # Next: {doc}`../gradients/triplet` asks what a loss does to the scores.

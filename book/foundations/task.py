@@ -410,5 +410,102 @@ check_recall(sum(rank <= 2 for rank in ranks[0]) / len(ranks[0]))
 # ````{solution-end}
 # ````
 #
+# ````{exercise-start} From ranks to recalls
+# :label: ex-six-numbers
+# ````
+#
+# Five captions look for their pictures, and the right picture is at the ranks 1, 3, 2, 11 and 6. What are R@1, R@5 and
+# R@10, in percent? `mine = (r1, r5, r10)`
+
+# %%
+mine = ...
+
+# %% tags=["hide-input"]
+def check_recalls(value):
+    """Passes for R@1, R@5 and R@10 of five ranks."""
+    if value is ...:
+        return "your turn"
+    ranks = [1, 3, 2, 11, 6]
+    expected = tuple(100 * sum(rank <= k for rank in ranks) / len(ranks) for k in (1, 5, 10))
+    got = tuple(float(x) for x in value)
+    assert max(got) > 1, "not yet: in percent, please, of all five queries"
+    late = tuple(100 * sum(rank < k for rank in ranks) / len(ranks) for k in (1, 5, 10))
+    assert got != late, "not yet: ranks begin at 1, so a right picture at rank k counts at k"
+    assert got == expected, f"not yet: {got}; how many of the five ranks are at most 1, 5 and 10?"
+    return "right"
+
+
+check_recalls(mine)
+
+# %% [markdown]
+# ````{exercise-end}
+# ````
+#
+# ````{solution-start} ex-six-numbers
+# :class: dropdown
+# ````
+#
+# One of five is at rank 1, three are at rank 5 or before it, four at rank 10 or before it.
+
+# %%
+check_recalls((20, 60, 80))
+
+# %% [markdown]
+# ````{solution-end}
+# ````
+#
+# ````{exercise-start} What does guessing reach?
+# :label: ex-guess
+# ````
+#
+# A model that says nothing puts the $N$ candidates in a random order, and one of them is right. Which R@10, in percent,
+# does it have on average? `mine = lambda N: ...`; mind small galleries.
+
+# %%
+mine = ...
+
+# %% tags=["hide-input"]
+def check_guess(value):
+    """Passes for the expected R@10 of a random order of N candidates."""
+    if value is ...:
+        return "your turn"
+    for N in (1000, 100, 10, 5):
+        got, expected = float(value(N)), 100 * min(10, N) / N
+        assert got <= 100, f"not yet: {got:.0f} % of the queries for N = {N}; nobody finds more than all"
+        assert abs(got - expected) < 1e-9, f"not yet: for N = {N} you have {got:.3g} %, and not {expected:.3g} %"
+    return "right"
+
+
+check_guess(mine)
+
+# %% [markdown]
+# ````{exercise-end}
+# ````
+#
+# ````{solution-start} ex-guess
+# :class: dropdown
+# ````
+#
+# The right one is equally likely at each of the $N$ places, and ten of them count, or all if there are fewer.
+
+# %%
+check_guess(lambda N: 100 * min(10, N) / N)
+
+# %% [markdown]
+# ````{solution-end}
+# ````
+#
+# ````{exercise-start} An open one
+# :label: ex-true-of-three
+# ````
+#
+# A caption of a test set is true of three pictures of the gallery, and the files of the test set name one of them. A
+# model finds the three at the ranks 1, 2 and 3. What can its R@1 be, and what does that say about the model? Suppose
+# that you may spend an afternoon on the test set: what would you do with it, and which of the numbers of this page
+# would you still print?
+#
+# ````{exercise-end}
+# ````
+#
 # Next: {doc}`encoders` follows a picture and a caption to their score, step by step. In a hurry? {doc}`../gradients/triplet`
 # derives the first of these weights, line by line.

@@ -972,4 +972,59 @@ check_constant(np.log(512))
 # ````{solution-end}
 # ````
 #
+# ````{exercise-start} Which evaluation counts?
+# :label: ex-selected
+# ````
+#
+# `history` is a list of triples (update, validation rsum, test rsum), one for each evaluation. Write the test rsum that
+# a table may print: `mine = lambda history: ...`. If two evaluations are equally good, the earlier one counts.
+
+# %%
+mine = ...
+
+# %% tags=["hide-input"]
+def check_selected(value):
+    """Passes for the test rsum at the best validation rsum, the first of equals."""
+    if value is ...:
+        return "your turn"
+    history = [(500, 300.0, 290.0), (1000, 340.0, 311.0), (1500, 340.0, 335.0), (2000, 320.0, 350.0)]
+    got = value(history)
+    assert got != 350.0, "not yet: that is the best test rsum, or the last one; test data may choose nothing"
+    assert got != 340.0, "not yet: that is a validation rsum"
+    assert got != 335.0, "not yet: two are equally good on validation data, and the earlier one counts"
+    assert got == 311.0, f"not yet: {got}"
+    assert value(history[:3]) == 311.0 and value([(1, 1.0, 2.0)]) == 2.0
+    return "right"
+
+
+check_selected(mine)
+
+# %% [markdown]
+# ````{exercise-end}
+# ````
+#
+# ````{solution-start} ex-selected
+# :class: dropdown
+# ````
+#
+# `max` keeps the first of equals.
+
+# %%
+check_selected(lambda history: max(history, key=lambda entry: entry[1])[2])
+
+# %% [markdown]
+# ````{solution-end}
+# ````
+#
+# ````{exercise-start} An open one
+# :label: ex-fifth-loss
+# ````
+#
+# Somebody shows you a fifth loss. Their table has it at 3 rsum above NT-Xent, three seeds each, on one data set, at the
+# learning rate that was best for NT-Xent. List what you would have to run before you believe it, in the order in which
+# you would run it, and say after which outcome you would stop.
+#
+# ````{exercise-end}
+# ````
+#
 # Next: {doc}`reading` asks what these models have not learnt yet, and when they would.

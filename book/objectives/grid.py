@@ -779,4 +779,15 @@ check_cir_lin(cir_lin)
 # ````{solution-end}
 # ````
 #
+# ````{exercise-start} An open one
+# :label: ex-grid-open
+# ````
+#
+# The grid compares fifteen objectives on five draws, each at its own rate. Choose the two rows that you find most
+# surprising, and write down which third explanation, beside "T matters" and "P matters", would produce them. Which run
+# would tell it from the other two, and what would it cost?
+#
+# ````{exercise-end}
+# ````
+#
 # Next: {doc}`../shortcuts/contrastive` asks what a contrastive loss does *not* make a model learn.

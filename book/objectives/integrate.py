@@ -648,4 +648,62 @@ check_potential(lambda p, n: softplus(-2 * (p - 0.5)) / 2 + softplus(10 * (n - 0
 # ````{solution-end}
 # ````
 #
+# ````{exercise-start} Look, then say
+# :label: ex-level-lines
+# ````
+#
+# With the pair weight con the level lines of $\Phi$ are the lines $s_- - s_+ = \text{const}$. Which of these triplet
+# weights have a loss together with con? Give the set of names out of `"nca"`, `"cir"`, `"steep"` and `"far"`, where
+# steep is $\sigma(100\,(s_- - s_+))$ and far is $1 - s_+$.
+
+# %%
+mine = ...
+
+# %% tags=["hide-input"]
+def check_level_lines(value):
+    """Passes for the triplet weights that are constant where the difference of the scores is."""
+    if value is ...:
+        return "your turn"
+    p = torch.linspace(-1, 0.8, 19, dtype=torch.float64)
+    n = p + 0.1  # along one level line
+    along = {"nca": torch.sigmoid(10 * (n - p)), "cir": torch.sigmoid(10 * ((1 - p) ** 2 + n**2 - 1)),
+             "steep": torch.sigmoid(100 * (n - p)), "far": 1 - p}
+    constant = {name for name, values in along.items() if float(values.max() - values.min()) < 1e-9}
+    for name in sorted(set(value) ^ constant):
+        moves = float(along[name].max() - along[name].min()) if name in along else float("nan")
+        raise AssertionError(f"not yet: along the line where s- is s+ + 0.1, {name} changes by {moves:.2g}")
+    return "right"
+
+
+check_level_lines(mine)
+
+# %% [markdown]
+# ````{exercise-end}
+# ````
+#
+# ````{solution-start} ex-level-lines
+# :class: dropdown
+# ````
+#
+# A function of the difference alone, however steep, is constant along those lines. The circles of cir cross them, and
+# so does a weight that looks at one score.
+
+# %%
+check_level_lines({"nca", "steep"})
+
+# %% [markdown]
+# ````{solution-end}
+# ````
+#
+# ````{exercise-start} An open one
+# :label: ex-integrate-open
+# ````
+#
+# A gradient without a loss can be trained, and the grid of the next chapter does so. What could go wrong that cannot go
+# wrong with a loss? Think of a training that returns to a place where it has been, and of what you would have to
+# measure to notice it.
+#
+# ````{exercise-end}
+# ````
+#
 # Next: {doc}`grid` trains all fifteen, with and without a loss behind them. Does it make a difference?

@@ -183,6 +183,12 @@ def least_over_time(words):
 WEAKER = ("contradicted", "undecided", "equivalent", "reproduced")
 CHECKS = [
     ("foundations/task", "check_recall", 0.5, (1.0, 0.0)),
+    ("foundations/task", "check_recalls", (20, 60, 80), ((0, 60, 80), (0.2, 0.6, 0.8), (20, 40, 80), (20, 60, 100))),
+    ("foundations/task", "check_guess", lambda N: 100 * min(10, N) / N,
+     (lambda N: 1000 / N, lambda N: 10 / N, lambda N: 10.0)),
+    ("lessons/training", "check_selected", lambda history: max(history, key=lambda entry: entry[1])[2],
+     (lambda history: history[-1][2], lambda history: max(entry[2] for entry in history),
+      lambda history: max(entry[1] for entry in history), lambda history: max(history[::-1], key=lambda e: e[1])[2])),
     ("lessons/training", "check_constant", float(np.log(512)), (float(np.log(512) / 0.1), 2 * 512 * 0.2)),
     ("lessons/reading", "check_same_words", lambda f, s: sorted(f.split()) == sorted(s.split()),
      (lambda f, s: sorted(f.split()) != sorted(s.split()), lambda f, s: f == s, lambda f, s: sorted(f) == sorted(s),
@@ -304,6 +310,8 @@ CHECKS = [
      (lambda s, w: (w.detach() * s).sum(1), lambda s, w: (w * (s - s.detach())).sum(),
       lambda s, w: (w.detach() * (s.detach() - s)).sum(1), lambda s, w: (w * (s.detach() - s.detach())).sum(1),
       lambda s, w: (w.detach() * (s - s)).sum(1))),
+    ("objectives/integrate", "check_level_lines", {"nca", "steep"},
+     ({"nca"}, {"nca", "steep", "cir"}, {"far"}, {"nca", "steep", "con"})),
     ("objectives/integrate", "check_loop", 0.12, (-0.12, 0.0, 0.08)),
     ("objectives/integrate", "check_potential",
      lambda p, n: softplus(-2 * (p - 0.5)) / 2 + softplus(10 * (n - 0.5)) / 10,
