@@ -891,7 +891,7 @@ axes[0, 0].set(ylabel="% without a gradient", ylim=(0, 100))
 axes[1, 0].set_ylabel("validation rsum")
 axes[0, 1].legend(fontsize="small", loc="upper right");
 
-# %% tags=["hide-input"]
+# %% tags=["remove-cell"]
 def at_best(m, way):
     """Mean share at the evaluation that each run chose."""
     best = [next(e for e in r["history"] if e["update"] == r["chosen"]["update"]) for r in kept[m]]
@@ -907,16 +907,19 @@ place = 5  # half of the updates, before the rate falls
 fallen_at = kept["vse++"][0]["history"][place]["update"]
 fallen = (curves["vse++"]["rsum"].max(1) - curves["vse++"]["rsum"][:, place]).mean()
 out_by = curves["vse++"]["i2t"][:, place].mean()
+
+# %% tags=["hide-input"]
 Markdown(f"On VSE++ both rise: at the evaluation with the best validation recall, {best['vse++', 't2i']:.0f} % of the "
          f"captions and {best['vse++', 'i2t']:.0f} % of the images have no gradient; at update {when:,}, the last "
          f"with a full batch, {late['vse++', 't2i']:.0f} % and **{late['vse++', 'i2t']:.0f} %**. Meanwhile "
          f"validation rsum falls, from its best to the end, by {lost_rsum['vse++']:.0f}. With the bag of words the "
          f"late shares are {late['bow', 't2i']:.0f} % and {late['bow', 'i2t']:.0f} %, and rsum falls by "
          f"{lost_rsum['bow']:.0f}. So training queries do run out, late and with a strong enough encoder, and five "
-         "positives don't prevent it. But running out and over-fitting are not in step. By update "
-         f"{fallen_at:,} rsum has lost {fallen:.0f} of what it loses, and {out_by:.0f} % of the images have run out; of "
-         f"the {late['vse++', 'i2t'] - out_by:.0f} points that follow rsum takes hardly any notice. And the bag of words "
-         "loses some, too, while its shares stand still. So the one does not explain the other.")
+         "positives don't prevent it. Is it over-fitting? By update "
+         f"{fallen_at:,}, while the captions run out, rsum has lost {fallen:.0f} of these "
+         f"{lost_rsum['vse++']:.0f}. The images follow later, from {out_by:.0f} % then, and rsum takes hardly any "
+         "notice. And with the bag of words rsum falls, too, while both shares stand still. So running out is not needed "
+         "for a fall, that of the images does little, and whether that of the captions does more a count cannot say.")
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert draws == {10} and late["vse++", "i2t"] > 70 > 20 > best["vse++", "i2t"]

@@ -45,7 +45,8 @@ def printed(site, tmp_path_factory):
     output = tmp_path_factory.mktemp("pdf") / "two.pdf"
     chapters = [word for name in reversed(NAMES) for word in ("--chapter", name)]
     command = [sys.executable, ROOT / "scripts" / "pdf.py", "--site", site, "--output", output, *chapters]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    env = {name: value for name, value in os.environ.items() if name != "TQDM_DISABLE"}  # as a user has it
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"two\.pdf: \d+ pages", done.stdout) and "2/2" in done.stderr  # the progress bar
     return output
