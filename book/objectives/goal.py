@@ -170,8 +170,7 @@ field = TripletSH(0.2).score_gradient(S6, eye6)
 assert (field @ Y - leaf.grad).abs().max() < 1e-10
 assert (eq_4 + third - leaf.grad).abs().max() < 1e-10
 missing = float((eq_4 - leaf.grad).norm() / leaf.grad.norm())
-print(f"Eq. 4 as printed: an error {missing:.2f} times as long as the gradient;",
-      "with the third role none")
+print(f"length of the error over the gradient's: Eq. 4 {missing:.2f}, with the third 0")
 
 # %% [markdown]
 # So we never write gradients of embeddings by hand. We write the matrix $G = \partial \ell / \partial S$, and let
@@ -293,7 +292,7 @@ for name, difference in more.items():
     equal = [(round(float(a[i, j]), 2), round(float(b[i, j]), 2))
              for i, j in (difference.abs() < 1e-12).nonzero()]
     above, below = (difference > 1e-12).any(), (difference < -1e-12).any()
-    print(f"{name}: above nca {bool(above)}, below {bool(below)}, equal at {equal}")
+    print(f"{name}: above nca {bool(above)}, below {bool(below)}, equal at", *equal)
 
 # %% tags=["hide-input"]
 places = {"middle (½, ½)": (0.5, 0.5), "both high (.9, .9)": (0.9, 0.9), "both low (.1, .1)": (0.1, 0.1),
