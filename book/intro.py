@@ -31,7 +31,7 @@
 #
 # The small number under a score is what a loss does to it, its **weight**: the slope of the loss as this score grows.
 # Training goes down the slope. So a score with a weight above zero (red) is pushed down, one with a weight below zero
-# (blue) is pulled up, and a weight of zero leaves it alone. The darker the colour, the harder the push or the pull. One
+# (blue) is pulled up, and with a score of weight zero the loss does nothing. The darker the colour, the harder the push or the pull. One
 # would expect losses made for the same task to agree at least on the third row. Choose one loss after the other and
 # see; drag a score to the side, or choose it and move the slider; or let the tour of five steps show you round.
 
@@ -69,7 +69,7 @@ TOUR = [
     {"loss": "ntxent", "selected": (2, 1), "text": "NT-Xent pushes every wrong caption of every row, the more the higher "
      "it scores. Caption 2 in the third row gets the largest weight of the whole table."},
     {"loss": "smoothap", "selected": (2, 1), "text": "SmoothAP leaves caption 2 alone, the worst mistake of the table: "
-     "it looks only where two scores nearly tie. It pushes caption 4 instead."},
+     "it looks only where the match and another score nearly tie. It pushes caption 4 instead."},
     {"loss": "smoothap", "set": [(2, 1, 0.4)], "selected": (2, 1), "text": "When caption 2 has fallen to 0.40 and ties "
      "with the match, SmoothAP pushes it harder than any of the others do. Now move the scores yourself."},
 ]
@@ -78,23 +78,25 @@ explorer(scores, positives, losses, about="Four pictures, four captions, and the
          invitation="Four losses look at the same scores. Whom does each of them push?")
 
 # %% [markdown]
-# Below are the four at once, at the scores from which you started; all panels have one scale, so that they can be
-# compared.
+# Below are the four at once, at the scores from which you started. All panels have one scale, so that they can be
+# compared (a scale of roots, in which small weights can be seen: the colours are not quite those of the table above).
+# These are the weights of pictures that look for captions. A training adds those of captions that look for pictures.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Five panels of four by four cells. The first holds the scores of four images with four captions, with the matching pairs framed on the diagonal. The other four hold the weights that Triplet, Triplet-SH, NT-Xent and SmoothAP put on these scores, in one colour scale. Triplet pushes every caption that scores above its row's match less 0.2, Triplet-SH one a row at most, NT-Xent every one, hardest the 0.62 of the third row. SmoothAP pushes only those within 0.05 of the match, and not the 0.62."}, "figure": {"name": "fig-one-picture", "caption": "One score matrix, four losses. Rows are images (the queries), columns captions, matching pairs are framed. Red cells are pushed down by a training step, blue cells pulled up; one colour scale, which shows the root of a weight so that small ones are seen. They disagree on the worst mistake, the 0.62: NT-Xent pushes it hardest of all, SmoothAP leaves it alone."}}
 plots.scores_and_weights(scores, positives, losses);
 
 # %% [markdown]
-# They disagree, and each chapter on a loss explains one panel:
+# They disagree, and three chapters explain the four panels:
 #
 # - **Triplet** pushes every caption that comes closer to the match than a margin of 0.2, each with weight 1, and pulls
 #   the match once for each of them. The solved row has no weight at all.
 # - **Triplet-SH** does the same with the highest of these captions only.
 # - **NT-Xent** pushes every caption, the more the higher it scores. Its largest weights lie on the wrong order of the
 #   third row.
-# - **SmoothAP** looks only where two scores nearly tie. That the third row has 0.62 above 0.40 is the worst mistake in
+# - **SmoothAP** looks only where the match and another score nearly tie. That the third row has 0.62 above 0.40 is the worst mistake in
 #   this table, and SmoothAP as published ignores it: a gap of 0.22 is too wide for it. It pushes the harmless 0.35
-#   instead, which is close behind the match.
+#   instead, which is close behind the match; and with a smaller weight than the equally close one of the second row,
+#   because in the third the match is already behind another caption, and lower places count less.
 #
 # How far a loss looks and how hard it pulls are choices that somebody made. This book takes them apart, counts what they
 # touch, and trains with each.
@@ -131,7 +133,7 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 # {cite:p}`oord2018cpc,chen2020simclr`, and SmoothAP, which comes from retrieving images with images
 # {cite:p}`brown2020smoothap`. In their tables an older loss with one hard negative, Triplet-SH
 # {cite:p}`faghri2018vsepp`, stayed ahead of both. To explain why, they counted how many samples contribute to each
-# gradient. We call this paper **ECIR**.
+# gradient. We call this paper **ECIR**, after the conference where it appeared.
 #
 # **Which gradient?** {cite:t}`xuan2023dissecting` turned the question around. Why start from a loss at all? They wrote
 # down the weights directly, three choices for the triplet times five for the pair. We call it **GOAL**.
@@ -140,7 +142,7 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 # picture from the others, and made it keep more, under a constraint. We call it **LTD**.
 #
 # This book implements what the three papers describe and runs it. Where what was printed and what was run differ, it
-# shows both. LTD's own tables are being trained; its pages say which runs are still missing.
+# shows both. Not all runs for LTD's tables are finished; its pages say which are missing.
 
 # %% [markdown]
 # ## What you will be able to do

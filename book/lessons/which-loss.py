@@ -235,8 +235,8 @@ Markdown("\n\n".join(
 # ## How a recommendation is made here
 #
 # A table of recommendations is worth as much as the rule that filled it. Ours is one rule for all lines, a program that
-# the page runs over the records; nobody picks a row by eye, and when more runs are there, the lines change by
-# themselves. It says: **start cheap, and pay more only for a verdict.**
+# the page runs over the records (`icrlib.paper.decision`); nobody picks a row by eye, and when more runs are there, the
+# lines change by themselves. It says: **start cheap, and pay more only for a verdict.**
 #
 # 1. Take the cheapest candidate. What a training costs is measured in seconds of one core, by the quickest run of its
 #    kind, because runs that share a machine disturb each other's clocks. (Some kinds were only ever run on a busy
@@ -245,7 +245,9 @@ Markdown("\n\n".join(
 #    cheapest cost the same; of these take the one with the highest rsum on *validation* data.
 # 2. Compare every other candidate with it, on the test sets of the same draws of data. A comparison is decided as
 #    everywhere in this book: a 95 % interval on one side of zero, after Holm's correction for all comparisons of this
-#    step; "equivalent" if the difference is surely below 3 rsum.
+#    step; "equivalent" if the difference is surely below 3 rsum. (The intervals that are printed are those of the single
+#    comparisons. So one of them may leave out zero, and "no measured difference" still stand beside it: among so many
+#    comparisons one such interval is to be expected.)
 # 3. If nothing is decidedly ahead, stop: **no measured difference, take the cheaper.** Otherwise move to the cheapest
 #    of those that are ahead, and go back to step 2.
 #

@@ -13,7 +13,10 @@ from icrlib.paper.runs import common_draws, seed
 
 
 class Setting(NamedTuple):
-    """``objective``: "con", "dual" or "lagrange". What an objective does not use is None."""
+    """``objective``: "con", "dual" or "lagrange". What an objective does not use is None.
+
+    ``target``: "sbert", "form", "tokens", or "tokens, softmax over time".
+    """
 
     objective: str
     target: str | None
@@ -40,7 +43,10 @@ def setting(record: Mapping) -> Setting:
     config = record["config"]
     if config["objective"] == "con":
         return Setting("con", None)
-    target = (config.get("auxiliary_options") or {}).get("target", config["auxiliary"])
+    options = config.get("auxiliary_options") or {}
+    target = options.get("target", config["auxiliary"])
+    if options.get("softmax") == "time":  # the published one is another loss than that over the vocabulary
+        target += ", softmax over time"
     if config["objective"] == "dual":
         return Setting("dual", target)
     return Setting("lagrange", target, config["eta"], config["multiplier"])

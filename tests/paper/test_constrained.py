@@ -13,7 +13,7 @@ def test_what_an_objective_does_not_use_is_no_part_of_its_setting():
     assert constrained.setting(run_of("con")) == ("con", None, None, None)
     assert constrained.setting(run_of("dual")) == ("dual", "sbert", None, None)
     assert constrained.setting(run_of("lagrange", rule="projected")) == ("lagrange", "sbert", 0.2, "projected")
-    assert constrained.setting(run_of("dual", aux="tokens")).target == "tokens"
+    assert constrained.setting(run_of("dual", aux="tokens")).target == "tokens, softmax over time"
 
 
 def test_runs_are_grouped_and_a_seed_that_comes_twice_is_refused():
@@ -55,3 +55,12 @@ def test_intervals_by_hand():
     assert found[:3] == pytest.approx((d.mean(), d.mean() - half, d.mean() + half), abs=1e-5) and found.n == 3
     assert str(constrained.interval([3.0])) == "3.0 (one draw)"
     assert constrained.interval(a).mean == pytest.approx(7 / 3)
+
+
+def test_both_softmaxes_are_told_apart():
+    """Words with the published softmax and with the one over the vocabulary are two losses: never averaged."""
+    tokens = run_of("dual", aux="tokens")
+    other = run_of("dual", aux="tokens")
+    other["config"]["auxiliary_options"] = {"softmax": "vocabulary", "decoder_words": 64}
+    assert constrained.setting(tokens).target == "tokens, softmax over time"
+    assert constrained.setting(other).target == "tokens" and len(constrained.grouped([tokens, other])) == 2
