@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import chapter_cells
-from icrlib import records
+from icrlib import LagrangeMultiplier, records
 from ltd_runs import run_of
 
 SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "constraint.py"
@@ -44,7 +44,7 @@ def made(objective="lagrange", seeds=SEEDS, rsum=(300.0, 302, 299, 305, 301), **
 
 def test_without_runs_the_page_says_how_to_make_them(page):
     names, shown = page({})
-    assert shown.count("not run yet") == 2 and "make records STUDY=ltd`" in shown and "STUDY=ltd_eta`" in shown
+    assert shown.count("not run yet") == 3 and "make records STUDY=ltd`" in shown and "STUDY=ltd_eta`" in shown
     assert "still open here" in shown and not names["TABLE"] and "nan" not in shown
 
 
@@ -100,4 +100,36 @@ def test_triplet_runs_stay_out(page):
     for run in runs:
         run["config"]["loss"] = "triplet_sh"
     names, shown = page({"ltd": runs, "ltd_eta": runs})
-    assert not names["OURS"] and shown.count("not run yet") == 2
+    assert not names["OURS"] and shown.count("not run yet") == 3
+
+
+def longer(rule, losses, chosen):
+    (run,) = made(rule=rule, seeds=[0], losses=losses, rows=len(losses))
+    run["chosen"] = {"update": chosen}
+    return run
+
+
+@pytest.mark.parametrize(("chosen", "says"), [(500, "the rule made no difference here"), (9000, "Test rsum: 300.0")])
+def test_a_longer_training_shows_where_the_rules_part_and_what_follows(page, chosen, says):
+    """A reconstruction that falls, stays low and rises: what the multipliers do over it, once more by hand."""
+    fallen = [0.9] * 5 + [0.05] * 400  # λ is zero from the 300th on, and x runs on to -0.4
+    free, held = fallen + [0.6] * 80, fallen + [0.3] * 80
+    names, shown = page({"ltd_rules": [longer("published", free, chosen), longer("projected", held, chosen)]})
+    assert names["PARTED"] == {("sbert", 0.2): 20 * 406} and "the two part at update 8,120" in shown and says in shown
+    for rule, rec in (("published", free), ("projected", held)):
+        weighing, values = LagrangeMultiplier(0.2, rule=rule), []
+        for one in rec:
+            weighing.step(one)
+            values.append(float(weighing.value))
+        zero = np.array(values[405:]) <= 1e-9
+        back = int(((~zero[1:]) & zero[:-1]).sum())
+        assert back == 1 and (zero.mean() > 0.3) == (rule == "published")
+        assert f"with the {rule} rule λ is zero in {100 * zero.mean():.0f} % of the logged updates" in shown
+        assert f"comes back {back} time" in shown and f"rises to {max(rec[405:]):.3f}" in shown
+    assert [len(ax.lines) for ax in names["pair"]] == [3, 2]
+
+
+def test_a_longer_training_in_which_nothing_parts_says_so(page):
+    losses = [0.9] * 30
+    _, shown = page({"ltd_rules": [longer(rule, losses, 500) for rule in ("published", "projected")]})
+    assert "The same run by both rules: η = 0.2 (sbert)." in shown and "part at update" not in shown
