@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
 import chapter_cells
 from icrlib.paper import ltd_evidence
@@ -67,3 +69,46 @@ def test_all_rows_with_the_released_softmax_and_the_oracle(book):
     assert found["ITD constrained, softmax as released"]["rsum"].startswith(f"{418 + more.mean():.1f} ±")
     assert found["logical form dual"]["twins swap %"].startswith(f"{60 + gains('form', 'dual').mean() / 10:.1f} ±")
     assert "scenes, InfoNCE" not in waits and "scenes, Triplet-SH" in waits
+
+
+def temperatures():
+    """What the cells about the baseline's temperature show, behind those about our rows."""
+    source = chapter_cells.sources(SCRIPT)
+    head = next(cell for cell in source if cell.startswith("import matplotlib")).split("smoke = chapter")[0]
+    first = next(k for k, cell in enumerate(source) if cell.startswith("OURS = "))
+    last = next(k for k, cell in enumerate(source) if cell.startswith("clear = "))
+    return chapter_cells.execute([head, "SIDES = {}", source[first], *source[first + 3 : last + 1]], {"smoke": False})
+
+
+ROWS_TUNED = [("sbert", "dual"), ("sbert", "published"), ("form", "dual"), ("form", "published")]
+
+
+def test_a_lead_is_held_against_a_baseline_of_another_temperature(book):
+    """Paired differences by a twin: of the two baselines, and of each row to the better one."""
+    everything(book)
+    wobble = [0.0, 2.0, -1.0, 1.5, 0.5]
+    for seed in range(5):
+        base = 400.0 + 9 * seed + 100 + wobble[seed]
+        put(book, "ltd_tuned", made_up("con", "con", seed, rsum=base), "con")
+        for k, (kind, way) in enumerate(ROWS_TUNED):
+            put(book, "ltd_tuned", made_up(kind, way, seed, rsum=base + (20 if k == 3 else 0) + (-1) ** seed),
+                f"{kind}-{way}")  # fmt: skip
+    _, shown_ = temperatures()
+    half = stats.t.ppf(0.975, 4) * np.std(wobble, ddof=1) / 5**0.5
+    mean = 100 + np.mean(wobble)
+    assert f"*alone* has {mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}] rsum more (n = 5)" in shown_[-1]
+    assert "the temperature alone is worth more than the best" in shown_[-1]
+    assert "Of the 4 leads 1 is still clear of zero, the largest with +20.2" in shown_[-1]
+    assert "the bound with the logical form +20.2 [" in shown_[-1]
+    assert "the sum with the sentence encoder +0.2 [" in shown_[-1]
+
+
+def test_fewer_than_three_draws_of_the_other_temperature_say_nothing_and_more_say_how_many(book):
+    everything(book)
+    for seed in range(2):
+        put(book, "ltd_tuned", made_up("con", "con", seed, rsum=500.0 + 9 * seed), "con")
+    assert temperatures()[1][-1] == "Those runs are not complete yet: `make records STUDY=ltd_tuned`."
+    put(book, "ltd_tuned", made_up("con", "con", 2, rsum=518.0), "con")
+    said = temperatures()[1][-1]
+    assert "*alone* has +100.0 [+100.0, +100.0] rsum more (n = 3)" in said and "nothing with three draws yet" in said
+    assert "(22 of 25 runs are missing: `make records STUDY=ltd_tuned`.)" in said and "leads" not in said
