@@ -73,7 +73,7 @@
         return {arrow, group};
       });
       run.parts.value = h('span', {});
-      view.append(h('figure', {class: 'circle'}, h('figcaption', {style: `color:${run.loss.colour}`}, run.loss.label), svg, run.parts.value));
+      view.append(h('figure', {class: 'circle'}, h('figcaption', {style: `border-bottom:.2em solid ${run.loss.colour}`}, run.loss.label), svg, run.parts.value));
     }
 
     function draw() {

@@ -106,7 +106,7 @@
       order();
       return (result, moved) => {
         if (!moved) order();
-        heads.lastChild.replaceChildren(...shown().map(loss => h('span', {style: `color:${loss.colour}`}, loss.label)));
+        heads.lastChild.replaceChildren(...shown().map(loss => h('span', {style: `border-bottom:.2em solid ${loss.colour}`}, loss.label)));
         items.forEach(({item, slider, label, bars, rank}, j) => {
           const s = state.scores[0][j];
           slider.value = s;
