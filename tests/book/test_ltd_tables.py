@@ -77,7 +77,9 @@ def temperatures():
     head = next(cell for cell in source if cell.startswith("import matplotlib")).split("smoke = chapter")[0]
     first = next(k for k, cell in enumerate(source) if cell.startswith("OURS = "))
     last = next(k for k, cell in enumerate(source) if cell.startswith("clear = "))
-    return chapter_cells.execute([head, "SIDES = {}", source[first], *source[first + 3 : last + 1]], {"smoke": False})
+    names, shown_ = chapter_cells.execute(
+        [head, "SIDES = {}", source[first], *source[first + 3 : last + 1]], {"smoke": False})  # fmt: skip
+    return names, shown_[-1]
 
 
 ROWS_TUNED = [("sbert", "dual"), ("sbert", "published"), ("form", "dual"), ("form", "published")]
@@ -93,22 +95,43 @@ def test_a_lead_is_held_against_a_baseline_of_another_temperature(book):
         for k, (kind, way) in enumerate(ROWS_TUNED):
             put(book, "ltd_tuned", made_up(kind, way, seed, rsum=base + (20 if k == 3 else 0) + (-1) ** seed),
                 f"{kind}-{way}")  # fmt: skip
-    _, shown_ = temperatures()
+    names, said = temperatures()
     half = stats.t.ppf(0.975, 4) * np.std(wobble, ddof=1) / 5**0.5
     mean = 100 + np.mean(wobble)
-    assert f"*alone* has {mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}] rsum more (n = 5)" in shown_[-1]
-    assert "the temperature alone is worth more than the best" in shown_[-1]
-    assert "Of the 4 leads 1 is still clear of zero, the largest with +20.2" in shown_[-1]
-    assert "the bound with the logical form +20.2 [" in shown_[-1]
-    assert "the sum with the sentence encoder +0.2 [" in shown_[-1]
+    assert f"*alone* has {mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}] rsum more (n = 5)" in said
+    assert "the temperature alone is worth more than the best" in said
+    assert "Beside the better baseline *logical form constrained* keeps +20.2 [" in said and "(1 of 4 rows)" in said
+    found = {row: one.mean for row, one in names["at_warm"].items()}
+    assert found == pytest.approx({"dual": 0.2, "lag": 0.2, "form_dual": 0.2, "form_lag": 20.2})
 
 
 def test_fewer_than_three_draws_of_the_other_temperature_say_nothing_and_more_say_how_many(book):
     everything(book)
     for seed in range(2):
         put(book, "ltd_tuned", made_up("con", "con", seed, rsum=500.0 + 9 * seed), "con")
-    assert temperatures()[1][-1] == "Those runs are not complete yet: `make records STUDY=ltd_tuned`."
+    assert temperatures()[1] == "Those runs are not complete yet: `make records STUDY=ltd_tuned`."
     put(book, "ltd_tuned", made_up("con", "con", 2, rsum=518.0), "con")
-    said = temperatures()[1][-1]
-    assert "*alone* has +100.0 [+100.0, +100.0] rsum more (n = 3)" in said and "nothing with three draws yet" in said
-    assert "(22 of 25 runs are missing: `make records STUDY=ltd_tuned`.)" in said and "leads" not in said
+    said = temperatures()[1]
+    assert "*alone* has +100.0 [+100.0, +100.0] rsum more (n = 3)" in said
+    assert "No row beside it has three draws yet. (22 of 25 runs are missing: `make records STUDY=ltd_tuned`.)" in said
+
+
+def test_the_figure_shows_every_row_at_its_own_height_and_both_temperatures(book, monkeypatch):
+    import matplotlib.pyplot as plt
+
+    everything(book)
+    for seed in range(3):
+        put(book, "ltd_tuned", made_up("con", "con", seed, rsum=500.0 + seed), "con")
+        put(book, "ltd_tuned", made_up("form", "published", seed, rsum=507.0 + seed), "form-published")
+    names, _ = temperatures()
+    drawn = []
+    monkeypatch.setattr(plt, "show", lambda: drawn.append(plt.gcf()))
+    names["leads"]()
+    left, right = drawn[0].axes
+    labels = [tick.get_text() for tick in left.get_yticklabels()]
+    points = [list(zip(*line.get_data(), strict=True)) for line in left.lines if line.get_marker() == "o"]
+    for (x, y), row in zip(points[0], names["AHEAD"], strict=True):
+        assert labels[round(y)] == ltd_evidence.TITLES[row] and x == pytest.approx(names["AHEAD"][row][0].mean)
+    ((x, y),) = points[1]
+    assert labels[round(y)] == "logical form constrained" and x == pytest.approx(7.0)
+    assert len([line for line in right.lines if line.get_marker() == "o"]) == 1
