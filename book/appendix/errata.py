@@ -1159,4 +1159,46 @@ check_nca_push(lambda p, n, gamma: gamma * torch.sigmoid(gamma * (n - p)))
 # ````{solution-end}
 # ````
 #
+# ````{exercise-start} A loss below zero
+# :label: ex-errata-negative
+# ````
+#
+# ECIR's Eq. 4 leaves the positive out of the denominator. A query has two negatives with the scores 0.3 and 0.5, and
+# $\tau = 0.1$. From which score $s_+$ of the positive on is its printed loss below zero? Give it to three digits.
+
+# %%
+mine = ...
+
+# %% tags=["hide-input"]
+def check_below_zero(value):
+    """Passes for the positive's score at which the loss of Eq. 4, as printed, is zero."""
+    if value is ...:
+        return "your turn"
+    negatives = torch.tensor([0.3, 0.5], dtype=torch.float64)
+    loss = float(torch.logsumexp(negatives / 0.1, 0) - value / 0.1)
+    assert abs(value - 0.5) > 1e-9, "not yet: level with the hardest negative; the other one counts, too"
+    assert abs(loss) < 0.01, f"not yet: at {value} the printed loss is {loss:+.3f}"
+    return "right"
+
+
+check_below_zero(mine)
+
+# %% [markdown]
+# ````{exercise-end}
+# ````
+#
+# ````{solution-start} ex-errata-negative
+# :class: dropdown
+# ````
+#
+# Zero means $s_+ = \tau \log(e^{0.3/\tau} + e^{0.5/\tau})$, the soft maximum of the negatives: a little above the
+# hardest one. From there on the loss falls below zero without a bound but that of the cosine.
+
+# %%
+check_below_zero(0.1 * float(torch.logsumexp(torch.tensor([3.0, 5.0]), 0)))
+
+# %% [markdown]
+# ````{solution-end}
+# ````
+#
 # Next: {doc}`claims` goes through what the papers say, sentence by sentence, and what came out here.

@@ -599,4 +599,54 @@ check_cubic(cubic)
 # ````{solution-end}
 # ````
 #
+# ````{exercise-start} The forgotten diagonal
+# :label: ex-own-diagonal
+# ````
+#
+# Somebody writes Quadratic without leaving out the positive's own column: `j` runs over *all* columns. By how much is the
+# value of a query too large at a margin `margin`, and which of the two checks of this page can notice it, the one of
+# the `"value"` or the one of the `"gradient"`? Answer `mine = (lambda margin: ..., "value")` or with the other word.
+
+# %%
+mine = ...
+
+# %% tags=["hide-input"]
+def check_diagonal(value):
+    """Passes for what the own column adds to the value, and the check that sees it."""
+    if value is ...:
+        return "your turn"
+    extra, seen = value
+    for margin in (0.2, 0.7):
+        s = torch.tensor([0.42, 0.55, 0.30], dtype=torch.float64).requires_grad_()
+        every = (torch.relu(margin + s - s[1]) ** 2).sum() / 2
+        right = (torch.relu(margin + s[[0, 2]] - s[1]) ** 2).sum() / 2
+        added, got = float((every - right).detach()), float(extra(margin))
+        assert abs(got - added) < 1e-9, f"not yet: at a margin of {margin} it adds {added:.3f}, not {got:.3f}"
+        slopes = [torch.autograd.grad(loss, s, retain_graph=True)[0] for loss in (every, right)]
+    same = torch.allclose(*slopes)
+    assert seen == ("value" if same else "gradient"), "not yet: has the own column's term a slope?"
+    return "right"
+
+
+check_diagonal(mine)
+
+# %% [markdown]
+# ````{exercise-end}
+# ````
+#
+# ````{solution-start} ex-own-diagonal
+# :class: dropdown
+# ````
+#
+# In the own column the hinge is $\alpha + s_+ - s_+ = \alpha$, whatever the scores are. So the value is $\alpha^2/2$
+# too large, and the slope of a constant is zero: a test of gradients alone would pass, and the model would train as it
+# should. Only the printed loss never reaches zero.
+
+# %%
+check_diagonal((lambda margin: margin**2 / 2, "value"))
+
+# %% [markdown]
+# ````{solution-end}
+# ````
+#
 # Next: {doc}`../reproduce/run`.

@@ -590,4 +590,48 @@ check_distance(lambda d2: 1 - d2 / 2)
 # ````{solution-end}
 # ````
 #
+# ````{exercise-start} How many photos for the test?
+# :label: ex-how-many-photos
+# ````
+#
+# Recall at 1 on $n$ test photos is a share, and a share $p$ of $n$ independent tries has a standard error of
+# $\sqrt{p (1 - p) / n}$. You expect about 50 % and want a 95 % interval (1.96 standard errors to each side) of at most ±10
+# points. How many photos do you have to put aside? And for ±5 points? `mine = (n_10, n_5)`.
+
+# %%
+mine = ...
+
+# %% tags=["hide-input"]
+def check_how_many(value):
+    """Passes for the numbers of photos at which the 95 % interval of a share of one half is small enough."""
+    if value is ...:
+        return "your turn"
+    for got, half in zip(value, (0.10, 0.05), strict=True):
+        width = 1.96 * 0.5 / got**0.5
+        fewer = 1.96 * 0.5 / (got - 1) ** 0.5
+        assert width <= half, f"not yet: {got} photos give ±{100 * width:.1f} points, wanted ±{100 * half:.0f}"
+        assert fewer > half, f"not yet: fewer than {got} photos are enough for ±{100 * half:.0f} points"
+    return "right"
+
+
+check_how_many(mine)
+
+# %% [markdown]
+# ````{exercise-end}
+# ````
+#
+# ````{solution-start} ex-how-many-photos
+# :class: dropdown
+# ````
+#
+# $1.96 \cdot 0.5 / \sqrt{n} \leq 0.1$ needs $n \geq 96.04$. Half the width costs four times the photos. Five captions of one
+# photo do not count as five tries: they ask for the same photo.
+
+# %%
+check_how_many((97, 385))
+
+# %% [markdown]
+# ````{solution-end}
+# ````
+#
 # Next: {doc}`albums` searches pictures that have no captions at all.

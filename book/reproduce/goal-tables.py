@@ -305,4 +305,103 @@ for p in P_NAMES[1:]:
 # ````{solution-end}
 # ````
 #
+# ````{exercise-start} The best of fifteen
+# :label: ex-best-of-fifteen
+# ````
+#
+# Suppose that all fifteen objectives were equally good, and that a run's score were this common value plus normal noise
+# with a standard deviation of one point. You train each once and print the best. How many points above the common value
+# is it on average? Give a number to two digits: `mine = ...`. (Simulate it, or integrate.)
+
+# %%
+mine = ...
+
+# %% tags=["hide-input"]
+def check_best_of_fifteen(value):
+    """Passes for the expected maximum of fifteen standard normals, to 0.01."""
+    if value is ...:
+        return "your turn"
+    from scipy import integrate, stats
+
+    def best(n):
+        return integrate.quad(lambda x: x * n * stats.norm.pdf(x) * stats.norm.cdf(x) ** (n - 1), -9, 9)[0]
+
+    expected = best(15)
+    assert value > 0, "not yet: one run is right on average; the best of several is not"
+    hint = "is that one of fewer rows?" if value < expected else "an average, not a bound; how many draws did you use?"
+    assert abs(value - expected) < 0.011, f"not yet: {hint}"
+    return "right"
+
+
+check_best_of_fifteen(mine)
+
+# %% [markdown]
+# ````{exercise-end}
+# ````
+#
+# ````{solution-start} ex-best-of-fifteen
+# :class: dropdown
+# ````
+#
+# About 1.74 points. So a best row that leads the mean of fifteen by less than two deviations of a run has shown nothing
+# but that there were fifteen.
+
+# %%
+rng = np.random.default_rng(0)
+check_best_of_fifteen(rng.standard_normal((400_000, 15)).max(axis=1).mean())
+
+# %% [markdown]
+# ````{solution-end}
+# ````
+#
+# ````{exercise-start} What ± does a cell need?
+# :label: ex-goal-interval
+# ````
+#
+# A cell says $53.7 \pm 0.5$: the mean of `n` runs and their *population* standard deviation. Write `mine(std, n)`, the half
+# width of the 95 % interval of the mean. `scipy.stats.t.ppf(0.975, n - 1)` is Student's quantile.
+
+# %%
+mine = ...
+
+# %% tags=["hide-input"]
+def check_half_width(value):
+    """Passes for the half width of a mean's interval from a population deviation."""
+    if value is ...:
+        return "your turn"
+    from scipy import stats
+
+    for runs in ([50.0, 51.0, 52.5], [3.0, 4.0, 4.5, 7.0, 1.0]):
+        n, std = len(runs), float(np.std(runs))
+        unbiased = np.std(runs, ddof=1) / n**0.5
+        low, high = stats.t.interval(0.95, n - 1, loc=0, scale=unbiased)
+        got, expected = value(std, n), (high - low) / 2
+        normal = 1.96 * unbiased
+        assert abs(got - normal) > 1e-3, f"not yet: with {n} runs the normal distribution's 1.96 is too small"
+        assert abs(got - expected) < 1e-3, f"not yet: {expected:.3f}, not {got:.3f}; is the deviation the population's?"
+    return "right"
+
+
+check_half_width(mine)
+
+# %% [markdown]
+# ````{exercise-end}
+# ````
+#
+# ````{solution-start} ex-goal-interval
+# :class: dropdown
+# ````
+#
+# The unbiased deviation is $s \sqrt{n / (n - 1)}$, the mean's $s / \sqrt{n - 1}$. With three runs, that times 4.30 is
+# three times the printed deviation: $53.7 \pm 0.5$ says no more than 52.2 to 55.2.
+
+# %%
+from scipy import stats
+
+check_half_width(lambda std, n: stats.t.ppf(0.975, n - 1) * std / (n - 1) ** 0.5)
+
+# %% [markdown]
+# ````{solution-end}
+# ````
+#
 # Next: {doc}`../appendix/errata` lists which printed equations differ from what was run.

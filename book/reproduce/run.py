@@ -84,6 +84,7 @@ if importlib.util.find_spec("icrlib") is None:
 import json
 
 import pandas as pd
+import torch
 from IPython.display import Markdown
 
 import icrlib
@@ -162,5 +163,136 @@ Markdown("Twins: the right one of two pictures scores higher for "
 #
 # One run is one sample. Before you compare two configurations, run at least three seeds of each; `paper.verdict` says
 # what the differences can carry, and `icr compare RECORD RECORD` shows where two runs part.
+#
+# ## Exercises
+#
+# ````{exercise-start} Which number may be reported?
+# :label: ex-run-report
+# ````
+#
+# A run was evaluated five times, on validation and (by curiosity) on test data:
+# `val = [310, 352, 371, 366, 369]` and `test = [301, 349, 358, 361, 364]`. Which test rsum is reported? `mine = ...`
+
+# %%
+mine = ...
+
+# %% tags=["hide-input"]
+def check_report(value):
+    """Passes for the test result of the weights that validation chose."""
+    if value is ...:
+        return "your turn"
+    val, test = [310, 352, 371, 366, 369], [301, 349, 358, 361, 364]
+    assert value != max(test), "not yet: the test data would have chosen the weights and then praised its own choice"
+    assert value not in val, "not yet: validation chose, so it is the number that flatters"
+    assert value == test[val.index(max(val))], "not yet: which weights are kept?"
+    return "right"
+
+
+check_report(mine)
+
+# %% [markdown]
+# ````{exercise-end}
+# ````
+#
+# ````{solution-start} ex-run-report
+# :class: dropdown
+# ````
+#
+# Validation is best at the third evaluation, so the third weights are tested: 358. The later 364 exists only for one who
+# looked.
+
+# %%
+check_report(358)
+
+# %% [markdown]
+# ````{solution-end}
+# ````
+#
+# ````{exercise-start} Epochs and updates
+# :label: ex-run-updates
+# ````
+#
+# `flickr8k` has 6,000 training photos with five captions each. For Triplet, Triplet-SH and NT-Xent an epoch is every
+# *caption* once, with its photo, in batches of 128, the last one being smaller. How many updates are `-p epochs 15`? `mine = ...`
+
+# %%
+mine = ...
+
+# %% tags=["hide-input"]
+def check_updates(value):
+    """Passes for the number of updates of fifteen epochs over all captions."""
+    if value is ...:
+        return "your turn"
+    batches = -(-6000 * 5 // 128)
+    assert value != 15 * -(-6000 // 128), "not yet: that would be one caption a photo and epoch"
+    assert value != 15 * (batches - 1), "not yet: the last, smaller batch is a step, too"
+    assert value == 15 * batches, f"not yet: {value:,} would be {value / 15:,.1f} batches an epoch"
+    return "right"
+
+
+check_updates(mine)
+
+# %% [markdown]
+# ````{exercise-end}
+# ````
+#
+# ````{solution-start} ex-run-updates
+# :class: dropdown
+# ````
+#
+# 30,000 / 128 is 234.4, so 235 batches an epoch and 3,525 updates. Two settings with equal epochs and unequal batches have
+# unequal numbers of steps: compare by updates.
+
+# %%
+check_updates(15 * 235)
+
+# %% [markdown]
+# ````{solution-end}
+# ````
+#
+# ````{exercise-start} Two configurations, three seeds
+# :label: ex-run-seeds
+# ````
+#
+# Configuration A has the test rsums `[402.1, 395.4, 409.0]` with the seeds 0, 1 and 2, B has `[398.0, 392.3, 404.1]`. On
+# scenes a seed fixes the draw of the data, so the runs are paired. Give the mean of A less B, and the half width of its
+# 95 % interval: `mine = (mean, half)`. Student's quantile for three pairs is 4.303.
+
+# %%
+mine = ...
+
+# %% tags=["hide-input"]
+def check_seeds(value):
+    """Passes for the paired difference and the half width of its interval."""
+    if value is ...:
+        return "your turn"
+    a, b = torch.tensor([402.1, 395.4, 409.0]), torch.tensor([398.0, 392.3, 404.1])
+    mean, half = float((a - b).mean()), 4.303 * float((a - b).std()) / 3**0.5
+    unpaired = 4.303 * float(((a.var() + b.var()) / 3) ** 0.5)
+    assert value[0] > 0, "not yet: A less B"
+    assert abs(value[1] - unpaired) > 0.1, "not yet: the draws differ more than A and B do; take differences first"
+    assert max(abs(value[0] - mean), abs(value[1] - half)) < 0.02, f"not yet: ({mean:.2f}, …); n − 1 in the deviation"
+    return "right"
+
+
+check_seeds(mine)
+
+# %% [markdown]
+# ````{exercise-end}
+# ````
+#
+# ````{solution-start} ex-run-seeds
+# :class: dropdown
+# ````
+#
+# The differences are 4.1, 3.1 and 4.9: their mean is 4.03 and their deviation 0.90, so ±2.24. The interval leaves out
+# zero. As if unpaired it would be ±22 and say nothing, because the draws themselves lie up to fourteen points apart.
+
+# %%
+check_seeds((4.03, 2.24))
+
+# %% [markdown]
+# ````{solution-end}
+# ````
 #
 # Next: {doc}`paper-scale` says what it would take to do this for all rows of the papers' tables, at their own scale.
