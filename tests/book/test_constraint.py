@@ -79,8 +79,29 @@ def test_figure_2_has_a_curve_for_each_bound_and_is_no_running_maximum(page):
     assert count == [4, 2, 3 + 2, 4]  # dotted bounds beside the reconstructions
     rising = np.diff(names["axes"][0, 0].lines[0].get_ydata())
     assert (rising < 0).any()
-    assert "η = 0.05 (5 draws)" in shown and "η = 0.3 (5 draws)" in shown and "Target: sbert" in shown
-    assert "η = 0.1 " not in shown and "STUDY=ltd_eta`" not in shown
+    assert [(line["run"], line["draws"]) for line in names["BY_BOUND"]] == [
+        ("baseline", 5), ("dual", 5), ("η = 0.05", 5), ("η = 0.3", 5)]  # fmt: skip
+    assert "Target: sbert" in shown and "STUDY=ltd_eta`" not in shown
+
+
+def test_the_table_of_bounds_says_when_lambda_is_zero_and_what_it_is_worth(page):
+    """Against a twin: λ first zero, how often, and rsum less the baseline by draw; baseline and dual from `ltd`."""
+    ahead = np.array([7.0, 9.0, 8.0, 12.0, 4.0])
+    losses = [*[0.2] * 3, *[0.01] * 290, *[0.5] * 7]  # λ falls to zero, then the bound is broken
+    alone, tight, wide = made("con"), made(eta=0.05), made(eta=0.1, losses=losses, rows=300)
+    for run, more in zip(wide, ahead, strict=True):
+        run["test"]["rsum"] += more
+    names, shown = page({"ltd": [*alone, *made("dual"), *made(eta=0.1)], "ltd_eta": [*tight, *wide]})
+    lines = {line["run"]: line for line in names["BY_BOUND"]}
+    assert list(lines) == ["baseline", "dual", "η = 0.05", "η = 0.1"] and "less the baseline" not in lines["baseline"]
+    half = stats.t.ppf(0.975, 4) * np.std(ahead, ddof=1) / 5**0.5
+    assert lines["η = 0.1"]["less the baseline"] == f"8.0 [{8 - half:.1f}, {8 + half:.1f}]"
+    log = [dict(zip(wide[0]["log_columns"], row, strict=True)) for row in wide[0]["log"]]
+    zero = [row for row in log if row["lambda"] <= 0]
+    assert lines["η = 0.1"]["λ first zero at update"] == (f"{zero[0]['update']:,.0f}" if zero else "never")
+    often, bad = len(zero) / len(log), sum(row["reconstruction"] > 0.1 for row in zero) / len(log)
+    assert lines["η = 0.1"]["λ zero, and bound broken"] == f"{100 * often:.0f} %, {100 * bad:.0f} %" and often > bad
+    assert "The best rsum belongs to η = 0.1: it is 8.0 [" in shown and "Validation had picked the same" in shown
 
 
 def test_few_draws_are_shown_with_their_number_and_decide_nothing(page):
@@ -92,7 +113,8 @@ def test_few_draws_are_shown_with_their_number_and_decide_nothing(page):
 
 def test_one_rule_alone_is_no_comparison(page):
     names, shown = page({"ltd": made()})
-    assert not names["TABLE"] and "make records STUDY=ltd`" in shown and "η = 0.2 (5 draws)" in shown
+    assert not names["TABLE"] and "make records STUDY=ltd`" in shown
+    assert [(line["run"], line["draws"]) for line in names["BY_BOUND"]] == [("η = 0.2", 5)]
 
 
 def test_triplet_runs_stay_out(page):
