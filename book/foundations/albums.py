@@ -414,7 +414,8 @@ check_plan(mine)
 # New names have nothing to compare with, and `get` answers None for them, which differs from every pair.
 
 # %%
-check_plan(lambda known, there: {name for name in there if known.get(name) != there[name]})
+check_plan(lambda known, there: {name for name, is_now in there.items()
+                                 if known.get(name) != is_now})
 
 # %% [markdown]
 # ````{solution-end}

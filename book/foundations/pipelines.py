@@ -429,7 +429,8 @@ check_mirror(mine)
 import re
 
 other = {"left": "right", "right": "left"}
-check_mirror(lambda text: re.sub(r"\b(left|right)\b", lambda found: other[found[0]], text))
+check_mirror(lambda text: re.sub(r"\b(left|right)\b",
+                                 lambda found: other[found[0]], text))
 
 # %% [markdown]
 # ````{solution-end}

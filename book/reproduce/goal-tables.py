@@ -295,8 +295,8 @@ of_cell = cells.set_index(["setting", "direction", "objective"])[["mean", "std"]
 for p in P_NAMES[1:]:
     pairs = [(of_cell.loc[(s, d, f"{t} x {p}")], of_cell.loc[(s, d, f"{t} x con")])
              for s, d in wide.columns for t in T_NAMES]
-    clear = sum(t_of(a["mean"], max(a["std"], 0.05), b["mean"], max(b["std"], 0.05)) > 2.776
-                for a, b in pairs)
+    clear = sum(t_of(a["mean"], max(a["std"], 0.05),
+                     b["mean"], max(b["std"], 0.05)) > 2.776 for a, b in pairs)
     print(f"P {p:6} over con: {clear} of {len(pairs)} differences have t above 2.776")
 
 # %% [markdown]

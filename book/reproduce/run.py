@@ -25,7 +25,8 @@
 #
 # ```bash
 # papermill book/reproduce/run.ipynb out.ipynb -p loss smoothap -p seed 1
-# papermill book/reproduce/run.ipynb out.ipynb -p dataset flickr8k -p features path/to/f8k_precomp \
+# papermill book/reproduce/run.ipynb out.ipynb \
+#     -p dataset flickr8k -p features path/to/f8k_precomp \
 #     -p loss ntxent -p embed_dim 256 -p lr 0.001 -p epochs 15 -p seed 1
 # ```
 #
@@ -33,14 +34,15 @@
 # `-p images published`, never ({doc}`../foundations/pipelines`):
 #
 # ```bash
-# papermill book/reproduce/run.ipynb out.ipynb -p dataset flickr30k -p root path/to/flickr30k -p images published
+# papermill book/reproduce/run.ipynb out.ipynb \
+#     -p dataset flickr30k -p root path/to/flickr30k -p images published
 # ```
 #
 # papermill only warns about a parameter that it does not know. `icr run` refuses it, names the allowed ones, and says
 # beforehand what the run will take:
 #
 # ```bash
-# icr run book/reproduce/run.ipynb -p loss=ntxnt        # did you mean 'ntxent'?
+# icr run book/reproduce/run.ipynb -p loss=ntxnt  # did you mean 'ntxent'?
 # icr run ecir/1.3 -p features=path/to/f30k_precomp --plan
 # ```
 
@@ -128,7 +130,7 @@ run = icrlib.train(data, method, loss, seed=seed, smoke=smoke,
 #
 # This is the configuration after all defaults were filled in. It is part of the record, with hashes of data and code.
 
-# %%
+# %% tags=["hide-output"]
 shown = {k: v for k, v in run.record["config"].items() if not k.startswith("data_")}
 Markdown(f"```json\n{json.dumps(shown, indent=1)}\n```")
 

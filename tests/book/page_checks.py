@@ -30,6 +30,29 @@ _WIDE = """width => [...document.querySelectorAll('article *')]
   .filter(e => !e.closest('pre, mjx-container, .cell_output, table, .pst-scrollable-table-container, svg'))
   .slice(0, 4).map(e => `${e.tagName.toLowerCase()}.${e.className}`).join(', ')"""
 
+_CODE_WIDE = """() => [...document.querySelectorAll('pre')]
+  .filter(e => !e.closest('details, .tag_hide-input .cell_input') && e.offsetParent)  // folded: long lines may scroll
+  .filter(e => e.scrollWidth > e.clientWidth + 2)
+  .map(e => e.textContent.split('\\n').reduce((a, b) => b.length > a.length ? b : a).trim().slice(0, 70))"""
+
+# The contrast of WCAG 2: (L1 + 0.05) / (L2 + 0.05) of two relative luminances. A browser's canvas reads any CSS colour.
+_FAINT = """([theme, least]) => { document.documentElement.dataset.theme = theme;
+  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const rgba = c => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data]; };
+  const linear = v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+  const light = c => .2126 * linear(c[0]) + .7152 * linear(c[1]) + .0722 * linear(c[2]);
+  const ground = e => { for (; e; e = e.parentElement) {
+    const c = rgba(getComputedStyle(e).backgroundColor); if (c[3] > 127) return c; } return [255, 255, 255]; };
+  const found = new Set(), walk = document.createTreeWalker(document.querySelector('article') || document.body, 4);
+  while (walk.nextNode()) {
+    const e = walk.currentNode.parentElement, box = e.getBoundingClientRect();
+    const text = walk.currentNode.textContent.trim();
+    if (!text || e.closest('script, style, svg, mjx-assistive-mml') || box.width < 2 || box.height < 2) continue;
+    const [a, b] = [light(rgba(getComputedStyle(e).color)), light(ground(e))].sort((x, y) => y - x);
+    if ((a + .05) / (b + .05) < least) found.add(`${theme}: ${text.slice(0, 40)}`); }
+  return [...found]; }"""
+
 
 class Visit:
     """A page opened from disk without a network, with everything that it complained about or asked for."""
@@ -111,6 +134,17 @@ def sliders(visit: Visit) -> list[str]:
             f"slider {number}: its {n} does not move" for n, b, a in zip(names, before, after, strict=True) if b == a
         ]
     return found
+
+
+def readable(visit: Visit) -> list[str]:
+    """Text stands out from its ground by a contrast of 4 or more, in light and in dark mode (drawings aside)."""
+    faint = [line for theme in ("dark", "light") for line in visit.page.evaluate(_FAINT, [theme, 4.0])]
+    return [f"too little contrast, {line}" for line in faint]
+
+
+def fits_desktop(visit: Visit) -> list[str]:
+    """At 1280 px no unfolded code, command or output has to be scrolled sideways. Asked before :func:`fits_phone`."""
+    return [f"code that scrolls at 1280 px: {line}" for line in visit.page.evaluate(_CODE_WIDE)]
 
 
 def fits_phone(visit: Visit) -> list[str]:

@@ -14,6 +14,7 @@ SLIDER = """<div class="frames-slider"><input type="range" min="0" max="1" value
 const q = s => document.querySelector(s); %s</script>"""
 MOVES = "q('input').oninput = e => { q('img').src = 'b'; q('img').alt = 'two'; q('output').textContent = '2'; };"
 
+LONG = "x = 1; " * 90
 FAULTS = {
     "console error": (checks.quiet, "<script>console.error('broken')</script>", "broken"),
     "console warning": (checks.quiet, "<script>console.warn('theme')</script>", "theme"),
@@ -44,6 +45,13 @@ FAULTS = {
         "picture does not move",
     ),
     "too wide": (checks.fits_phone, '<article><div style="width:600px">wide</div></article>', "px wide"),
+    "long line of code": (checks.fits_desktop, f'<pre style="overflow-x:auto">{LONG}</pre>', "scrolls at 1280"),
+    "orange on white": (checks.readable, '<p style="color:#de8f05;background:#fff">Triplet</p>', "light: Triplet"),
+    "ink that stays black": (
+        checks.readable,
+        "<style>html[data-theme=dark] body { background: #121212; color: #ddd }</style><p style='color:#000'>gone</p>",
+        "dark: gone",
+    ),
     "launch button": (
         lambda visit: checks.launch_buttons(visit, configured=False),
         '<div class="dropdown dropdown-launch-buttons">go</div>',
@@ -54,7 +62,10 @@ FAULTS = {
 }
 SOUND = f"""<article><p>x costs <code>$5</code></p><img src="{PIXEL}" alt="a dot">
 <span class="math"><mjx-container>x</mjx-container></span>
-<div style="overflow-x:auto;max-width:100%"><div style="width:600px">scrolls by itself</div></div></article>"""
+<div style="overflow-x:auto;max-width:100%"><div style="width:600px">scrolls by itself</div></div>
+<details><summary>folded</summary><pre style="overflow-x:auto">{LONG}</pre></details>
+<div class="tag_hide-input"><div class="cell_input"><pre style="overflow-x:auto">{LONG}</pre></div></div>
+<pre style="white-space:pre-wrap">{LONG}</pre></article>"""
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +93,8 @@ def test_a_fault_is_found(visit, name):
 
 def test_a_sound_page_passes(visit):
     with visit(SOUND) as page:
-        for check in (checks.quiet, checks.offline, checks.images, checks.equations, checks.fits_phone):
+        checked = (checks.quiet, checks.offline, checks.images, checks.equations)
+        for check in (*checked, checks.readable, checks.fits_desktop, checks.fits_phone):
             assert check(page) == []
         assert checks.equations(page, expected=True) == []
         assert checks.launch_buttons(page, configured=False) == []

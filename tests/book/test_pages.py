@@ -61,7 +61,7 @@ def test_page(site, chrome, name):
         configured = bool(BOOK.config()["repository"]["url"])
         if name in BOOK.chapters():
             faults += checks.launch_buttons(visit, configured)
-        faults += checks.fits_phone(visit)
+        faults += [*checks.readable(visit), *checks.fits_desktop(visit), *checks.fits_phone(visit)]
         faults += checks.quiet(visit)
     assert sorted(set(faults)) == []
 
