@@ -44,11 +44,12 @@ _FAINT = """([theme, least]) => { document.documentElement.dataset.theme = theme
   const light = c => .2126 * linear(c[0]) + .7152 * linear(c[1]) + .0722 * linear(c[2]);
   const ground = e => { for (; e; e = e.parentElement) {
     const c = rgba(getComputedStyle(e).backgroundColor); if (c[3] > 127) return c; } return [255, 255, 255]; };
+  const skip = 'script, style, svg, mjx-assistive-mml, .headerlink, kbd, [class*=kbd]';
   const found = new Set(), walk = document.createTreeWalker(document.querySelector('article') || document.body, 4);
   while (walk.nextNode()) {
     const e = walk.currentNode.parentElement, box = e.getBoundingClientRect();
     const text = walk.currentNode.textContent.trim();
-    if (!text || e.closest('script, style, svg, mjx-assistive-mml') || box.width < 2 || box.height < 2) continue;
+    if (!text || box.width < 2 || box.height < 2 || e.closest(skip)) continue;
     const [a, b] = [light(rgba(getComputedStyle(e).color)), light(ground(e))].sort((x, y) => y - x);
     if ((a + .05) / (b + .05) < least) found.add(`${theme}: ${text.slice(0, 40)}`); }
   return [...found]; }"""
