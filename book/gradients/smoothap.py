@@ -47,8 +47,10 @@ smoke = chapter.start(smoke)
 PUSHED, PULLED = "#b2182b", "#2166ac"  # red is pushed down, blue is pulled up
 
 # %% [markdown]
-# Below are four derivations of one gradient, run on the same seven scores. They differ in two signs. In A both signs
-# are wrong. In B and in C one of them is. D has none. One would expect A to be the worst of the four.
+# Below are four derivations of one gradient, run on the same query with three positives and four negatives (at
+# $\tau = 0.02$). A bar is the **weight** of a candidate, the slope of the loss by its score: red is pushed down, blue
+# pulled up. The derivations differ in two signs. In A both signs are wrong. In B and in C one of them is. D has none.
+# One would expect A to be the worst of the four.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Four bar charts of seven weights each. A and D are the same: negatives pushed down, positives pulled up. B and C are their mirror image."}, "figure": {"name": "fig-four-derivations", "caption": "Four derivations of the weights of one row. Red is pushed down, blue pulled up. A has two wrong signs and looks like D, which has none."}}
 def derived(s, positive, tau, inner=1, outer=1):
@@ -77,7 +79,7 @@ fig.supxlabel("positives (+) and negatives (−)", fontsize=11)
 fig.supylabel("weight", fontsize=11);
 
 # %% [markdown]
-# A is what the online appendix of ECIR {cite:p}`bleeker2022lessons` does. Two of its lines have a wrong sign, and its
+# A is what the online appendix of ECIR {cite:p}`bleeker2022lessons` does. Two of its steps have a wrong sign, and yet its
 # last line is right. How can that be? And how would you notice a derivation that has only one?
 #
 # ## Average precision counts who is above
@@ -91,7 +93,8 @@ positive = torch.arange(12) < 5
 
 # %% [markdown]
 # The rank of candidate $i$ in a set is one plus the number of members that score higher (ECIR Eq. 6). Average precision
-# (ECIR Eq. 5) divides the rank among the positives by the rank among all, and takes the mean over the positives:
+# (ECIR Eq. 5) divides the rank among the positives by the rank among all, and takes the mean over the positives. With
+# $\Omega$ for all candidates, $P$ for the positives and $N$ for the negatives:
 #
 # $$
 # \begin{gathered}
@@ -107,7 +110,8 @@ true_ap = float((A / R).double().mean())
 print("A", A.tolist(), " R", R.tolist(), f" AP {true_ap:.4f}")
 
 # %% [markdown]
-# A step has slope zero wherever it has a slope. So AP has no gradient, and training needs a substitute.
+# A step has slope zero wherever it has a slope. So the gradient of AP is zero wherever there is one: it says nowhere
+# which way to go, and training needs a substitute.
 #
 # ## A step, made smooth
 #
@@ -197,7 +201,7 @@ pair = torch.tensor([[0.50, 0.52]], dtype=torch.float64)  # s_i, s_j
 tau = 0.02
 
 
-def smooth_step(x):
+def smooth_step(x, tau=tau):
     return torch.sigmoid((x[:, 1] - x[:, 0]) / tau)
 
 
@@ -214,7 +218,8 @@ line_1.round(decimals=4).tolist()
 # $$ \frac{\partial}{\partial C} \frac{C}{R} = \frac{R - C}{R^2} = + \frac{A}{R^2}, \qquad
 #    \frac{\partial}{\partial A} \frac{C}{R} = - \frac{C}{R^2}. $$
 #
-# A negative above costs; a positive above helps. Both are felt less in a low rank.
+# A negative above costs; a positive above helps. How much, depends on both counts and not on the rank alone; a section
+# below takes that up.
 
 # %%
 AC = torch.tensor([[2.0, 3.0], [1.0, 0.5], [4.2, 7.1]], dtype=torch.float64)
@@ -225,13 +230,13 @@ assert checked["autograd"] < 1e-10 and checked["differences"] < 1e-6
 line_2.round(decimals=4).tolist()
 
 # %% [markdown]
-# **Line 3, the chain rule.** Fix one positive $i$ and let $w_{ij} = g_{ij} / R_i^2$. A negative acts through $C_i$,
+# **Line 3, the chain rule.** Fix one positive $i$ and let $u_{ij} = g_{ij} / R_i^2$. A negative acts through $C_i$,
 # another positive through $A_i$, and $s_i$ itself through every $G_{ij}$, with a minus. So the term $C_i / R_i$ gives
 #
 # | to | weight |
 # | --- | --- |
-# | a negative $j$ | $+ A_i\, w_{ij}$ |
-# | another positive $l$ | $- C_i\, w_{il}$ |
+# | a negative $j$ | $+ A_i\, u_{ij}$ |
+# | another positive $l$ | $- C_i\, u_{il}$ |
 # | $i$ itself | minus the sum of all others |
 #
 # **Line 4** is the mean over the positives. In code, these are four lines:
@@ -239,8 +244,8 @@ line_2.round(decimals=4).tolist()
 # %%
 def my_weights(s, positive, tau):
     G, A, C = parts(s, positive, tau)
-    w = G * (1 - G) / (tau * (A + C) ** 2)
-    row = torch.where(positive, -C * w, A * w)  # the row of i: w_ii is 0 so far
+    u = G * (1 - G) / (tau * (A + C) ** 2)
+    row = torch.where(positive, -C * u, A * u)  # the row of i: u_ii is 0 so far
     row = row.scatter(1, positive.nonzero(), -row.sum(1, keepdim=True))
     return row.mean(0)
 
@@ -253,9 +258,9 @@ for tau in (0.01, 0.05, 0.1):
 # %% [markdown]
 # Collected by candidate, the same sum reads
 #
-# $$ w_j = \frac1{|P|} \sum_{i \in P} A_i w_{ij} \quad (j \in N), \qquad
-#    w_i = -\frac1{|P|} \Big[ A_i \sum_{j \in N} w_{ij} - C_i \sum_{l \in P,\, l \ne i} w_{il}
-#          + \sum_{l \in P,\, l \ne i} C_l w_{li} \Big] \quad (i \in P). $$ (eq-smoothap-weights)
+# $$ w_j = \frac1{|P|} \sum_{i \in P} A_i u_{ij} \quad (j \in N), \qquad
+#    w_i = -\frac1{|P|} \Big[ A_i \sum_{j \in N} u_{ij} - C_i \sum_{l \in P,\, l \ne i} u_{il}
+#          + \sum_{l \in P,\, l \ne i} C_l u_{li} \Big] \quad (i \in P). $$ (eq-smoothap-weights)
 #
 # The last sum is what $i$ does for *other* positives: being above them is good for their precision.
 
@@ -263,10 +268,10 @@ for tau in (0.01, 0.05, 0.1):
 def collected(s, positive, tau):
     """The two formulas above, candidate by candidate."""
     G, A, C = parts(s, positive, tau)
-    w, size = G * (1 - G) / (tau * (A + C) ** 2), int(positive.sum())
-    result = (A * w).sum(0) / size  # right for negatives; positives come next
-    among = w[:, positive]
-    gain = A[:, 0] * w[:, ~positive].sum(1) - C[:, 0] * among.sum(1) + (C * among).sum(0)
+    u, size = G * (1 - G) / (tau * (A + C) ** 2), int(positive.sum())
+    result = (A * u).sum(0) / size  # right for negatives; positives come next
+    among = u[:, positive]
+    gain = A[:, 0] * u[:, ~positive].sum(1) - C[:, 0] * among.sum(1) + (C * among).sum(0)
     result[positive] = -gain / size
     return result
 
@@ -276,7 +281,7 @@ assert (by_row - by_candidate).abs().max() < 1e-12
 assert by_row.sum().abs() < 1e-12  # adding a constant to all scores changes no rank
 
 # %% [markdown]
-# The library's weights are these, for any number of rows.
+# The library's loss, `SmoothAP`, has these weights, for any number of queries at once.
 
 # %%
 row, mask = s[None], positive[None]
@@ -327,9 +332,26 @@ def humps(tau=0.01, j=7):
 
 assert humps() == sorted(humps(), reverse=True) and max(humps()) > 5 * min(humps())
 
+# %% tags=["remove-cell"]
+def at_tie(i, tau=0.01, j=7):
+    """A and R of positive i when negative j ties with it."""
+    moved_to = torch.where(torch.arange(12) == j, s[i], s)
+    _, A, C = parts(moved_to, positive, tau)
+    return float(A[i]), float(A[i] + C[i])
+
+
+(A_top, R_top), (A_last, R_last) = at_tie(0), at_tie(4)
+by_rank, by_both = (R_last / R_top) ** 2, humps()[0] / humps()[-1]
+assert by_both < 0.3 * by_rank and A_last > 4 * A_top
+
+# %% tags=["hide-input"]
+Markdown("At τ = 0.01 the curve has its humps where they were expected, but they are not alike: a tie with the "
+         f"highest positive weighs **{by_both:.0f} times** as much as one with the lowest. Why not more? The rank at the two ties "
+         f"is {R_top:.1f} and {R_last:.1f}, and it is squared in the denominator; by itself that would make a factor of "
+         f"{by_rank:.0f}. But beside it stands A, the number of positives down to there, and that is {A_top:.1f} at the "
+         f"top and {A_last:.1f} at the end.")
+
 # %% [markdown]
-# The curve has its humps where they were expected, but they are not alike: the weight at a tie with the highest positive
-# is several times that with the lowest, for the rank is squared in the denominator, and a mistake at the top costs more.
 # Where two positives lie closer together than a few $\tau$, their humps run into one. Below and above all of them there
 # is nothing: a negative that is far ahead of every positive is left alone.
 
@@ -423,7 +445,8 @@ assert error["s_i - s_j"] > 1e-2
 # somewhere another. They are here:
 #
 # 1. **The difference.** The appendix differentiates $D_{ij} = s_i - s_j$, so that
-#    $\partial D_{ij} / \partial q = v_i - v_j$. Inside $A$ and $R$ stands $s_j - s_i$, as in its own matrix.
+#    $\partial D_{ij} / \partial q = v_i - v_j$. But its $A$ and $R$ count who is above, and in its matrix (its Eq. 3)
+#    stands $s_j - s_i$. For those, the derivative is $v_j - v_i$.
 # 2. **The quotient.** The derivative of $A / R$ has the numerator $A' R - A R'$. The appendix has $A R' - R A'$.
 #
 # Each alone turns every weight around. We run all four.
@@ -456,9 +479,26 @@ paper.styled(pd.DataFrame(rows), name="two-signs")
 
 # %% [markdown]
 # That answers the opening question. Two wrongs made a right, and reading could miss it: each line looks like
-# mathematics. One comparison with autograd at each *line*, not only at the end, finds both.
-#
-# The released code has $s_j - s_i$ and leaves the derivative to autograd. No published number is touched. All printed
+# mathematics. A comparison at the end cannot find them either, since the end is right. So compare each *line* with
+# autograd, right and as in the appendix:
+
+# %% tags=["nbval-check-output"]
+def off(line, function, at):
+    return float((line - by_autograd(function, at)).abs().max())
+
+
+lines = {"1, the difference": (line_1, smooth_step, pair),
+         "2, the quotient": (-line_2, lambda x: x[:, 0] / x.sum(1), AC)}  # of A / R = 1 - C / R
+for name, (line, function, at) in lines.items():
+    print(f"line {name}: off by {off(line, function, at):.4f};",
+          f"with the sign of the appendix by {off(-line, function, at):.4f}")
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+for line, function, at in lines.values():
+    assert off(line, function, at) < 1e-10 and off(-line, function, at) > 0.1
+
+# %% [markdown]
+# The released code has $s_j - s_i$ and leaves the derivative to autograd, so no training rested on these lines. All printed
 # slips and their corrected forms are in {ref}`the errata <erratum-ecir-12>`.
 #
 # ### What the square hides
@@ -544,7 +584,7 @@ S = torch.tensor([[0.55, 0.53, 0.54, 0.10],
 M = torch.tensor([[1, 1, 0, 0], [0, 0, 1, 1]]).bool()
 loss = SmoothAP(tau=0.01)
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Three matrices of two images and four captions: scores, weights with images as queries, and weights with captions as queries. Image queries act on all candidates but the last of the first row; caption queries act mostly in the third column, where the two images' scores are close."}, "figure": {"name": "fig-two-directions", "caption": "The same scores read in two directions, in one colour scale. Rows: two positives each. Columns: one positive each. Framed: own pairs. A caption query acts where the two images nearly tie, in the third column."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Three matrices of two images and four captions: scores, weights with images as queries, and weights with captions as queries. Image queries act on all candidates but the last of the first row; caption queries act mostly in the third column, where the two images' scores are close."}, "figure": {"name": "fig-two-directions", "caption": "The same scores read in two directions, in one colour scale. Rows: two positives each. Columns: one positive each. Framed: own pairs. Colours go by the root of a weight, so that small ones can be seen. A caption query acts where the two images nearly tie, in the third column."}}
 by_images, by_captions = loss.weights(S, M), loss.weights(S.T, M.T).T
 assert int(by_captions.abs().sum(0).argmax()) == 2 and by_captions[:, 2].abs().sum() > 0.5 * by_captions.abs().sum()
 assert by_images[0, 3].abs() < 1e-6 and int((by_images.abs() > 0.1).sum()) == 7
@@ -575,7 +615,9 @@ print(f"half and half {halves:.4f}, pooled {pooled:.4f}")
 
 # %% [markdown]
 # With $k$ captions an image, pooling gives the caption direction $k$ times the say. The library does what was run. Its
-# gradient, both directions and both halves included, is `score_gradient`.
+# gradient, both directions and both halves included, is `score_gradient`. The weights of the figure are those of single
+# queries; here they are divided by twice the number of queries, so a cell is that of the second panel over 4 plus that
+# of the third over 8.
 
 # %% tags=["nbval-check-output"]
 gradient = loss.score_gradient(S, M)
@@ -625,13 +667,13 @@ counted = float((terms > 0.01).sum() / 5)
 # %% tags=["hide-input"]
 assert value < 1e-12 and float(weights.abs().max()) < 1e-19
 Markdown(f"The loss is {value:.0e} and the largest weight **{float(weights.abs().max()):.0e}**. "
-         f"Yet the largest pair term G(1−G)/R² is **{float(terms.max()):.2f}**, and a positive has on average "
-         f"**{counted:.1f}** pair terms above 0.01.")
+         f"Yet the largest pair term G(1−G)/R², as ECIR counts it, is **{float(terms.max()):.2f}**, and a positive has "
+         f"on average **{counted:.1f}** pair terms above 0.01.")
 
 # %% [markdown]
 # The pair terms are between positives. In the weights each is multiplied by $C_i$, the number of negatives above $i$,
-# and there is none (what is left of the weights comes from the clamp). So whoever counts pair terms, as ECIR Eq. 13 does,
-# counts pairs that contribute nothing.
+# and there is none (what is left is the tail of the sigmoid, $e^{-58}$ and less). ECIR counts the pair terms above 0.01
+# (its Eq. 13; {doc}`../lessons/cocos` counts with it). So it counts pairs that contribute nothing.
 #
 # ## What we found
 
@@ -639,8 +681,8 @@ Markdown(f"The loss is {value:.0e} and the largest weight **{float(weights.abs()
 Markdown("\n".join([
     f"- Eq. 12 is right if the sigmoid sees s_j − s_i (largest error {error['s_j - s_i']:.4f}), wrong with the printed "
     f"difference ({error['s_i - s_j']:.4f}).",
-    f"- Two wrong signs cancel: of the four derivations {sum(r['verdict'] == 'right' for r in rows)} are right, the "
-    "one with no slip and the one with both.",
+    f"- Two wrong signs cancel: of the four derivations {sum(r['verdict'] == 'right' for r in rows)} have the right "
+    "result, the one with no slip and the one with both.",
     f"- On the 2 × 4 example the released average is {halves:.4f}, the pooled one of Eq. 8 {pooled:.4f}.",
     f"- At τ = 0.01, {moved(0.01)} of 12 candidates carried more than a twentieth of the largest weight; at τ = 0.1, "
     f"{moved(0.1)}, but that weight was {largest[0.01] / largest[0.1]:.0f} times smaller.",
