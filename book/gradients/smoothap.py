@@ -346,8 +346,8 @@ assert by_both < 0.3 * by_rank and A_last > 4 * A_top
 
 # %% tags=["hide-input"]
 Markdown("At τ = 0.01 the curve has its humps where they were expected, but they are not alike: a tie with the "
-         f"highest positive weighs **{by_both:.0f} times** as much as one with the lowest. Why not more? The rank at the two ties "
-         f"is {R_top:.1f} and {R_last:.1f}, and it is squared in the denominator; by itself that would make a factor of "
+         f"highest positive weighs **{by_both:.0f} times** as much as one with the lowest. Why not more? The rank at "
+         f"the two ties is {R_top:.1f} and {R_last:.1f}, and it is squared in the denominator; by itself that would make a factor of "
          f"{by_rank:.0f}. But beside it stands A, the number of positives down to there, and that is {A_top:.1f} at the "
          f"top and {A_last:.1f} at the end.")
 
