@@ -20,8 +20,9 @@
 # what the temperature does, down to its two limits; and follow the gradient through the normalisation of the query.
 # **Time:** under a minute on one core. **You need:** {doc}`triplet`.
 #
-# NT-Xent is a cross-entropy: minus the logarithm of a probability. Type the formula that ECIR prints (Eq. 4,
-# {cite:p}`bleeker2022lessons`), and the one that its code runs. They differ in one index.
+# NT-Xent, the *normalised temperature-scaled cross-entropy*, is minus the logarithm of a probability. Take the paper that
+# this part of the book follows, ECIR {cite:p}`bleeker2022lessons`. Type the formula that it prints (Eq. 4), and the one
+# that its code runs. They differ in one index.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -62,9 +63,8 @@ def nt_xent(scores, tau, among):
 
 
 # %% tags=["nbval-check-output"]
-everyone = torch.ones(3, 3)
 values = {}
-for name, among in (("printed", (~OWN).double()), ("run", everyone)):
+for name, among in (("printed", (~OWN).double()), ("run", torch.ones(3, 3))):
     rows, columns = nt_xent(S3, 0.1, among), nt_xent(S3.T, 0.1, among)
     values[name] = float(torch.cat([rows, columns]).mean())
     print(f"{name:8} {values[name]:.4f}")
@@ -84,8 +84,10 @@ for name, among in (("printed", (~OWN).double()), ("run", everyone)):
 # probability $p$. With $N$ it is the *odds* $p / (1 - p)$, and they can be anything above zero. So the printed loss is
 # minus the logarithm of odds, and falls below zero as soon as the positive has more than half.
 #
-# Let us move one score. A query has one positive and seven negatives, and we slide $s_+$ from low to high. A loss that is
-# content with a good positive should flatten out and pull less and less.
+# Let us move one score. A query has one positive and seven negatives, and we slide $s_+$ from low to high. As in
+# {doc}`triplet`, the **weight** of a candidate is the slope of the loss by its score, $w_j = \partial \ell / \partial s_j$:
+# above zero it is pushed down, below zero pulled up, and the *pull* on the positive is $-w_+$. A loss that is content
+# with a good positive should flatten out and pull less and less.
 
 # %%
 row = [0.60, 0.68, 0.56, 0.52, 0.47, 0.43, 0.31, 0.11]
@@ -128,9 +130,11 @@ for name, loss in (("printed", printed), ("run", full)):
 # The printed loss never has enough. Its pull on the positive is $1/\tau$, however high the positive is. In the *scores*
 # it has no lower bound. (Cosines end at 1 and −1, so there is a floor after all; you will find it in an exercise.)
 #
-# The slides of the paper, its Eq. 11 and its code have $\Omega$. So Eq. 4 is a slip of the pen, and no result hangs on
-# it. It is in {ref}`the errata <erratum-ecir-4>`. From here on, NT-Xent is the loss that was run. The printed one is a
-# loss, too, and others train with it on purpose; {doc}`../lessons/beyond` does so, and asks which of the two is better.
+# So what would a model do that was trained on it? Go on pulling where there is nothing left to win. That need not be a
+# fault: others train with this loss on purpose, and {doc}`../lessons/beyond` does so, too, and asks which of the two is
+# better. For ECIR it is a slip of the pen: the slides of the paper, its Eq. 11 (below) and its code have $\Omega$, and
+# further down the value of the released code comes out of that formula and not of this one. The slip is in
+# {ref}`the errata <erratum-ecir-4>`. From here on, NT-Xent is the loss that was run.
 #
 # ## The weights, line by line
 #
@@ -177,9 +181,9 @@ checked = agreement(w, my_loss, scores)
 assert checked["autograd"] < 1e-10 and checked["differences"] < 1e-6
 
 # %% [markdown]
-# The library's weights are these, for many rows and several temperatures. We check its version of Eq. 4 as well.
+# The library's weights are these, for many rows and several temperatures; its version of Eq. 4 is checked as well.
 
-# %%
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 rng = torch.Generator().manual_seed(0)
 random = torch.rand(30, 30, generator=rng, dtype=torch.float64) * 2 - 1
 eye = torch.eye(30, dtype=torch.bool)
@@ -198,8 +202,9 @@ for tau in (0.05, 0.1, 0.5, 2.0):
 #
 # - **The weights of a query sum to zero**, because the shares $p$ sum to one. Adding a constant to all scores changes
 #   nothing. That is true of the printed loss too.
-# - **No negative has weight zero**, unlike in {doc}`triplet`. But most are close.
-# - **The pull on the positive is what it lacks**: $1 - p_+$, over $\tau$. A positive that is safely first is left alone.
+# - **No negative has weight zero**, unlike in {doc}`triplet`. How many are close to it is a matter of $\tau$.
+# - **The pull on the positive is what it lacks**: $1 - p_+$, over $\tau$. A positive that is safely first is *nearly* left
+#   alone. Below are the weights times $\tau$, which are shares, of our row as it is and with its positive at 0.99.
 
 # %% tags=["nbval-check-output"]
 for loss in (full, printed):
@@ -268,7 +273,8 @@ print("printed:", f"{float(printed(S3, OWN)):.4f}", " pull on each positive:",
       round(-float(printed.score_gradient(S3, OWN)[0, 0]), 4))
 
 # %% [markdown]
-# The figure shows both gradients beside the scores, in one colour scale. As run, the pair that is well ahead (the first)
+# The figure shows both gradients beside the scores, in one colour scale. (A cell adds what two queries say of one score, an
+# image and a caption, over $2B$; so a row need not sum to zero.) As run, the pair that is well ahead (the first)
 # should be pulled least.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Three matrices of three images and three captions: scores, the gradient of the loss that was run, and the gradient of the printed one. The printed loss pulls all three positives by 3.33; the other pulls them by 0.40, 1.85 and 2.73."}, "figure": {"name": "fig-ntxent-s3", "caption": "The gradient of the batch loss, both directions. As run, a positive is pulled by what it lacks. As printed, all are pulled alike."}}
@@ -295,6 +301,12 @@ def effective(tau):
     return float(w.abs().sum() ** 2 / (w**2).sum())
 
 
+def alike(tau):
+    """The share of the push that the hardest negative gets."""
+    w = NTXent(tau=tau).weights(scores, positives)[~positives]
+    return float(w.max() / w.sum())
+
+
 TAUS = [0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0]
 explorer(scores, positives, {"ntxent": NTXent(), "triplet_sh": TripletSH(margin=0.0)}, together=True, curve=True,
          columns=["the positive", *(f"negative {k}" for k in range(1, 8))], controls={"ntxent": {"tau": TAUS}},
@@ -305,8 +317,10 @@ cold, warm = NTXent(tau=0.01).weights(scores, positives)[0], NTXent(tau=1.0).wei
 assert cold[1] > 0.99 * 100 and float(cold[2:].max()) < 0.01 and warm[1:].max() < 2 * warm[1:].min()
 Markdown(f"At τ = 0.01 one negative has all the weight, {float(cold[1]):.0f} of it, for 1/τ is 100. At τ = 1 the largest "
          f"weight of a negative is {float(warm[1:].max() / warm[1:].min()):.1f} times the smallest, and "
-         f"{effective(1.0):.1f} of the seven negatives take part in effect; at 0.1 it is {effective(0.1):.1f}. The "
-         "curve says why: the hotter, the less a score has to do with who is pushed.")
+         f"{effective(1.0):.1f} of the seven negatives take part in effect; at 0.1 there are {effective(0.1):.1f}. The "
+         "curve under the bars says why: the hotter, the less a score has to do with who is pushed. And when could one "
+         f"take NT-Xent for Triplet-SH? At τ = 0.03 the hardest negative has {100 * alike(0.03):.0f} % of the push, at "
+         f"0.05 {100 * alike(0.05):.0f} %, at 0.1 {100 * alike(0.1):.0f} %.")
 
 # %% [markdown]
 # ### Cold
@@ -338,7 +352,7 @@ for s in (scores, ahead):
 
 # %% [markdown]
 # Mind the word *margin*. A cold NT-Xent stops as soon as the positive is first. Triplet-SH goes on until it is first by
-# $\alpha$. For NT-Xent, $\tau$ is what plays this part: a few $\tau$ ahead, and the positive is left alone.
+# its margin $\alpha$. For NT-Xent, $\tau$ is what plays this part: a few $\tau$ ahead, and the positive is left alone.
 #
 # ### Hot
 #
@@ -350,8 +364,8 @@ for s in (scores, ahead):
 # $1/\tau$.
 
 # %% tags=["nbval-check-output"]
-everyone = Triplet(margin=10.0).weights(scores, positives) / 8
-distance = [apart(tau, scores, everyone) for tau in (0.1, 1.0, 10.0, 1000.0)]
+all_alike = Triplet(margin=10.0).weights(scores, positives) / 8
+distance = [apart(tau, scores, all_alike) for tau in (0.1, 1.0, 10.0, 1000.0)]
 assert distance == sorted(distance, reverse=True) and distance[-1] < 1e-3
 [round(d, 4) for d in distance]
 
@@ -360,7 +374,7 @@ assert distance == sorted(distance, reverse=True) and distance[-1] < 1e-3
 #
 # ### How many negatives count?
 #
-# The **effective number of negatives** (in the frames above) makes this one number:
+# The **effective number of negatives** (the last line of the figure above) makes this one number:
 #
 # $$ n_\text{eff} = \Big(\sum_{j \in N} \lvert w_j \rvert\Big)^2 \Big/ \sum_{j \in N} w_j^2. $$
 #
@@ -516,7 +530,7 @@ checked = agreement(gradient[None], loss_of, x)
 assert checked["autograd"] < 1e-10 and checked["differences"] < 1e-6
 
 # %% [markdown]
-# Compare it with Eq. 11, which stops at $\sum_j w_j v_j$. Two things are new.
+# Compare it with Eq. 11, which stops at the sum (and turns its sign). Two things are new.
 
 # %% tags=["nbval-check-output"]
 twice = through_norm(2 * x[0], weights, V)
@@ -532,8 +546,8 @@ print(f"length for x and 2x: {float(gradient.norm()):.4f}, {float(twice.norm()):
 # - The rest is divided by $\lVert x \rVert$. A vector twice as long takes a step half as long, and turns by about a quarter
 #   of the angle.
 #
-# How much does it matter? On the tangent, a candidate's pull or push has the length $\lvert w_j \rvert \sqrt{1 - s_j^2}$,
-# because that is the length of $v_j - s_j q$. The root is largest, 1, where query and candidate are at a right angle. It
+# How much does it matter? Take $\lVert x \rVert = 1$. With its part along $q$ removed, a candidate's pull or push has the
+# length $\lvert w_j \rvert \sqrt{1 - s_j^2}$, because that is the length of $v_j - s_j q$. The root is largest, 1, where query and candidate are at a right angle. It
 # is zero at *both* poles: where the query points at the candidate, and where it points exactly away from it. At the far
 # pole all directions lead back to the candidate alike, so that none is preferred.
 
@@ -548,8 +562,8 @@ for j, v in enumerate(V):
 # Two dimensions are enough to see what this does. As in {doc}`triplet`, put the positive at 0° and one negative at 60° on
 # a circle, and let the query go all the way around. Both weights have the size $\lvert w_+ \rvert$. And the gradient
 # *before* the projection, $w_- v_- + w_+ v_+$, has that length too, since the two candidates are 1 apart. So we expect
-# the weight to be full wherever the negative is nearer than the positive, which begins at 30° and ends at −150°. What
-# arrives at the query should be another matter.
+# the weight to be more than half of its full size wherever the negative is nearer than the positive, which begins at 30°
+# and ends at −150°. What arrives at the query should be another matter.
 
 # %%
 two = torch.tensor([[1.0, 0.0], [0.5, 0.75**0.5]], dtype=torch.float64)  # at 0° and 60°
@@ -566,7 +580,7 @@ def on_circle(degrees):
     return float(-w[0]), float(of_positive.norm()), float(whole.norm())
 
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Three curves over the angle of the query from minus 180 to 180 degrees. The weight of the positive is zero near 0 degrees and full, ten, from about 60 to 180 and on to minus 180. The positive's pull on the tangent reaches ten at 90 degrees and is zero at 0 and 180. The whole gradient is zero at 120 degrees, in the middle of the plateau of the weight."}, "figure": {"name": "fig-projection", "caption": "NT-Xent on a circle, positive at 0°, negative at 60°. The weight is full over half the circle. The positive's pull arrives whole at a right angle and not at all at 180°. The whole gradient is zero at 120°, where the query points from the positive to the negative."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Three curves over the angle of the query from minus 180 to 180 degrees. The weight of the positive is zero near 0 degrees and full, ten, from about 60 to 180 and on to minus 180. The positive's pull on the tangent reaches ten at 90 degrees and is zero at 0 and 180. The whole gradient is zero at 120 degrees, in the middle of the plateau of the weight."}, "figure": {"name": "fig-projection", "caption": "NT-Xent on a circle, positive at 0°, negative at 60°. The weight is nearly full from 60° to 180°. The positive's pull arrives whole at a right angle and not at all at 180°. The whole gradient is zero at 120°, where the query points from the positive to the negative."}}
 degrees = [float(d) for d in range(-180, 181)]
 weight, pull, whole = zip(*(on_circle(d) for d in degrees), strict=True)
 fig, ax = plt.subplots(figsize=(6.4, 3.4))
@@ -589,7 +603,8 @@ Markdown("\n".join([
     f"- At 180°, opposite to the positive, the weight is still {by_angle[180.0][0]:.1f}, and the pull that is felt "
     f"**{by_angle[180.0][1]:.1f}**. All that moves the query there is the negative: {by_angle[180.0][2]:.1f}.",
     f"- At 120° the weights are full, {by_angle[120.0][0]:.1f}, and the gradient is **{by_angle[120.0][2]:.1f}**. The "
-    "query points along v₋ − v₊, so pull and push point along q and are projected away.",
+    f"query points along v₋ − v₊. Of the pull alone {by_angle[120.0][1]:.1f} arrive, and as much of the push, in the "
+    "opposite direction: what is left of their sum points along q and is projected away.",
 ]))
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
@@ -601,9 +616,9 @@ assert abs(by_angle[30.0][0] - 5) < 1e-9 and abs(by_angle[-150.0][0] - 5) < 1e-9
 assert min(by_angle[float(d)][0] for d in range(60, 181)) > 9.3
 
 # %% [markdown]
-# So a weight says how much a *score* should change, not how far the query turns. The difference is greatest in two
-# places: near a pole of a candidate, and near the direction $v_- - v_+$, which is the worst place that the query can be
-# in. {doc}`triplet` has the same circle: at the top of its hill the weights are full and the slope is zero.
+# So a weight says how much a *score* should change, not how far the query turns. For one candidate the difference is
+# greatest near its poles. For the whole gradient it is greatest near the direction $v_- - v_+$, which is the worst place
+# that the query can be in. {doc}`triplet` has the same circle: at the top of its hill the weights are full and the slope is zero.
 #
 # ## What we found
 
@@ -612,8 +627,8 @@ Markdown("\n".join([
     f"- On the 3 × 3 matrix the printed Eq. 4 gives {values['printed']:.4f}, the one that was run {values['run']:.4f}; "
     "so does the released code.",
     "- As printed the pull on a positive is 1/τ for ever. As run it is (1 − p)/τ, and ends.",
-    f"- Eight candidates, effective negatives: {effective(0.02):.2f} at τ = 0.02, {effective(0.1):.2f} at 0.1, "
-    f"{effective(2.0):.2f} at 2.",
+    f"- Of seven negatives {effective(0.01):.1f} took part in effect at τ = 0.01, {effective(0.1):.1f} at 0.1, "
+    f"{effective(1.0):.1f} at 1.",
     f"- LTD's Eq. 2d has shares that sum to {float(share['Eq. 2d'].sum()):.2f} in our example; a softmax sums to one.",
     f"- The projection took the part {before:+.2f} along q out of the gradient, exactly.",
 ]))
@@ -623,7 +638,8 @@ Markdown("\n".join([
 # - Cold, NT-Xent is Triplet-SH without a margin; hot, it is Triplet with everyone active.
 # - ECIR's Eq. 11 is minus the gradient of the loss as run, and contradicts its Eq. 4.
 # - With several positives, the others stay out of the sum. Else they would be negatives.
-# - What a query feels of a candidate is $\lvert w_j \rvert \sqrt{1 - s_j^2}$: all at a right angle, nothing at either pole.
+# - What a query feels of a candidate is $\lvert w_j \rvert \sqrt{1 - s_j^2} / \lVert x \rVert$: all at a right angle, nothing
+#   at either pole.
 #
 # ## Exercises
 #

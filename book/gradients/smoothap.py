@@ -347,9 +347,9 @@ assert by_both < 0.3 * by_rank and A_last > 4 * A_top
 # %% tags=["hide-input"]
 Markdown("At τ = 0.01 the curve has its humps where they were expected, but they are not alike: a tie with the "
          f"highest positive weighs **{by_both:.0f} times** as much as one with the lowest. Why not more? The rank at "
-         f"the two ties is {R_top:.1f} and {R_last:.1f}, and it is squared in the denominator; by itself that would make a factor of "
-         f"{by_rank:.0f}. But beside it stands A, the number of positives down to there, and that is {A_top:.1f} at the "
-         f"top and {A_last:.1f} at the end.")
+         f"the two ties is {R_top:.1f} and {R_last:.1f}, and it is squared in the denominator; by itself that would "
+         f"make a factor of {by_rank:.0f}. But beside it stands A, the number of positives down to there, and that is "
+         f"{A_top:.1f} at the top and {A_last:.1f} at the end.")
 
 # %% [markdown]
 # Where two positives lie closer together than a few $\tau$, their humps run into one. Below and above all of them there
@@ -488,7 +488,8 @@ def off(line, function, at):
 
 
 lines = {"1, the difference": (line_1, smooth_step, pair),
-         "2, the quotient": (-line_2, lambda x: x[:, 0] / x.sum(1), AC)}  # of A / R = 1 - C / R
+         # A / R is 1 - C / R, so its slope is minus that of line 2
+         "2, the quotient": (-line_2, lambda x: x[:, 0] / x.sum(1), AC)}
 for name, (line, function, at) in lines.items():
     print(f"line {name}: off by {off(line, function, at):.4f};",
           f"with the sign of the appendix by {off(-line, function, at):.4f}")
