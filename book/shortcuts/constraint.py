@@ -696,8 +696,8 @@ def rsum(run):
 
 
 ALONE = next((runs for which, runs in OURS.items() if which.objective == "con"), [])
-COLUMNS = ["run", "draws", "reconstruction at the end", "λ first zero at update", "λ zero, and bound broken", "test rsum",
-           "less the baseline"]
+COLUMNS = ["run", "draws", "reconstruction at the end", "λ first zero at update", "λ zero, and bound broken",
+           "test rsum", "less the baseline"]
 
 # %% tags=["remove-cell"]
 def one_bound(which, runs):
@@ -723,8 +723,8 @@ BY_BOUND = [one_bound(which, runs) for which, runs in sorted(OURS.items(), key=s
 
 # %% tags=["hide-input", "full-width"]
 (paper.styled(pd.DataFrame(BY_BOUND, columns=COLUMNS).astype(object).fillna("–"),
-              f"Figure 2 on scenes. Target: {TARGET}; published rule. Brackets: 95 % intervals over draws of the data; the "
-              "last column is paired by draw.", name="by-bound")
+              f"Figure 2 on scenes. Target: {TARGET}; published rule. Brackets: 95 % intervals over draws of the data; "
+              "the last column is paired by draw.", name="by-bound")
  if BOUNDS else Markdown(f"Figure 2's bounds on scenes: {MAKE['ltd_eta']}."))
 
 # %% tags=["remove-cell"]
