@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+from icrlib import records
 from studies.planned import (
     ECIR,
     RATES,
@@ -16,6 +17,7 @@ from studies.planned import (
     UPDATES,
     WARMUP,
     Planned,
+    best,
     chosen,
     complete,
     registered,
@@ -29,6 +31,10 @@ from studies.planned import (
 SIZES = {"bow": (400, 6000), "vse++": (400, 6000), "vsrn": (400, 1500, 6000)}
 BATCHES, DRAWS = (32, 512), (0, 1, 2)
 LENGTHS = {32: (2, 4), 128: (0.5, 2, 4), 512: (0.25, 0.5, 2)}  # of UPDATES
+# Of VSRN beyond its search: pictures, a factor of UPDATES, a factor of the best rate.
+VSRN_EDGES = ((400, 0.2, 1), (400, 0.2, 3), (1500, 1, 3), (1500, 0.5, 1), (6000, 2, 1))
+# Shorter schedules for 400 pictures, with the rates that are tried; VSRN's lowest was far behind at every length.
+FEW, FEW_UPDATES = 400, (UPDATES // 5, UPDATES // 2)
 LOSSES, BATCHED = (*ECIR, "dcl"), ("ntxent", "triplet_sh")
 
 
@@ -90,6 +96,54 @@ def _sizes(study: str, search: str) -> Iterator[Planned]:
         best = chosen(search, method, loss, {"train": train})
         for seed in DRAWS:
             yield scenes(study, method, loss, seed, f"n{train}", {"updates": UPDATES} | best, train)
+
+
+@registered
+def vsrn_size_edges() -> Iterator[Planned]:
+    """Beyond VSRN's search, on its draw: would a higher rate or another length of schedule change what is said of it?
+
+    Its highest rate was the best nearly everywhere. With 400 pictures every run was at its best at its first
+    evaluation, with 6,000 some at their last.
+    """
+    complete("vsrn_size_tuning")
+    for (train, factor, times), loss in product(VSRN_EDGES, BATCHED):
+        best = chosen("vsrn_size_tuning", "vsrn", loss, {"train": train})
+        updates = round(factor * UPDATES)
+        start = {"warmup": round(factor * best["warmup"])} if best.get("warmup") else {}
+        settings = best | start | {"lr": times * best["lr"], "updates": updates, "evaluate_every": updates // 12}
+        yield scenes("vsrn_size_edges", "vsrn", loss, TUNING_DRAWS[0], f"n{train}-lr{settings['lr']:g}-u{updates}",
+                     settings, train)  # fmt: skip
+
+
+@registered
+def few_tuning() -> Iterator[Planned]:
+    """400 pictures with two shorter schedules: 3,000 updates go through their captions 190 times.
+
+    Most runs of ``sizes`` are at their best within the first quarter of the schedule, before the rate has fallen.
+    """
+    complete("tuning")
+    for method, updates, loss in product(SIZES, FEW_UPDATES, LOSSES):
+        for settings in _settings(method, loss, _own(method, loss)):
+            if method != "vsrn" or settings["lr"] > RATES[0]:
+                start = {"warmup": settings["warmup"] * updates // UPDATES} if "warmup" in settings else {}
+                short = {"updates": updates, "evaluate_every": updates // 12}
+                yield scenes("few_tuning", method, loss, TUNING_DRAWS[0], f"u{updates}-lr{settings['lr']:g}",
+                             settings | start | short, FEW)  # fmt: skip
+
+
+@registered
+def few() -> Iterator[Planned]:
+    """The best of those on three draws, where it was better on the tuning draw than all of the usual length."""
+    complete("few_tuning")
+    runs = list(few_tuning())
+    for method, loss in product(SIZES, LOSSES):
+        short = best([run for run in runs if (run.method, run.loss) == (method, loss)])
+        search = "vsrn_size_tuning" if method == "vsrn" else "size_tuning"
+        complete(search)
+        usual = max(r["chosen"]["val_rsum"] for r in records.find(study=search, method=method, loss=loss)
+                    if r["config"]["data_options"]["train"] == FEW)  # fmt: skip
+        if records.load(short.path)["chosen"]["val_rsum"] > usual:
+            yield from (scenes("few", method, loss, seed, "", short.settings, FEW) for seed in DRAWS)
 
 
 @registered

@@ -230,6 +230,36 @@ def test_a_loss_has_the_length_that_was_best_for_it(made):
     assert names["elsewhere"] == [("bow", "triplet")] and "**is provisional**: it rests on 3,600 updates for" in said
 
 
+def test_a_gain_is_the_largest_only_where_no_loss_of_another_model_gains_as_much(made):
+    for train, more in ((400, 0.0), (6000, 50.0)):
+        sizes(made, train=train, rsum={(model, loss): 300 + more * (2 if model == "vsrn" else 1) for loss in LOSSES
+                                       for model in ("bow", "vse++", "vsrn")})  # fmt: skip
+    told = section("rule", "interval", "SIZES", "gains", "amount_told")["amount_told"]
+    assert "VSRN gains most, whatever the loss." in told("scenes", "scenes")
+    for record in made["sizes"]:
+        c = record["config"]
+        if (c["method"], c["loss"], c["data_options"]["train"]) == ("vse++", "dcl", 6000):
+            record["test"]["rsum"] += 51
+    told = section("rule", "interval", "SIZES", "gains", "amount_told")["amount_told"]
+    assert "gains most" not in told("scenes", "scenes") and "decide nothing" in told("scenes", "scenes")
+
+
+def test_what_was_tried_beyond_the_search_of_vsrn(made):
+    made["size_tuning"] = list(real("vsrn_size_tuning"))
+    names = section("rule", "interval", "SIZES", "beyond_vsrns_search", "as_told")
+    found = {(size, loss): (best, more) for size, loss, best, more in names["beyond_vsrns_search"]()}
+    searched, edges = real("vsrn_size_tuning"), real("vsrn_size_edges")
+    for (size, loss), (best, more) in found.items():
+        mine, theirs = ([r for r in records if r["config"]["loss"] == loss and r["config"]["data_options"]["train"] == size]
+                        for records in (searched, edges))  # fmt: skip
+        assert best["chosen"]["val_rsum"] == max(r["chosen"]["val_rsum"] for r in mine)
+        assert len(more) == len(theirs) and more[-1]["chosen"]["val_rsum"] == max(
+            r["chosen"]["val_rsum"] for r in theirs)  # fmt: skip
+    assert {size for size, _ in found} >= {400, 1500}
+    told = names["as_told"](found[400, "ntxent"][1][-1])
+    assert told.startswith("rate 0.01, 600 updates: 379 (at ")
+
+
 def photos(made):
     """400 photos, and photos as regions, and what is lacking of SmoothAP: runs on photos under other names."""
     runs = {(r["config"]["method"], r["config"]["seed"]): r for r in real("photo_runs")
