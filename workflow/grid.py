@@ -210,7 +210,8 @@ class Plan:
             notes = [f"{n} of {what}" for n, what in ((scaled, "them scaled"), (unknown, "unknown length")) if n]
             lines[0] += f", about {hours:.2f} core-hours as past records suggest"
             lines[0] += f" ({', '.join(notes)})" if notes else ""
-            lines[0] += f"; {jobs} at a time: about {60 * hours / jobs:.0f} minutes" if jobs > 1 else ""
+            known = [found.seconds for _, found in self.missing if found]
+            lines[0] += f"; {jobs} at a time: about {cost.until_done(known, jobs) / 60:.0f} minutes" if jobs > 1 else ""
         elif unknown:
             lines[0] += ", all of unknown length"
         lines += [f"  finished  {run}: {_short(path)}" for run, path in self.there]

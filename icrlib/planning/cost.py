@@ -7,6 +7,7 @@ a GPU, nor the other way round, and what cannot be counted is not guessed: then 
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import log
@@ -90,8 +91,8 @@ def unknown(wanted: Mapping, records: Iterable[dict] | None = None, sizes: Mappi
     own = [config for config in known if config["method"] == wanted["method"]]
     if not own:
         why = f"there is no record of {wanted['method']!r} yet"
-    elif all(machine(config) != machine(wanted) for config in own):
-        why = f"there is no record of {wanted['method']!r} on a {machine(wanted)} yet"
+    elif all(operations.machine(config) != operations.machine(wanted) for config in own):
+        why = f"there is no record of {wanted['method']!r} on a {operations.machine(wanted)} yet"
     else:
         why = "no record is of like cost, and what differs cannot be counted"
     count = operations.of_training(wanted, sizes or operations.assumed(wanted))
@@ -114,9 +115,12 @@ def sentence(wanted: Mapping, sizes: Mapping | None = None, records: Iterable[di
     )
 
 
-def machine(config: Mapping) -> str:
-    """ "GPU" or "CPU": what a configuration runs on."""
-    return "GPU" if str(config.get("device", "cpu")).startswith("cuda") else "CPU"
+def until_done(seconds: Iterable[float], jobs: int) -> float:
+    """Seconds until the last run ends, ``jobs`` at a time: whichever is free takes the next of the list."""
+    free = [0.0] * jobs
+    for one in seconds:
+        heapq.heapreplace(free, free[0] + one)
+    return max(free)
 
 
 def _comparable(record: dict, wanted: Mapping) -> bool:
@@ -125,7 +129,7 @@ def _comparable(record: dict, wanted: Mapping) -> bool:
         return False  # tiny data and a few updates tell nothing of a training
     tuned = [each.get("finetune_after") is not None for each in (config, wanted)]
     return (all(config.get(name, usual) == wanted.get(name, usual) for name, usual in SAME.items())
-            and machine(config) == machine(wanted) and tuned[0] == tuned[1])  # fmt: skip
+            and operations.machine(config) == operations.machine(wanted) and tuned[0] == tuned[1])  # fmt: skip
 
 
 def _differing(config: Mapping, wanted: Mapping) -> list[str]:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+import torch
+
 from icrlib.data.karpathy import PUBLISHED
 
 if TYPE_CHECKING:
@@ -64,9 +66,10 @@ def vsrn(images: int = 128, captions: int = 128, d: int = 2048, words: float = 2
 METHODS: dict[str, Callable[..., Parts]] = {"vse++": vse, "bow": bow, "vsrn": vsrn}
 TAKES = {"vse++": 1, "bow": 1, "vsrn": 2}  # dimensions of one image's features: a vector, or regions
 NETWORKS = {"resnet50": 8_174_272_512, "resnet152": 23_023_157_248}  # one photo of 224 x 224, forward, without its head
-# What is assumed of data that nobody has at hand: ``words`` of a caption with both marks, ``each``: captions an image.
-PHOTOS = {"words": 14.0, "each": 5.0, "vocabulary": 8_481}
-SCENES = {"words": 11.8, "each": 5.0, "vocabulary": 54}
+# What is assumed of data that nobody has at hand: ``words`` of a caption with both marks, ``padded``: of the longest of
+# 128, to which a GPU fills up the others; ``each``: captions an image.
+PHOTOS = {"words": 14.0, "padded": 27.0, "each": 5.0, "vocabulary": 8_481}
+SCENES = {"words": 11.8, "padded": 20.0, "each": 5.0, "vocabulary": 54}
 SHAPES = {("scenes", False): (256,), ("scenes", True): (8, 261),
           ("photos", False): (2048,), ("photos", True): (36, 2048)}  # fmt: skip
 
@@ -92,11 +95,24 @@ def assumed(config: Mapping) -> dict:
 
 def measured(data: Dataset) -> dict:
     """Sizes of data that is at hand: ``features``, the shape of one image's; ``words`` of a caption, marks included,
-    over the first 2,000; ``each``, captions an image; ``val``, images to choose by; ``vocabulary``, its words."""
-    some = data.train.captions[:2000]
+    and ``padded``, of the longest of 128, both over the first 2,000; ``each``, captions an image; ``val``, images to
+    choose by; ``vocabulary``, its words."""
+    lengths = data.vocabulary.encode(data.train.captions[:2000])[1].float()
+    mixed = lengths[torch.randperm(len(lengths), generator=torch.Generator().manual_seed(0))].split(128)
     return {"features": tuple(data.train.features.shape[1:]), "val": len(data.val), "vocabulary": len(data.vocabulary),
-            "words": float(data.vocabulary.encode(some)[1].float().mean()),
+            "words": float(lengths.mean()),
+            "padded": float(sum(batch.max() for batch in mixed) / len(mixed)),
             "each": len(data.train.captions) / len(data.train)}  # fmt: skip
+
+
+def machine(config: Mapping) -> str:
+    """ "GPU" or "CPU": what a configuration runs on."""
+    return "GPU" if str(config.get("device", "cpu")).startswith("cuda") else "CPU"
+
+
+def _read(config: Mapping, sizes: Mapping) -> float:
+    """Words that the GRU reads of each caption: on a CPU no padding is computed."""
+    return sizes["padded"] if machine(config) == "GPU" else sizes["words"]
 
 
 def misfit(method: str, shape: tuple[int, ...]) -> str:
@@ -145,7 +161,8 @@ def kept_bytes(config: Mapping, sizes: Mapping) -> float:
     (images, captions), options = _batch(config, sizes), config["model_options"]
     *regions, feature_dim = sizes["features"]
     d, rows = options["embed_dim"], images * (regions[0] if regions else 1)
-    words = captions * (d if config["method"] == "bow" else sizes["words"] * (options.get("word_dim", 300) + 8 * d))
+    read = _read(config, sizes) * (options.get("word_dim", 300) + 8 * d)
+    words = captions * (d if config["method"] == "bow" else read)
     graph = rows * d * (8 + 6 * options.get("blocks", 4)) if config["method"] == "vsrn" else images * d
     return 4.0 * (rows * feature_dim + words + graph)
 
@@ -159,7 +176,7 @@ def _counter(config: Mapping, sizes: Mapping) -> Callable[[int, int], Parts] | N
         return None
     more = {name: options[name] for name in ("word_dim", "blocks") if name in options}
     more |= {"regions": regions[0]} if regions else {}
-    return partial(METHODS[method], d=options["embed_dim"], words=sizes["words"], feature_dim=feature_dim, **more)
+    return partial(METHODS[method], d=options["embed_dim"], words=_read(config, sizes), feature_dim=feature_dim, **more)
 
 
 def _batch(config: Mapping, sizes: Mapping) -> tuple[int, int]:

@@ -250,8 +250,8 @@ def test_what_was_tried_beyond_the_search_of_vsrn(made):
     found = {(size, loss): (best, more) for size, loss, best, more in names["beyond_vsrns_search"]()}
     searched, edges = real("vsrn_size_tuning"), real("vsrn_size_edges")
     for (size, loss), (best, more) in found.items():
-        mine, theirs = ([r for r in records if r["config"]["loss"] == loss and r["config"]["data_options"]["train"] == size]
-                        for records in (searched, edges))  # fmt: skip
+        mine, theirs = ([r for r in runs if (r["config"]["loss"], r["config"]["data_options"]["train"]) == (loss, size)]
+                        for runs in (searched, edges))
         assert best["chosen"]["val_rsum"] == max(r["chosen"]["val_rsum"] for r in mine)
         assert len(more) == len(theirs) and more[-1]["chosen"]["val_rsum"] == max(
             r["chosen"]["val_rsum"] for r in theirs)  # fmt: skip

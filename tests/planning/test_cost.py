@@ -49,6 +49,13 @@ def test_what_drives_the_time_is_scaled_and_said(what, more):
     assert "scaled" not in cost.sentence(configured(), records=known)
 
 
+@pytest.mark.parametrize(("seconds", "jobs", "done"), [
+    ([338, 264], 2, 338), ([1, 1, 1, 9], 2, 10), ([9, 1, 1, 1], 2, 9), ([3, 2], 5, 3), ([2, 3, 4], 1, 9), ([], 3, 0),
+])
+def test_several_at_a_time_take_no_less_than_the_longest(seconds, jobs, done):
+    assert cost.until_done(seconds, jobs) == done
+
+
 def test_the_data_s_own_sizes_count():
     """Twice as long captions and larger features, measured, make an update larger than the assumed ones."""
     sizes = operations.assumed(configured())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 import icrlib
 from icrlib import models
-from icrlib.planning import operations
+from icrlib.planning import asked, operations
 
 SIZES = {"images": 6, "captions": 10, "words": 5}
 BOTH = ("vse++", "bow", "vsrn")
@@ -97,7 +98,27 @@ def test_what_is_assumed_of_scenes_is_so(regions):
     data = icrlib.load_dataset("scenes", regions=regions)
     config = {"dataset": "scenes", "data_options": data.options, "method": "vse++"}
     assumed, found = operations.assumed(config), operations.measured(data)
-    assert assumed.pop("words") == pytest.approx(found.pop("words"), rel=0.02) and assumed == found
+    for name in ("words", "padded"):
+        assert assumed.pop(name) == pytest.approx(found.pop(name), rel=0.02)
+    assert assumed == found
+
+
+def test_on_a_gpu_captions_are_filled_up_to_the_longest_of_a_batch():
+    """Twin: the words of batches that a sampler might draw; and only what reads words takes longer for it."""
+    data = icrlib.load_dataset("scenes", train=400)
+    lengths = data.vocabulary.encode(data.train.captions)[1].numpy()
+    rng = np.random.default_rng(7)
+    longest = np.mean([lengths[rng.choice(len(lengths), 128, replace=False)].max() for _ in range(40)])
+    sizes = operations.measured(data)
+    assert sizes["padded"] == pytest.approx(longest, rel=0.03) and sizes["padded"] > 1.5 * sizes["words"]
+    for method in ("vse++", "bow", "vsrn"):
+        config = asked.configuration("scenes", method)[0]
+        known = sizes | {"features": operations.SHAPES["scenes", method == "vsrn"]}
+        here, there = (operations.of_update(config | {"device": device}, known) for device in ("cpu", "cuda"))
+        padded = operations.of_update(config, known | {"words": known["padded"]})
+        assert there == padded and (there > here) == (method != "bow")
+        kept = [operations.kept_bytes(config | {"device": device}, known) for device in ("cpu", "cuda")]
+        assert (kept[1] > kept[0]) == (method != "bow")
 
 
 @pytest.mark.parametrize(("method", "shape", "said"), [

@@ -186,6 +186,7 @@ def test_the_time_is_that_of_past_records(tmp_path):
     text = found.text(jobs=2)
     assert text.startswith("3 runs: 0 finished, 3 to train, about 0.06 core-hours as past records suggest "
                            "(1 of unknown length); 2 at a time: about 2 minutes\n")  # fmt: skip
+    assert found.text(jobs=5).splitlines()[0].endswith("5 at a time: about 2 minutes")  # no less than one run takes
     assert f"to train  vse++ ntxent seed 0: {made(0).folder}, about 1.7 minutes and 700 MB" in text
     assert "of unknown length: there is no record of 'vsrn' yet; its products are " in text
     exact = found.missing[0][1]
