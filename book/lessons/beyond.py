@@ -845,9 +845,8 @@ Markdown(f"With VSE++ on scenes, at τ = 0.1, one index of a sum is worth {on_sc
          + ("none of them is decided: " if {v.word for v in elsewhere} == {"undecided"} else "not all are decided: ")
          + f"the verdicts are corrected for {len(misprint)} comparisons, the intervals are those of each alone. With "
          f"VSE++ on photos a harm of {-photo_gap.low:.1f} rsum is not excluded, and a gain as large as on scenes is. A "
-         "training on scenes goes fifty times through the captions of 1,500 pictures, five each, one on photos fifteen times "
-         "through those of 6,000, with "
-         "two fifths of the words dropped; which of this matters, we did not try.")
+         "training on scenes goes fifty times through the captions of 1,500 pictures, five each, one on photos fifteen "
+         "times through those of 6,000, with two fifths of the words dropped; which of this matters, we did not try.")
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 NO_SETTING = {"asked", "device", "threads"}

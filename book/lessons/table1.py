@@ -359,7 +359,8 @@ complete = [m for m in ("vse++", "vsrn", "bow") if len(SCENES[m]) == len(NAMES)]
 against = {m: turned(means(SCENES[m]), own_rows[m]) for m in complete}
 Markdown(f"The paper's own two models have {within[0]} of {within[1]} pairs alike. Of our {len(four)} orders of all "
          f"four losses {len(whole) or 'none'} {'have' if len(whole) > 1 else 'has'} all six. On scenes these stand "
-         f"the other way round: " + "; ".join(f"with {MODELS[m]} {pairs}" for m, pairs in against.items()) + "." + across())
+         f"the other way round: " + "; ".join(f"with {MODELS[m]} {pairs}" for m, pairs in against.items())
+         + "." + across())
 
 # %% [markdown]
 # ## The second model
@@ -718,11 +719,11 @@ Markdown(f"Over all captions VSE++ is {total[READER, BAG][0]:.1f} points ahead o
          f"loss. Where a twin with exchanged colours or shapes is in the way, it is {reading[exchange][0]:.1f} "
          f"[{reading[exchange][1]:.1f}, {reading[exchange][2]:.1f}]; where things have exchanged their *places*, "
          f"{reading[moved][0]:+.1f} [{reading[moved][1]:+.1f}, {reading[moved][2]:+.1f}]. So the gain is largest on "
-         "captions that need reading, but not on all of these; captions without a twin gain, too. And it vanishes where a caption is true of many "
-         "pictures, since no reading can find the one that counts. Between the two losses the difference over all "
-         f"captions is {total[HARD, READER][0]:+.1f}, and the groups whose interval excludes that number are: "
-         f"{', '.join(apart) or 'none'}. So on these runs the two models differ on particular captions, and the two "
-         "losses by much the same on most of them.")
+         "captions that need reading, but not on all of these; captions without a twin gain, too. And it vanishes "
+         "where a caption is true of many pictures, since no reading can find the one that counts. Between the two "
+         f"losses the difference over all captions is {total[HARD, READER][0]:+.1f}, and the groups whose interval "
+         f"excludes that number are: {', '.join(apart) or 'none'}. So on these runs the two models differ on "
+         "particular captions, and the two losses by much the same on most of them.")
 
 # %% [markdown]
 # What is it about places? The twin questions ask directly: does a caption score higher with its own picture than with
@@ -1052,8 +1053,8 @@ Markdown("\n".join([
     f"the higher mean: {'; '.join(passed)}. A mean is no verdict: the chapter on training judges VSE++ on scenes and "
     "the photos, the section above VSRN, and the decision page all models by how much data there is.",
     "- **The order of four rows cannot be a finding by itself.** Of unrelated orders "
-    f"{100 * 2 / factorial(4):.0f} of 100 are the same or the very reverse. With VSE++ on scenes {four_alike} of 6 pairs stand as in print; all "
-    "that turn have SmoothAP in them.",
+    f"{100 * 2 / factorial(4):.0f} of 100 are the same or the very reverse. With VSE++ on scenes {four_alike} of 6 "
+    "pairs stand as in print; all that turn have SmoothAP in them.",
     told_of_vsrn(),
     f"- **Many errors are none.** {excused[READER]:.0f} % of what R@1 counts against VSE++ with NT-Xent are pictures "
     f"that the caption is true of. Long captions have an R@1 {rise['own picture']:.0f} points higher than short ones, "

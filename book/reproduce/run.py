@@ -30,21 +30,31 @@
 #     -p loss ntxent -p embed_dim 256 -p lr 0.001 -p epochs 15 -p seed 1
 # ```
 #
-# With `root` the photos themselves are read, and their features computed on the way or, with
-# `-p images published`, never ({doc}`../foundations/pipelines`):
+# With `root` the photos themselves are read. By default a frozen network makes one vector of each photo before the
+# training begins, and these vectors are kept. With `-p images published` nothing is kept: whenever a caption comes up,
+# its photo is cropped anew and passes through the network again ({doc}`../foundations/pipelines`):
 #
 # ```bash
 # papermill book/reproduce/run.ipynb out.ipynb \
 #     -p dataset flickr30k -p root path/to/flickr30k -p images published
 # ```
 #
-# papermill only warns about a parameter that it does not know. `icr run` refuses it, names the allowed ones, and says
-# beforehand what the run will take:
+# papermill passes on every name that it is given, and warns of those that the cell below does not list. Some of them
+# are settings of a run, which are then used; a misspelt name is used by nothing, and the run goes on without it.
+# `icr run` tells the two apart: it refuses a name that nothing takes, and says beforehand what the run will take:
 #
 # ```bash
 # icr run book/reproduce/run.ipynb -p loss=ntxnt  # did you mean 'ntxent'?
-# icr run ecir/1.3 -p features=path/to/f30k_precomp --plan
+# icr run ecir/1.3 -p features=path/to/f30k --plan
 # ```
+#
+# `ecir/1.3` is a row of ECIR's Table 1: the first number is the data, 1 for Flickr30k and 2 for MS-COCO, and the second
+# is the row, 1 to 4 for VSE++ and 5 to 8 for VSRN. `icrlib.paper.experiments()` lists all names, also of GOAL's rows
+# (`goal/3/r152/con x con`) and LTD's (`ltd/1.1`). Rows that the library cannot train as they were are refused with the
+# reason; all of GOAL's are among them, and {doc}`paper-scale` has the commands that come closest.
+#
+# `loss` may also be one of GOAL's objectives, `goal:T x P`, with the blanks: T is `con`, `nca` or `cir`, and P is
+# `con`, `lin`, `sig`, `lin-ms` or `sig-ms` ({doc}`../objectives/goal`).
 
 # %% tags=["parameters"]
 dataset: str = "scenes"  # scenes, rendered, stamps, flickr8k, flickr30k or coco
@@ -115,10 +125,9 @@ pd.DataFrame(sizes).T
 # ## The run
 #
 # Parameters left as `None` take the defaults of the data: for `scenes` a small model that trains in about a minute, for
-# the others what ECIR's code ran. `chapter.settings` collects those that are set; papermill may set any other setting
-# that `icr settings` lists, by its name, though the cell above does not show it; and so with the options of the data,
-# such as `min_count`, the times that a word must occur to be known. With `out` set, checkpoints go there,
-# and starting again continues.
+# the others what ECIR's code ran. `chapter.settings` collects those that are set, also settings that only
+# `icr settings` lists and options of the data, such as `min_count`, the times that a word must occur to be known. With `out` set,
+# checkpoints go there, and starting again continues.
 
 # %%
 chosen = chapter.settings(globals(), method, loss)
@@ -129,6 +138,9 @@ run = icrlib.train(data, method, loss, seed=seed, smoke=smoke,
 # ## What was run
 #
 # This is the configuration after all defaults were filled in. It is part of the record, with hashes of data and code.
+# `icr settings` explains the settings among its names. Of the others, `drops` are the updates at which the rate falls,
+# `per_epoch` is the number of updates in an epoch, and `asked` repeats what was asked for beyond the defaults;
+# `objective` is `con` where the loss has no second task beside it.
 
 # %% tags=["hide-output"]
 shown = {k: v for k, v in run.record["config"].items() if not k.startswith("data_")}
@@ -155,16 +167,33 @@ print(f"test rsum {tested:.1f} with the weights of update {best['update']:,} "
 paper.layout(paper.summarise([run.record]))
 
 # %% tags=["hide-input"]
+looks = [entry["val"]["rsum"] for entry in run.record["history"]]
+harder = " More candidates make a search harder, so its recalls are lower." if len(data.test) > len(data.val) else ""
+Markdown(f"The two numbers are not of equally hard searches: a test caption has {len(data.test):,} images to choose "
+         f"from, a validation caption {len(data.val):,}.{harder} That the best of {len(looks)} evaluations was taken "
+         "flatters the validation rsum as well; for comparison, the last one, which was not chosen for its rsum, had "
+         f"{looks[-1]:.1f}.")
+
+# %% tags=["hide-input"]
 twins = run.record["test"].get("twins")
-Markdown("Twins: the right one of two pictures scores higher for "
-         f"**{twins['swap']:.1f} %** of the captions on swap twins and **{twins['attribute']:.1f} %** on attribute twins "
-         "(chance is 50 %)." if twins else "This dataset has no twins, so nobody knows whether word order was used.")
+Markdown("Twins are two pictures that differ in little: swap twins are described by the same words in another order, "
+         "attribute twins differ in one property or one place. The right one of the two scores higher for "
+         f"**{twins['swap']:.1f} %** of the captions on swap twins and **{twins['attribute']:.1f} %** on attribute "
+         "twins (chance is 50 %)."
+         if twins else "This dataset has no twins, so nobody knows whether word order was used.")
 
 # %% [markdown]
 # ## What we found
 #
 # One run is one sample. Before you compare two configurations, run at least three seeds of each; `paper.verdict` says
-# what the differences can carry, and `icr compare RECORD RECORD` shows where two runs part.
+# what the differences can carry. `icr compare` shows in what two runs differ. It reads their records, and by default
+# none is kept: give each run a file for it, which must not be there yet.
+#
+# ```bash
+# icr run book/reproduce/run.ipynb -p seed=0 -p record=runs/a.json
+# icr run book/reproduce/run.ipynb -p seed=0 -p tau=0.05 -p record=runs/b.json
+# icr compare runs/a.json runs/b.json
+# ```
 #
 # ## Exercises
 #
@@ -270,7 +299,7 @@ def check_seeds(value):
         return "your turn"
     a, b = torch.tensor([402.1, 395.4, 409.0]), torch.tensor([398.0, 392.3, 404.1])
     mean, half = float((a - b).mean()), 4.303 * float((a - b).std()) / 3**0.5
-    unpaired = 4.303 * float(((a.var() + b.var()) / 3) ** 0.5)
+    unpaired = 2.776 * float(((a.var() + b.var()) / 3) ** 0.5)
     assert value[0] > 0, "not yet: A less B"
     assert abs(value[1] - unpaired) > 0.1, "not yet: the draws differ more than A and B do; take differences first"
     assert max(abs(value[0] - mean), abs(value[1] - half)) < 0.02, f"not yet: ({mean:.2f}, …); n − 1 in the deviation"
@@ -288,7 +317,8 @@ check_seeds(mine)
 # ````
 #
 # The differences are 4.1, 3.1 and 4.9: their mean is 4.03 and their deviation 0.90, so ±2.24. The interval leaves out
-# zero. As if unpaired it would be ±22 and say nothing, because the draws themselves lie up to fourteen points apart.
+# zero. As if unpaired, with four degrees of freedom and the quantile 2.776, it would be ±14.4 and say nothing, because
+# the draws themselves lie up to fourteen points apart.
 
 # %%
 check_seeds((4.03, 2.24))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import NamedTuple
 
 from icrlib.names import label
@@ -24,6 +25,8 @@ TITLES = {"photos 400": "400 photos", "photos 6000": "6,000 photos", "scenes 400
           "twice": "1,500 scenes, twice the updates", "without": "400 scenes, own captions no negatives",
           "batch 32": "scenes, batches of 32", "batch 512": "scenes, batches of 512"}  # fmt: skip
 
+# Runs with a length of schedule of their own, in situations where lengths were searched.
+OWN_LENGTH, LENGTHS_SEARCHED = ("photo_length", "few"), ("photos 6000", "scenes 400")
 # DCL runs with the settings that were searched for NT-Xent.
 AS_NTXENT = ("misprint", "photo_misprint", "photo_length")
 # On photos rates were searched first, then constants, then lengths of the schedule; this is what a length consists of.
@@ -53,15 +56,23 @@ class Row(NamedTuple):
     only: dict = {}  # noqa: RUF012 (a named tuple's default, never written to)
 
 
+def _replaced(study: Callable[[str], list[dict]], *names: str) -> dict[tuple[str, str], str]:
+    """{(model, loss): the last of these studies that has all three runs of it}."""
+    return {key: name for name in names for key, number in Counter(
+        (r["config"]["method"], r["config"]["loss"]) for r in study(name)).items() if number > 2}  # fmt: skip
+
+
 def plan(study: Callable[[str], list[dict]]) -> list[Row]:
     """All rows. ``study(name)`` gives the records of a study: some losses have runs with constants of their own."""
     own = tuned_studies(study("tuning"))  # with a margin or temperature that a search chose, if not the published one
     # Photos: with a length of schedule of its own, or else with a constant of its own, where that came out best.
-    photos = {key: name for name in ("photo_own", "photo_length") for key, number in Counter(
-        (r["config"]["method"], r["config"]["loss"]) for r in study(name)).items() if number > 2}  # fmt: skip
+    photos = _replaced(study, "photo_own", "photo_length")
+    few = _replaced(study, "few")  # 400 scenes: with a shorter schedule, where that came out best
     both = ("bow", "vse++")
-    sizes = [Row(f"scenes {size}", models, LOSSES, f"{of}sizes", f"{of}size_tuning", 3, {"train": size})
-             for size in (400, 6000) for models, of in ((both, ""), (("vsrn",), "vsrn_"))]  # fmt: skip
+    sizes = [Row(f"scenes {size}", (m,), [name], f"{of}sizes", f"{of}size_tuning", 3, {"train": size})
+             if size > 400 or (m, name) not in few else Row("scenes 400", (m,), [name], "few", "few_tuning", 3)
+             for size in (400, 6000) for m, of in (*product(both, [""]), ("vsrn", "vsrn_"))
+             for name in LOSSES]  # fmt: skip
     usual = [Row("scenes 1500", (m,), [name], own.get((m, name), "tuned"), "tuning", 10)
              for m in both for name in FOUR]  # fmt: skip
     systems = [*((m, name) for m in both for name in FOUR), *((m, "dcl") for m in both)]

@@ -9,7 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from icrlib.paper.decision.plan import AS_NTXENT, LOSSES, MODELS, ONE_BY_ONE, SCHEDULE, called, plan
+from icrlib.paper.decision.plan import (
+    AS_NTXENT,
+    LENGTHS_SEARCHED,
+    LOSSES,
+    MODELS,
+    ONE_BY_ONE,
+    OWN_LENGTH,
+    SCHEDULE,
+    called,
+    plan,
+)
 from icrlib.paper.runs import common_draws
 from icrlib.paper.tuning import choices
 from icrlib.paper.verdicts import Verdict, family, verdict
@@ -102,9 +112,9 @@ class Decision:
         names = {"photo_length": ONE_BY_ONE, "photo_own": ONE_BY_ONE[:2]}.get(row.study, [row.search])
         found = [r for name in names for r in self.tried(name, model, searched, row.only) if all(
             r["config"]["loss_options"].get(key) == config["loss_options"].get(key) for key in CONSTANTS)]  # fmt: skip
-        if row.study == "photo_length":
+        if row.study in OWN_LENGTH:
             found = [max(found, key=validation)]
-        schedule = SCHEDULE if situation == "photos 6000" else ()  # elsewhere it is the same for all
+        schedule = SCHEDULE if situation in LENGTHS_SEARCHED else ()  # elsewhere it is the same for all
         shared = {name: found[0]["config"][name] for name in ("lr", "drop_words", "warmup", *schedule)}
         return shared | (choices(found)[model, searched] if len(found) > 1 else {})
 
