@@ -260,6 +260,52 @@ def test_what_was_tried_beyond_the_search_of_vsrn(made):
     assert told.startswith("rate 0.01, 600 updates: 379 (at ")
 
 
+def shorter(made, model, loss, updates, better, seeds=3):
+    """Runs of 400 scenes with a schedule of their own, and the search that found it better or worse than the usual."""
+    schedule = {"updates": updates, "evaluate_every": updates // 12, "drops": [updates // 2]}
+    usual = max((r for r in made["size_tuning"] if (r["config"]["method"], r["config"]["loss"]) == (model, loss)),
+                key=lambda r: r["chosen"]["val_rsum"])  # fmt: skip
+    other = {"updates": 2100 - updates, "evaluate_every": 1, "drops": [1050 - updates // 2]}
+    for length, lr, gain in ((other, 0.003, better - 30), (schedule, 0.003, better), (schedule, 0.01, better - 20)):
+        found = copy.deepcopy(usual) | {"config": usual["config"] | length | {"lr": lr}}
+        found["chosen"]["val_rsum"] = usual["chosen"]["val_rsum"] + gain
+        made["few_tuning"].append(found)
+    for r in [r for r in made["sizes"] if (r["config"]["method"], r["config"]["loss"]) == (model, loss)][:seeds]:
+        short = copy.deepcopy(r) | {"config": r["config"] | schedule | {"lr": 0.003}}
+        short["test"]["rsum"] += 30
+        made["few"].append(short)
+
+
+def test_with_400_scenes_a_loss_has_the_length_that_was_best_for_it(made):
+    sizes(made, train=400)
+    shorter(made, "vsrn", "triplet_sh", 600, better=25)
+    shorter(made, "bow", "dcl", 1500, better=-5, seeds=2)  # not whole: does not count
+    found = decide()
+    assert found.place["scenes 400", "vsrn", "triplet_sh"].study == "few"
+    usual = {row.study for (where, *system), row in found.place.items()
+             if where == "scenes 400" and system != ["vsrn", "triplet_sh"]}  # fmt: skip
+    assert usual == {"sizes", "vsrn_sizes"}
+    chosen = found.chosen("scenes 400", "vsrn", "triplet_sh")
+    assert (chosen["updates"], chosen["drops"], chosen["lr"]) == (600, [300], 0.003)
+    assert found.chosen("scenes 400", "bow", "triplet")["updates"] == 3000
+    lead = found.versus("scenes 400", ("vsrn", "triplet_sh"), ("bow", "triplet"))
+    assert lead.word == "holds" and 28 < lead.difference.mean < 32
+    assert found.seconds("scenes 400", ("vsrn", "triplet_sh")) == pytest.approx(200 * 600 / 3000)
+    assert found.answer("scenes 400").system == ("vsrn", "triplet_sh")
+
+
+def test_what_the_length_changed_with_400_scenes(made):
+    sizes(made, train=400)
+    shorter(made, "vsrn", "triplet_sh", 600, better=25)
+    names = section("rule", "few_lengths", "few_changed")
+    of = names["few_lengths"]()["vsrn", "triplet_sh"]
+    found = {n: (r["config"]["lr"], r["chosen"]["val_rsum"]) for n, r in of.items()}
+    assert found == {600: (0.003, 425), 1500: (0.003, 395), 3000: (0.003, 400)}
+    changed = names["few_changed"]()
+    assert {round(new - old) for s, (old, new) in changed.items() if s != ("vsrn", "triplet_sh")} == {0}
+    assert len(changed) == 15 and round(changed["vsrn", "triplet_sh"][1] - changed["vsrn", "triplet_sh"][0]) == 30
+
+
 def photos(made):
     """400 photos, and photos as regions, and what is lacking of SmoothAP: runs on photos under other names."""
     runs = {(r["config"]["method"], r["config"]["seed"]): r for r in real("photo_runs")

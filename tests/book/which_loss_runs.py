@@ -18,8 +18,8 @@ SCRIPT, NOTEBOOK = BOOK / "lessons" / "which-loss.py", BOOK / "reproduce" / "run
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap", "dcl")
 MODELS = ("bow", "vse++", "vsrn")
 COST = {"bow": 10.0, "vse++": 40.0, "vsrn": 200.0}  # seconds of 3,000 updates
-NOT_YET = ("sizes", "size_tuning", "vsrn", "vsrn_tuning", "batches", "batch_tuning", "false_negatives",
-           "photo_small_own", "photo_small_edges", "photo_vsrn", "photo_vsrn_tuning",
+NOT_YET = ("sizes", "size_tuning", "few", "few_tuning", "vsrn", "vsrn_tuning", "batches", "batch_tuning",
+           "false_negatives", "photo_small_own", "photo_small_edges", "photo_vsrn", "photo_vsrn_tuning",
            "photo_length", "photo_short")  # fmt: skip
 find = records.find
 
