@@ -779,7 +779,8 @@ changes = [100 * share for share in path]
 Markdown("\n".join([
     "- **What belongs together** stands in one row of the list, before any graph. But the pooled vector is not blind "
     f"to it: {len(to_beat)} runs of VSE++ answer {paper.span(to_beat)} % of the questions about swap twins after 3,000 "
-    "updates. Whether VSRN makes use of its list, this page has not shown; {doc}`../lessons/table1` compares the two.",
+    "updates. Whether VSRN makes use of its list, this page has not shown; the chapter *Sixteen rows, one "
+    "winner* compares the two.",
     "- **Of other regions** a region hears in the graph alone, through the affinities. These are not attention "
     "weights: they have both signs and no fixed sum. Dividing them by the number of regions means something only where "
     "that number varies, as the batch norm takes out any common factor but for a small constant.",

@@ -87,6 +87,7 @@ assert TripletSH(margin).weights(scores, positives)[0].tolist() == [-1, 1, 0, 0,
 # Find out by hand. Below is the same row, best first. Move a score and watch the bars: how far down must negative 1 go
 # before Triplet-SH lets go of it, and whom does it take instead? The curve shows the weight of the candidate that you
 # chose at every score it could have. Before you look: where does Triplet's jump from 0 to 1, and where Triplet-SH's?
+# (On both sides of zero the bars have an even scale up to a weight of 0.01, and a logarithmic one beyond.)
 
 # %% tags=["hide-input"]
 NAMES = ["the positive", *(f"negative {k}" for k in range(1, 8))]
@@ -105,11 +106,16 @@ def at(loss, s, j=4):
 
 assert at(Triplet(), 0.39) == 0 and at(Triplet(), 0.41) == 1  # within the margin of 0.2 of the positive's 0.60
 assert at(TripletSH(), 0.67) == 0 and at(TripletSH(), 0.69) == 1  # above all other negatives, the highest at 0.68
+assert at(TripletSH(), 0.57, j=1) == 1 and at(TripletSH(), 0.55, j=1) == 0  # for negative 1 that is negative 2, at 0.56
+lower = scores.clone()
+lower[0, 1] = 0.55
+assert TripletSH().weights(lower, positives)[0].tolist() == [-1, 0, 1, 0, 0, 0, 0, 0]
 
 # %% [markdown]
 # Triplet's curve jumps where the candidate comes within the margin of the positive, at 0.40, and nothing else matters
-# to it. Triplet-SH's jumps where it overtakes the highest other negative, at 0.68: from then on it is the one that is
-# pushed. Between the two lies all that this chapter is about.
+# to it. Triplet-SH's jumps where the candidate overtakes the highest other negative: from then on it is the one that is
+# pushed. Negative 1 is let go below 0.56, the score of negative 2, which is pushed instead; every other negative has to
+# overtake negative 1, at 0.68. The rest of this chapter derives these two curves.
 #
 # ## One triplet
 #
@@ -140,7 +146,9 @@ print(f"Triplet {float(triplet):.2f}, Triplet-SH {float(triplet_sh):.2f}")
 #
 # $$ \frac{d}{dx} [x]_+ = 1[x > 0]. $$
 #
-# The corner at $x = 0$ comes later.
+# The corner at $x = 0$ comes later. `agreement` compares a formula for the weights with the slope of the loss in two
+# ways: `"autograd"` is the largest difference from PyTorch's own derivative, and `"differences"` the largest difference
+# from $(\ell(s_j + h) - \ell(s_j - h))/2h$ for a small $h$, relative to the largest slope.
 
 # %%
 x = torch.tensor([[-0.3], [-0.01], [0.02], [0.4]], dtype=torch.float64)
@@ -185,8 +193,8 @@ checked = agreement(w, lambda x: torch.relu(margin - x[:, :1] + x[:, 1:]).sum(1)
 assert checked["autograd"] < 1e-10 and checked["differences"] < 1e-6
 
 # %% [markdown]
-# **Line 4, the maximum.** A small change of a score changes $\max_j s_j$ only if that score is the largest. So the
-# derivative of a maximum is 1 at its place $h$ and 0 elsewhere:
+# **Line 4, the maximum.** A small change of a score changes $\max_j s_j$ only if that score is the largest. So if the
+# largest is unique, the derivative of a maximum is 1 at its place $h$ and 0 elsewhere (ties come later):
 #
 # $$ w_h = 1[s_+ - s_h < \alpha], \quad h = \arg\max_{j \in N} s_j, \qquad w_+ = -w_h. $$
 
@@ -310,15 +318,18 @@ frames_slider(two_matrices, margins, label="margin α", start=2,
                                  f"{touched(TripletSH(margin)).tolist()}.")
 
 # %% tags=["hide-input"]
-assert touched(TripletSH(0.45)).tolist() == touched(TripletSH(2.5)).tolist() == [1] * 4
+assert touched(TripletSH(0.45)).tolist() == [1] * 4
+assert torch.equal(TripletSH(0.45).weights(S4, OWN4), TripletSH(2.5).weights(S4, OWN4))
 Markdown(f"At α = 0 Triplet pushes {int(touched(Triplet(0.0)).sum())} negative, at 0.45 it pushes "
          f"**{int(touched(Triplet(0.45)).sum())}**, and a positive is pulled once for each in its row. Triplet-SH pushes "
          f"{int(touched(TripletSH(0.0)).sum())} and **{int(touched(TripletSH(0.45)).sum())}**, which is one in every "
-         f"row. A larger margin changes nothing more for it; Triplet would go on to all {int((~OWN4).sum())}.")
+         "row. A still larger margin raises the value of Triplet-SH's loss, but changes none of its weights; Triplet "
+         f"would go on to all {int((~OWN4).sum())} negatives.")
 
 # %% [markdown]
-# Now a whole batch, as large as those of the paper. ECIR Eq. 10 counts the queries that have a gradient under Triplet-SH. For Triplet the paper counts
-# the active triplets. We make 128 random pairs: a caption's vector is its image's vector plus noise.
+# Now a whole batch, as large as those of the paper, but made up: 128 random pairs, where a caption's vector is its
+# image's vector plus noise. ECIR counts the samples that contribute to a gradient and calls this COCOS
+# ({doc}`../lessons/cocos`): for Triplet-SH the queries that have a gradient (Eq. 10), for Triplet the active triplets.
 
 # %%
 rng = torch.Generator().manual_seed(1)
@@ -335,7 +346,8 @@ def counts(margin):
 
 
 # %% [markdown]
-# The library's counter agrees: `C_B` counts over the batch, `C_0` counts the queries without a gradient.
+# The library's counter agrees. With `convention="definition"` it counts by the paper's own formulas; `C_B` is the sum
+# over the batch, and `C_0` the number of queries without a gradient.
 
 # %%
 for margin in (0.0, 0.2, 0.5, 1.0):
@@ -361,12 +373,14 @@ ax.legend(loc="lower right");
 # %% tags=["hide-input"]
 (at_02, queries_02), (at_1, queries_1) = counts(0.2), counts(1.0)
 Markdown(f"At α = 0.2 there are **{at_02}** active triplets in **{queries_02}** of 128 queries: "
-         f"{at_02 / queries_02:.1f} for each query that has any. At α = 1 there are **{at_1:,}** in {queries_1}.")
+         f"{at_02 / queries_02:.1f} for each query that has any, or {at_02 / 128:.1f} on average over all 128, as the "
+         f"figure has it. At α = 1 there are **{at_1:,}** in {queries_1}.")
 
 # %% [markdown]
-# What does that do to a training step? Each loss is a *sum* over the queries. So every query and every negative that
-# becomes active makes the gradient longer, and with plain descent the step too. We take the length of the gradient for
-# the 128 image vectors, with images as queries.
+# What does that do to a training step? Each loss is a *sum* over the queries, so every query and every negative that
+# becomes active adds a term to the gradient. Terms that point the same way make it longer, and with plain descent the
+# step too; terms that point apart cancel in part. Which happens here? We take the length of the gradient for the 128
+# image vectors, with images as queries.
 
 # %% tags=["hide-input"]
 def length(kind, margin):
@@ -381,17 +395,19 @@ assert grown["triplet"] > 10 * grown["triplet_sh"] > 10 and length(TripletSH, 1.
 x = images.clone().requires_grad_()
 TripletSH(0.2).per_query(x @ captions.T, pairs128).sum().backward()
 assert abs(float(x.grad.norm()) - length(TripletSH, 0.2)) < 1e-9
-paper.styled(table, "Length of the gradient, by the margin.", name="margin-length")
+paper.styled(table, "Length of the gradient of the made-up batch, by the margin.", name="margin-length")
 
 # %% tags=["hide-input"]
-Markdown(f"From α = 0.05 to 1 the gradient of Triplet becomes **{grown['triplet']:.0f} times** as long, that of "
+Markdown("On this batch, from α = 0.05 to 1, the gradient of Triplet becomes "
+         f"**{grown['triplet']:.0f} times** as long, that of "
          f"Triplet-SH **{grown['triplet_sh']:.1f} times**.")
 
 # %% [markdown]
-# So with both losses the margin and the learning rate hang together, but not equally. Under Triplet-SH the growth ends
-# when every query has its one negative. Under Triplet it goes on with every negative, so a margin cannot be changed
-# without choosing the learning rate anew. (Adam, with which ECIR trains, divides a common factor out again; but
-# the clipping of long gradients, which comes before it, does see the length.)
+# So on this batch a larger margin means a longer gradient with both losses, but not equally. Under Triplet-SH the growth
+# ends when every query has its one negative; under Triplet it goes on with every negative. Whoever changes the margin of
+# Triplet and trains by plain descent therefore also changes the length of the steps, and should choose the learning rate
+# again. With Adam, with which ECIR trains, this matters less, because it divides a common factor of all gradients out;
+# but the clipping of long gradients, which comes before it, does see their length. No training here has tested either.
 #
 # ## What "semi-hard" means here
 #
@@ -624,8 +640,10 @@ print(f"cost {cost:.4f}, weights {w.tolist()}, gradient {moved:.6f}")
 # ## A few steps on the circle
 #
 # Last, the whole motion. One query (black), its positive (blue) and six negatives. All of them are free, and each step
-# follows the gradient of Eq. {eq}`eq-projection`. The two losses need different numbers of steps, so we look at both at
-# the same *share* of their ways.
+# is the gradient times a rate, downhill. The query's gradient is Eq. {eq}`eq-projection`. A candidate's is $w_j q$,
+# because $s_j = q \cdot v_j$; normalising takes away the part along $v_j$ and leaves $w_j (q - s_j v_j)$. Its length is
+# $\lvert w_j \rvert \sqrt{1 - s_j^2}$ where $v_j$ has length 1. The two losses need different numbers of steps, so we
+# look at both at the same *share* of their ways.
 
 # %%
 START = torch.tensor([90.0, 25.0, 103.0, 118.0, 134.0, 152.0, 215.0, 310.0]).double()
@@ -715,9 +733,9 @@ paper.styled(pd.DataFrame([
 ]), "Until the cost is zero: how far each point turned.", name="circle")
 
 # %% [markdown]
-# Triplet takes fewer steps, because they are longer, and moves more negatives. Triplet-SH works on one negative at a
-# time. Notice the nearest negative at the start: it has full weight, and its arrow is the shortest. On the tangent a
-# candidate is moved by $\lvert w_j \rvert \sqrt{1 - s_j^2}$, and its score is close to one.
+# Triplet takes fewer steps here; its first one turns the query further, and it moves more negatives. Triplet-SH works on
+# one negative at a time. Notice the nearest negative at the start: it has full weight, and its arrow is the shortest.
+# The first step moves a candidate by the rate times $\lvert w_j \rvert \sqrt{1 - s_j^2}$, and its score is close to one.
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 points, moves, _, active = descend(Triplet(0.2), 0)
@@ -732,19 +750,20 @@ assert (moves[1:].norm(dim=1) - 0.03 * w * (1 - s**2).sqrt()).abs().max() < 1e-1
 
 # %% [markdown]
 # One query is not a batch. Here are four pictures and four captions at once, all of them free to turn, and the two
-# losses of the next chapters beside the two of this one. They differ in scale, so each gets a rate that lets its first
-# step move one point by four degrees. Which of them will bring all four pairs together, and which will stop? Press
-# *Play*; then drag a point somewhere else, and try again.
+# losses of the next chapters beside the two of this one. They differ in scale, so each gets a fixed rate at which its
+# first step moves the point that it moves most by four degrees. The pictures ask for captions and the captions for
+# pictures, which makes eight queries; a query is *solved* if its partner scores highest. Which loss will solve all eight
+# from this start, and which will stop? Press *Play*; then drag a point somewhere else, and try again.
 
 # %% tags=["hide-input"]
 PICTURES, CAPTIONS = [10, 60, 130, 250], [100, 20, 200, 215]
 BESIDE = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
 explorer_on_circle(PICTURES, CAPTIONS, BESIDE, about="Four pictures and four captions on a circle under four losses")
 
-# %% tags=["remove-cell"]
-def after(loss, steps):
-    """The same descent by autograd: the loss, and how many of the eight queries have their partner first."""
-    at, own = torch.tensor([PICTURES, CAPTIONS]).double().deg2rad().requires_grad_(), torch.eye(4, dtype=torch.bool)
+# %% tags=["hide-input"]
+def after(loss, steps, start=(PICTURES, CAPTIONS)):
+    """The same descent by autograd: the loss, how many of the eight queries are solved, and the largest weight."""
+    at, own = torch.tensor(start).double().deg2rad().requires_grad_(), torch.eye(4, dtype=torch.bool)
     rate = None
     for step in range(steps + 1):
         s = (at[0][:, None] - at[1]).cos()
@@ -753,24 +772,26 @@ def after(loss, steps):
         rate = rate or math.radians(4) / float(slope.abs().max())
         if step < steps:
             at = (at - rate * slope).detach().requires_grad_()
-    s = s.detach()
-    return float(value.detach()), int((s.diag() >= s.amax(1)).sum() + (s.diag() >= s.amax(0)).sum())
+    s, right = s.detach(), int((s.diag() >= s.amax(1)).sum() + (s.diag() >= s.amax(0)).sum())
+    return float(value.detach()), right, float(loss.score_gradient(s, own).abs().max())
 
 
-# %% tags=["hide-input"]
 AFTER = {name: after(loss, 150) for name, loss in BESIDE.items()}
 assert AFTER["triplet"][0] == AFTER["triplet_sh"][0] == 0 < AFTER["ntxent"][0]
-assert AFTER["smoothap"][1] < 8 and all(AFTER[name][1] == 8 for name in ("triplet", "triplet_sh", "ntxent"))
-assert abs(after(BESIDE["smoothap"], 50)[0] - AFTER["smoothap"][0]) < 1e-3  # it has come to rest
+assert AFTER["smoothap"][1] < 4 and all(AFTER[name][1] == 8 for name in ("triplet", "triplet_sh", "ntxent"))
+assert abs(after(BESIDE["smoothap"], 50)[0] - AFTER["smoothap"][0]) < 1e-3 and AFTER["smoothap"][2] < 1e-4  # at rest
+OTHER = [201, 201, 33, 76], [3, 14, 357, 329]
 Markdown("After 150 steps: " + "; ".join(f"{plots.label(name)} loss {value:.3f}, {right} of 8 queries solved"
-                                         for name, (value, right) in AFTER.items()) + ".")
+                                         for name, (value, right, _) in AFTER.items())
+         + f". From another start, pictures at {OTHER[0]} and captions at {OTHER[1]} degrees, Triplet has solved "
+         f"{after(BESIDE['triplet'], 150, OTHER)[1]} of 8 after as many steps.")
 
 # %% [markdown]
-# The two triplet losses reach zero and stop: once every match is ahead by the margin, nothing has a weight. NT-Xent
-# solves as many queries and goes on, for a softmax is never done. SmoothAP, at its published temperature, stands still
-# with most queries unsolved: none of its scores nearly ties with a match any more, so no weight is left, and a wrong
-# order that is far wrong is none of its business. {doc}`smoothap` explains it; drag a caption close to its rival and
-# it wakes up.
+# From this start the two triplet losses reach zero and stop: once every match is ahead by the margin, nothing has a
+# weight. NT-Xent solves as many queries and goes on, because a softmax leaves every candidate some weight. SmoothAP, at
+# its published temperature, stands still with most queries unsolved: no score nearly ties with a match any more, so all
+# its weights are next to zero, also those of candidates that are far ahead of the match. {doc}`smoothap` explains it;
+# drag a caption to where its score nearly ties with a match, and SmoothAP moves again.
 
 # %% [markdown]
 # ## What we found
@@ -784,17 +805,18 @@ Markdown("\n".join([
     f"{released['triplet_sh'][0]:.2f}) and gradient.",
     f"- The nearest semi-hard negative, in FaceNet's sense, scored {scores[0, facenet]:.2f}, the one that ECIR and VSE++ "
     f"take {scores[0, ecir]:.2f}.",
-    f"- From α = 0.05 to 1 the gradient of a batch became {grown['triplet']:.0f} times as long under Triplet and "
+    f"- From α = 0.05 to 1 the gradient of a made-up batch became {grown['triplet']:.0f} times as long under Triplet and "
     f"{grown['triplet_sh']:.1f} times under Triplet-SH.",
     f"- ECIR's Eq. 9b plus central differences is {added:.6f}: the print is minus the gradient.",
-    f"- In a batch of 128 at α = 0.2: {at_02} active triplets, but {queries_02} queries with a gradient.",
+    f"- In a made-up batch of 128 pairs at α = 0.2: {at_02} active triplets, but {queries_02} queries with a gradient.",
 ]))
 
 # %% [markdown]
 # - The weights are counts. How badly a triplet is violated does not enter.
 # - A query has a gradient under Triplet exactly if it has one under Triplet-SH.
 # - On the hinge and at ties a program must choose: the library takes slope 0, and the first index.
-# - Weights are what the *scores* feel. Normalising takes away the part along $q$, and can take away all.
+# - A weight is the slope by a *score*. For the query's vector, normalising takes away the part of the gradient along
+#   $q$, and that can be all of it.
 #
 # ## Exercises
 #

@@ -15,12 +15,16 @@
 # triplet weight and a pair weight each change; find out why one training is slow although its formula is sound.
 # **Time:** about a minute on one core. **You need:** {doc}`goal` and {doc}`../lessons/training`.
 #
-# GOAL {cite:p}`xuan2023dissecting` says: choose a triplet weight $T$, which looks at the scores of both the positive and
-# the hardest negative, and a pair weight $P$, which looks at one of them at a time; train with their product. There are
-# three $T$ (con, nca, cir) and five $P$ (con, lin, sig, lin-ms, sig-ms). Of the fifteen pairs, cir × sig-ms is said to be
-# generally the best; con × con has the gradient of the loss with one hard negative, Triplet-SH. We trained all fifteen, on
-# five draws of data: the same model, the same number of updates, and for each objective the learning rate that suits it
-# best of three. Here is what came out.
+# GOAL {cite:p}`xuan2023dissecting` says: choose a triplet weight $T$, which looks at both the score $s_+$ of the
+# positive and the score $s_-$ of the hardest negative, and a pair weight $P$, which looks at one of them at a time;
+# train with their product. There are three $T$ (con is 1 inside a margin and 0 outside, nca grows with $s_- - s_+$, cir
+# with the distance from the solved point $s_+ = 1$, $s_- = 0$) and five $P$ (con is 1, lin a line in the score, sig a
+# sigmoid of it, lin-ms and sig-ms the same with a look at neighbouring scores); the formulas are in {doc}`fifteen`.
+# From all its tables the paper concludes that cir × sig-ms is generally the best of the fifteen. con × con has the
+# gradient of the loss with one hard negative, Triplet-SH, over which the paper claims the gains of the others. So it is
+# the reference here, whatever its place. We trained all fifteen, on five draws of data: the same model, the same number
+# of updates, and for each objective the learning rate that suits it best of three. The result is the *rsum*, the sum of
+# R@1, R@5 and R@10 in both directions, 600 at most. Here is what came out.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -95,7 +99,7 @@ def text(difference):
     return str(difference).removesuffix(" rsum")
 
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Test rsum of fifteen objectives, one row each, small dots for the draws and a large mark for their mean, with two reference lines."}, "figure": {"name": "fig-grid-fifteen", "caption": "Test rsum of the fifteen objectives on scenes, as the paper prints them. Small dots are draws of data, large marks means; colour is T, marker is P. The objective that the paper recommends is the lowest row."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Test rsum of fifteen objectives, one row each, small dots for the draws and a large mark for their mean, with two reference lines."}, "figure": {"name": "fig-grid-fifteen", "caption": "Test rsum of the fifteen objectives on scenes, by the paper's printed formulas. Small dots are draws of data, large marks means; colour is T, marker is P. The objective that the paper recommends is the lowest row."}}
 fig, ax = plt.subplots(figsize=(5.8, 4.4))
 for row, name in enumerate(printed):
     values = [r["test"]["rsum"] for r in printed[name]]
@@ -116,7 +120,8 @@ span = {t: [mean(printed[f"goal:{t} x {p}"]) for p in P_NAMES] for t in T_NAMES}
 ends = {t: f"{min(values):.0f} to {max(values):.0f}" for t, values in span.items()}
 assert all(sorted(r["config"]["seed"] for r in group) == draws for group in printed.values()) and len(printed) == 15
 Markdown(f"First is **{best_here}** with {its_rsum:.1f}. cir × sig-ms is number **{its_place} of {len(order)}**. With "
-         f"T con the means go from {ends['con']}, with T nca from {ends['nca']}, with T cir from {ends['cir']}.")
+         f"T con the means go from {ends['con']}, with T nca from {ends['nca']}, with T cir from {ends['cir']}, which "
+         f"is below the bag of words, {mean(bow):.0f}.")
 
 # %% [markdown]
 # Two questions, then. Is there a weight that makes a difference? And is the objective on top the paper's?
@@ -149,10 +154,11 @@ Markdown("Chosen: " + ", ".join(f"{lr:g} for {n}" for lr, n in by_rate.items()) 
          f"{len(fallen)} trials stayed below 50, which is a collapse that was never left.")
 
 # %% [markdown]
-# The rate of this book's first edition, 1e-3, is not among the chosen ones. With it, this page said that no objective was
-# ahead of a bag of words, which was a finding about the rate. The highest rate of the three is too high for nearly all of
-# them, because nothing here shortens the collapse at the start ({doc}`../lessons/training` has such a start, and what it
-# costs). Is the grid too coarse to compare with? Four objectives were tried at two more rates.
+# The rate of this book's first edition, 1e-3, is not among the chosen ones. With it, this page said that no objective
+# was ahead of a bag of words, which was a finding about the rate. The highest rate of the three is too high for nearly
+# all of them, because nothing here shortens the collapse at the start ({doc}`../lessons/training` has such a start, and
+# what it costs). Is the grid too coarse to compare with? Four objectives were tried at two more rates. None of them has
+# cir as printed, for which a rate between 3e-3 and 1e-2 was not tried.
 
 # %% tags=["hide-input"]
 finer = {}
@@ -170,7 +176,11 @@ gained = {key: max(values.values()) - values[3e-3] for key, values in five.items
 lead = max(five["goal:con x con", "paper"].values()) - max(max(v.values()) for key, v in five.items()
                                                           if key[0] != "goal:con x con")
 Markdown(f"A better rate among the five gains {min(gained.values()):.1f} to {max(gained.values()):.1f} validation rsum "
-         f"over 3e-3. At the best rate of each, con × con is {lead:+.1f} from the best of the other three.")
+         f"over 3e-3. At the best rate of each, con × con is {lead:+.1f} from the best of the other three, which is "
+         "less than this book cares about (3 rsum). On this one draw it is not even the first of all: con × sig has "
+         f"{tried(search['goal:con x sig'])[3e-3]:.1f} at 3e-3, con × con "
+         f"{max(five['goal:con x con', 'paper'].values()):.1f} at its best rate.")
+assert lead < 3 and tried(search["goal:con x sig"])[3e-3] > max(five["goal:con x con", "paper"].values())
 
 # %% [markdown]
 # ## The grid
@@ -222,11 +232,16 @@ paper.styled(pd.DataFrame([{"the paper's setting": setting_name(s)} | {
 # %% tags=["hide-input"]
 among = [stats.kendalltau(*([values[name] for name in versions["cir as printed"]] for values in pair)).statistic
          for pair in combinations(in_paper.values(), 2)]
-k_of = {v: [K[s, v].tau for s in in_paper] for v in versions}
+k_of, p_of = ({v: [getattr(K[s, v], what) for s in in_paper] for v in versions} for what in ("tau", "p"))
 Markdown(f"How much should one expect? The paper's own six settings are not in one order either: between two of them "
-         f"K is {np.median(among):.2f} in the median ({min(among):.2f} to {max(among):.2f}, {len(among)} pairs). Between "
-         "ours and the paper's it is " + "; ".join(
-             f"{min(v):+.2f} to {max(v):+.2f} {name}" for name, v in k_of.items()) + ".")
+         f"K is {np.median(among):.2f} in the median ({min(among):.2f} to {max(among):.2f}, {len(among)} pairs). "
+         "Between ours and the paper's it is " + "; ".join(
+             f"{min(v):+.2f} to {max(v):+.2f} {name}" for name, v in k_of.items())
+         + ". With cir as printed and without cir no K can be told from zero (p from "
+         f"{min(p_of['cir as printed'] + p_of['without cir']):.2f} to "
+         f"{max(p_of['cir as printed'] + p_of['without cir']):.2f}). With cir as released all are below zero, "
+         f"{sum(p < 0.05 for p in p_of['cir as released'])} of {len(in_paper)} with p below 0.05: there the order "
+         "is, if anything, turned round.")
 
 # %% [markdown]
 # ## How they learned
@@ -248,6 +263,25 @@ marks = [plt.Line2D([], [], color="#555555", marker=plots.marker(f"goal:con x {p
 axes[0, 0].legend(handles=marks, loc="lower right", fontsize=9.5)
 fig.supxlabel("updates", fontsize=11)
 fig.supylabel("validation rsum", fontsize=11);
+
+# %% tags=["hide-input"]
+def val_at(group, update):
+    return float(np.mean([e["val"]["rsum"] for r in group for e in r["history"] if e["update"] == update]))
+
+
+at_500, at_1500, at_last = ({title: val_at(group, u) for title, group in panels.items()} for u in (500, 1500, 3000))
+within = [max(found) - min(found) for groups in (printed, released) for t in T_NAMES
+          if (found := [val_at(g, 3000) for n, g in groups.items() if n.startswith(f"goal:{t}")])]
+rest = [title for title in panels if title != "T cir"]
+assert at_500["T cir"] < 150 < min(at_500[title] for title in rest)
+assert max(at_last[title] for title in rest) - min(at_last[title] for title in rest) < max(within)
+Markdown("At update 500 the mean of a panel is " + ", ".join(f"{v:.0f} with {title}" for title, v in at_500.items())
+         + ": cir as printed is still near the ground. From update 1,500 to the end it gains "
+         f"{at_last['T cir'] - at_1500['T cir']:.0f}, and the others {min(at_last[n] - at_1500[n] for n in rest):.0f} "
+         f"to {max(at_last[n] - at_1500[n] for n in rest):.0f}. At the end the five P of a panel lie "
+         f"{min(within):.0f} to {max(within):.0f} apart. The means of con, nca and cir as released differ by no more "
+         f"than that ({max(at_last[n] for n in rest) - min(at_last[n] for n in rest):.0f}); only cir as printed lies "
+         f"apart, {min(at_last[n] for n in rest) - at_last['T cir']:.0f} below the nearest of them.")
 
 # %% [markdown]
 # ### The same gradient twice
@@ -278,7 +312,7 @@ Markdown(f"Of {len(pairs)} pairs of runs, **{sum(same)}** agree in every test nu
 # Look at the gap first, the mean of $s_- - s_+$ over a batch. As long as it is above zero, the hardest negative is on
 # average closer than the positive.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over updates. Left, the mean gap between hardest negative and positive: con and nca fall below zero early and go on, cir as printed creeps to zero and crosses it late or not at all. Right, the spread of the scores on a logarithmic axis: con and nca rise early to above a tenth, cir as printed falls below a thousandth first."}, "figure": {"name": "fig-grid-gap", "caption": "Left: the gap of a batch, for each query. Right: the spread of its scores. Mean of the draws; colours and markers as before; dashed: cir as released. Dotted: the rate falls."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over updates. Left, the mean gap between hardest negative and positive: all start just above zero. con, nca and cir as released leave zero between updates 500 and 1,000 and end below minus 0.1; cir as printed stays at zero until about update 1,250 and ends near minus 0.02. Right, the spread of the scores on a logarithmic axis: all begin near 0.002. con, nca and cir as released rise to 0.05 and more by update 1,000, nca with P con after the lowest point of all at update 500. cir as printed is near 0.001 until update 1,000 and ends at 0.06 to 0.08."}, "figure": {"name": "fig-grid-gap", "caption": "Left: the gap of a batch, for each query. Right: the spread of its scores. Mean of the draws; colours and markers as before; dashed: cir as released. Dotted: the rate falls."}}
 def curve(group, read):
     return [entry["update"] for entry in group[0]["history"]], np.mean(
         [[read(entry) for entry in record["history"]] for record in group], axis=0)
@@ -301,8 +335,9 @@ for ax in axes:
 axes[0].legend(fontsize=10);
 
 # %% [markdown]
-# A gap that falls *to* zero is a collapse: all scores are nearly the same. cir as printed stays there longest. But it
-# does not stand still. Compare validation rsum and spread of one run:
+# A gap near zero together with a tiny spread is a collapse: all scores are nearly the same. All objectives pass through
+# it. nca × con goes deepest, at update 500, and has left it by 1,000; cir as printed stays in it longest. But it does
+# not stand still. Compare validation rsum and spread of one run:
 
 # %% tags=["hide-input"]
 slow = min((r for name in CIR for r in printed[name]), key=lambda r: r["history"][-1]["diagnose"]["spread"])
@@ -315,9 +350,9 @@ paper.styled(pd.DataFrame([{"": what} | {str(e["update"]): read(e) for e in at} 
     "smallest spread of all.", name="grid-slow")
 
 # %% [markdown]
-# Its scores hardly differ, and yet it ranks: recall asks only which score is higher. So a tiny spread says that the
-# scores are close together, not that nothing is learnt. What does it lack, then: time, or length of step? We know what
-# each $T$ is when $s_+ = s_- = s$:
+# Its scores hardly differ, and yet it ranks (though not by the order of words: swap stays at chance), because recall
+# asks only which score is higher. So a tiny spread says that the scores are close together, not that nothing is learnt.
+# What does it lack, then: time, or length of step? We know what each $T$ is when $s_+ = s_- = s$:
 #
 # $$ T^\text{con} = 1, \quad T^\text{nca} = \tfrac12, \quad T^\text{cir} = \sigma\big(2 \gamma\, s (s - 1)\big)
 #    \text{ as printed}, \quad \sigma\big(2 \gamma\, s (s - 1) + \tfrac{\gamma}{2}\big) \text{ as released}, $$
@@ -335,7 +370,7 @@ for convention, half in (("paper", 0.0), ("released", 0.5)):
     print(f"{convention:8}: T cir at s = 0, .25, .5:",
           *(f"{v:.4f}" for v in on_diagonal[convention][[0, 25, 50]].tolist()))
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "T at equal scores over that score, logarithmic. con is flat at one, nca flat at one half, cir as printed dips below one hundredth in the middle, cir as released stays at or above one half. Dots of the runs of cir as printed lie in the dip."}, "figure": {"name": "fig-grid-diagonal", "caption": "What is left of T when all scores are the same. Dots: where the runs of cir as printed stood at their first evaluation, by the mean score of their positives."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "T at equal scores over that score, logarithmic. con is flat at one, nca flat at one half, cir as printed dips below one hundredth in the middle, cir as released stays at or above one half. Dots of the runs of cir as printed lie at the bottom of the dip, between 0.38 and 0.5, but for one on its slope at 0.14."}, "figure": {"name": "fig-grid-diagonal", "caption": "What is left of T when all scores are the same. Dots: where the runs of cir as printed stood at their first evaluation, by the mean score of their positives."}}
 fig, ax = plt.subplots(figsize=(6.4, 3.4))
 ax.plot(s, torch.ones_like(s), color=plots.colour("goal:con x con"), label="con")
 ax.plot(s, torch.full_like(s, 0.5), color=plots.colour("goal:nca x con"), label="nca")
@@ -346,11 +381,14 @@ T_stood = GradientObjective("cir", "con").on_plane(stood, stood)[0]
 ax.plot(stood, T_stood, "o", color="black", ms=4.5, zorder=3)
 ax.set(yscale="log", ylim=(0.004, 1.5), xlabel="the one score s", ylabel="T(s, s)")
 ax.legend(fontsize=10, loc="center", bbox_to_anchor=(0.5, 0.56))
-assert float(T_stood.max()) < 0.5 * float(on_diagonal["released"].min())  # all of them in the dip
+bottom = (stood > 0.37) & (stood < 0.51)
+assert int((~bottom).sum()) == 1 and 0.13 < float(stood[~bottom]) < 0.15 and float(T_stood[bottom].max()) < 0.01
 
 # %% [markdown]
-# $T^\text{cir}$ as printed is smallest just where a training begins. With the released $-\tfrac12$ in the bracket it is
-# at its smallest there, too, but that is a half.
+# A training begins with scores near 0, where $T^\text{cir}$ as printed is a half. Within the first 250 updates the
+# collapse carries them, in all runs but one, to between 0.38 and 0.5, and there $T^\text{cir}$ is nearly at its
+# smallest, below a hundredth. With the released $-\tfrac12$ in the bracket it is smallest there, too, but that is a
+# half.
 #
 # ### But Adam does not see the size of a gradient
 #
@@ -358,7 +396,7 @@ assert float(T_stood.max()) < 0.5 * float(on_diagonal["released"].min())  # all 
 # then no reason to be late. Look at the size *over time*.
 
 # %% tags=["hide-input"]
-MOMENTS = (250, 1000, 2000, 3000)
+MOMENTS = (250, 500, 1000, 3000)
 
 
 def lengths(name, group, note=""):
@@ -374,11 +412,21 @@ rows.append(("goal:cir x con", released["goal:cir x con"], ", released"))
 paper.styled(pd.DataFrame([lengths(*row) for row in rows]),
              "Length of the gradient at four updates, before it is clipped to 2.", name="grid-sizes")
 
+# %% tags=["hide-input"]
+mean_lengths = {name: np.mean([[e["gradient_norm"] for e in r["history"]] for r in printed[name]], axis=0)
+                for name in ("goal:con x con", "goal:nca x con", "goal:cir x con", "goal:cir x lin")}
+below_2 = {plots.label(name): 2 / mean_lengths[name] for name in CIR if name in mean_lengths}
+for name in ("goal:con x con", "goal:nca x con"):
+    assert (mean_lengths[name][3:] > 2).all() and mean_lengths[name][1] < 1
+Markdown("With con and nca the gradient is shorter than 2 inside the collapse (update 500) and longer from update "
+         "1,000 on, where clipping gives it a constant length. With cir as printed only the very first updates are "
+         "clipped (there the scores lie near 0, where T is a half). At the twelve evaluations its mean length is "
+         "below 2 by a factor of " + " and ".join(f"{v.min():.0f} to {v.max():.0f} "
+         f"({name})" for name, v in below_2.items()) + ".")
+
 # %% [markdown]
-# With con and nca the gradient stays longer than 2 for a long time, and clipping gives it a constant length. With cir as
-# printed only the very first updates are clipped (there the scores lie near 0, where $T$ is a half), and then it is a
-# hundredth of that. And Adam *remembers*: it divides by the root of an average over about a thousand updates. Let a
-# gradient that always points the same way have the recorded lengths. How long are Adam's steps?
+# And Adam *remembers*: it divides by the root of an average over about a thousand updates. Let a gradient that always
+# points the same way have the recorded lengths. How long are Adam's steps?
 
 # %%
 def adam_steps(sizes, b1=0.9, b2=0.999):
@@ -416,7 +464,10 @@ Markdown("Steps of cir × lin as printed, as a share of the learning rate: " + "
     f"{short[t - 1]:.2f} at update {t:,}" for t in (100, 250, 500, 1000, 1500, 3000)) + f". With con × lin they are "
     f"{full[249]:.2f} at update 250. Up to update 1,500, where the rate falls, cir × lin has gone "
     f"{100 * short[:1500].sum() / full[:1500].sum():.0f} % of the way that con × lin went. "
-    "So Adam makes up for a gradient that is always small, but not for one that has *become* small.")
+    "So Adam makes up for a gradient that is always small. For one that has *become* small it does so only slowly, "
+    "as it forgets the long ones and the lengths grow again: after the first two updates the steps stay below nine "
+    f"tenths until update {1 + np.where(short < 0.9)[0].max():,}, and by then the rate has fallen.")
+assert (short[:2] > 0.9).all() and (short[2:2000] < 0.9).all()
 
 # %% [markdown]
 # A toy in one direction is an argument, not a proof. If it is right, two things should help: not to let the first
@@ -424,10 +475,11 @@ Markdown("Steps of cir × lin as printed, as a share of the learning rate: " + "
 #
 # ### Clipping shorter
 #
-# For Adam, a gradient clipped to 0.02 is as good as one a hundred times as long clipped to 2: only ratios count. So clip
-# the same cir at 0.02. Nothing else changes, and its lengths stay within a factor of ten from the first update
-# on. (For con it would change next to nothing: its gradient is longer than 2 most of the time, so that it is cut to one
-# length either way.) Here is a live run, half as long as the others, with P lin:
+# For Adam, a gradient clipped to 0.02 is as good as one a hundred times as long clipped to 2: only ratios count. So
+# clip the same cir at 0.02. Nothing else changes, and its lengths stay within a factor of ten from the first update on.
+# That takes away two things at once, the long first gradients and most of the later shrinking; a run clipped at 0.02
+# for its first updates only would tell which of them counts, and was not made. Nor was con clipped at 0.02. Here is a
+# live run with P lin, half as long as the others: 1,500 updates, and its rate falls at 1,000.
 
 # %%
 data = icrlib.load_dataset("scenes", seed=0, smoke=smoke)
@@ -449,11 +501,14 @@ def row_of(text, entries):
 rows = [row_of("cir × lin, clipped at 2", of_draw(printed["goal:cir x lin"])),
         row_of("cir × lin, clipped at 0.02", run.history),
         row_of("con × lin, clipped at 2", of_draw(printed["goal:con x lin"]))]
-paper.styled(pd.DataFrame(rows).fillna("–"), "The first half of three trainings.", "grid-hundred")
+paper.styled(pd.DataFrame(rows).fillna("–"), "Three trainings up to update 1,500. Up to 1,000 they differ in clipping "
+             "or in T only; at 1,500 the run clipped at 0.02 is at its end, with a lower rate since 1,000, and the "
+             "other two are in the middle.", "grid-hundred")
 
 # %% [markdown]
-# What does a $T$ look at? Here is one caption of the test set with its own picture and the picture that the live run finds
-# closest among the others, its hardest negative; and what each $T$ makes of those two scores.
+# What does a $T$ look at? Here is one caption of the test set with its own picture and the picture that the live run
+# finds closest among the others, its hardest negative; and what each $T$ makes of those two scores. It is the caption
+# whose two scores are nearest to each other, so that T nca is a half by this choice.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "A caption with its own picture and the hardest negative picture, which looks much like it, each with its score."}, "figure": {"name": "fig-grid-triplet", "caption": "A triplet: one test caption, its own picture (left), and the other picture that scores highest for it (right)."}}
 split = data.test
@@ -533,6 +588,22 @@ rows = [{"updates": f"{group['cir'][0]['config']['updates']:,}", "cir × lin": f
 paper.styled(pd.DataFrame(rows), "Test rsum and swap accuracy, mean of three draws; difference with its 95 % interval.",
              name="grid-longer")
 
+# %% tags=["hide-input"]
+def by_seed(group):
+    return {r["config"]["seed"]: r["test"]["rsum"] for r in group}
+
+
+long_gap, short_gap = (apart(g["cir"], g["con"])
+                       for g in ({t: longer[f"goal:{t} x lin"] for t in ("cir", "con")}, at_3000))
+catching = paper.verdict("cir at 9,000 less con at 3,000", "greater", by_seed(longer["goal:cir x lin"]),
+                         by_seed(at_3000["con"]), unit="rsum").difference
+con_loses = mean(at_3000["con"]) - mean(longer["goal:con x lin"])
+assert long_gap.low < 0 < long_gap.high and catching.high < 0
+Markdown(f"With three draws the interval at 9,000 contains zero: whether cir is still behind con is undecided. Of the "
+         f"{long_gap.mean - short_gap.mean:.0f} rsum by which the difference shrank, {con_loses:.0f} are what con lost "
+         f"by the longer training. From con after 3,000 updates cir after 9,000 differs by {text(catching)}. In swap "
+         "accuracy it is no longer near chance.")
+
 # %% [markdown]
 # ### As printed against as released
 #
@@ -550,10 +621,18 @@ rows = [{"objective": plots.label(name), "printed": f"{mean(printed[name]):.1f}"
                                         TUNING | TUNING_RELEASED))} for name in CIR]
 paper.styled(pd.DataFrame(rows), "Test rsum of cir in both conventions, five draws.", "grid-shift")
 
+# %% tags=["hide-input"]
+column = frozen.groupby("T")["i2t_r1"].mean()
+on_T, on_P = paper.goal.compare("T"), paper.goal.compare("P")
+Markdown("In the paper T cir is nowhere far behind. In the table above, T con, nca and cir have a mean R@1 of "
+         f"{column['con']:.1f}, {column['nca']:.1f} and {column['cir']:.1f} from image to text; over all its tables "
+         f"T cir is better than T con in {on_T.loc['cir', 'better']} of {on_T.loc['cir', 'of']} comparisons, and "
+         f"worse by {-on_T.loc['cir', 'worst']:.1f} at most. As its code was released cir is near the others here, "
+         "too; as it is printed it is late. Which of the two the paper's runs were made with, neither the paper nor "
+         "the release says.")
+assert on_T.loc["cir", "worst"] > -2
+
 # %% [markdown]
-# In the paper's tables cir is among the best. As its code was released it is near the others here, too; as it is printed
-# it is late. Which of the two the paper's runs were made with, neither the paper nor the release says.
-#
 # ## Does P matter? Does T?
 #
 # The claim is GOAL's: the four other $P$ improve on con, at each $T$. In a batch of pairs no query has a second positive.
@@ -613,9 +692,8 @@ lost = [d.mean for found in below.values() for d in found]
 on_val = [apart(printed[f"goal:{t} x {p}"], printed[f"goal:{t} x con"], measure="chosen.val_rsum").mean
           for t in ("con", "nca") for p in P_NAMES[1:]]
 nca = [T_effect["nca", p] for p in P_NAMES]
+spread_out = [r["test"]["rsum"] for r in printed["goal:cir x con"]]
 to_con_released = [apart(released[n], printed[n.replace("cir", "con")], TUNING | TUNING_RELEASED) for n in CIR]
-long_gap, short_gap = (apart(g["cir"], g["con"])
-                       for g in ({t: longer[f"goal:{t} x lin"] for t in ("cir", "con")}, at_3000))
 
 
 def ends_of(values):
@@ -627,20 +705,34 @@ Markdown("\n".join([
     f"of the 14 others {sum(d.high < 0 for d in to_con.values())} lie below it with their whole interval, none above. "
     f"The objective that GOAL recommends lies {-to_con['goal:cir x sig-ms'].mean:.0f} rsum below as printed and "
     f"{-apart(released['goal:cir x sig-ms'], con_con, TUNING | TUNING_RELEASED).mean:.0f} as released.",
-    f"- **The pair weight costs a little here.** At T con and nca the four other P differ from P con by {ends_of(lost)} "
-    f"rsum on the tests, and by {ends_of(on_val)} on the validation pictures; in the paper's tables they gain. All four "
-    "let go of a positive that is already close, and a small model on frozen features may never have positives so close "
-    "that letting go pays. That reason is a guess.",
-    f"- **The triplet weight nca differs from con by {ends_of([d.mean for d in nca])} rsum.**",
-    f"- **cir as printed is late, not broken.** After 3,000 updates it is {ends_of([d.mean for d in before.values()])} "
-    "rsum from con. Clipped at 0.02 instead of 2, so that its first gradients are not remembered as long ones, it is "
-    f"{ends_of([d.mean for d in after.values()])}. With three times the updates cir × lin is {long_gap.mean:+.1f} from "
-    f"con × lin, where it was {short_gap.mean:+.1f}. As its code was released, with half in the bracket, cir is "
-    f"{ends_of([d.mean for d in to_con_released])} from con.",
+    "- **The pair weight costs a little here.** At T con and nca the four other P differ from P con by "
+    f"{ends_of(lost)} rsum on the tests, and by {ends_of(on_val)} on the validation pictures; at T cir as released by "
+    f"{ends_of([d.mean for d in P_released.values()])} on the tests. At T cir as printed all four intervals contain "
+    f"zero. They are wide because cir × con goes from {min(spread_out):.0f} to {max(spread_out):.0f} between draws. In "
+    f"the paper's tables the four are better than P con in {on_P['better'].sum()} of {on_P['of'].sum()} comparisons. "
+    "All four let go of a positive that is already close, and a small model on frozen features may never have "
+    "positives so close that letting go pays. That reason is a guess.",
+    f"- **The triplet weight nca differs from con with the same P by {ends_of([d.mean for d in nca])} rsum;** "
+    f"{sum(d.low < 0 < d.high for d in nca)} of its {len(nca)} intervals contain zero.",
+]))
+
+# %% tags=["hide-input"]
+cir_means, cir_swap = [mean(printed[n]) for n in CIR], [swap_of(printed[n]) for n in CIR]
+Markdown("\n".join([
+    f"- **cir as printed is late.** After 3,000 updates it has {min(cir_means):.0f} to {max(cir_means):.0f} rsum, less "
+    f"than the bag of words ({mean(bow):.0f}), and {min(cir_swap):.0f} to {max(cir_swap):.0f} % on swapped twins, "
+    f"where chance is 50. From T con with the same P it differs by {ends_of([d.mean for d in before.values()])} rsum; "
+    f"clipped at 0.02 instead of 2, by {ends_of([d.mean for d in after.values()])}. With three times the updates, on "
+    f"three draws, cir × lin has {swap_of(longer['goal:cir x lin']):.0f} % on the twins and differs from con × lin by "
+    f"{text(long_gap)}, where it was {text(short_gap)}. As its code was released, with half in the bracket, cir "
+    f"differs from T con with the same P by {ends_of([d.mean for d in to_con_released])}.",
+    "- **Something remains.** Clipped at 0.02, cir is below T con with its whole interval at every P. Why these 10 to "
+    "20 rsum remain is not known here.",
     f"- **The order is not the paper's:** K between our order and its six is {min(k_of['cir as printed']):+.2f} to "
-    f"{max(k_of['cir as printed']):+.2f}, and without cir {min(k_of['without cir']):+.2f} to "
-    f"{max(k_of['without cir']):+.2f}. Other data, a smaller model and frozen features are three reasons why it need "
-    "not be.",
+    f"{max(k_of['cir as printed']):+.2f}, without cir {min(k_of['without cir']):+.2f} to "
+    f"{max(k_of['without cir']):+.2f}, and with cir as released {min(k_of['cir as released']):+.2f} to "
+    f"{max(k_of['cir as released']):+.2f}. Only among the last are any (three of six) below zero with p below 0.05, "
+    "uncorrected. Other data, a smaller model and frozen features are three reasons, not tested, why it need not be.",
 ]))
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
@@ -652,9 +744,19 @@ if not smoke:
     assert min(d.mean for d in after.values()) > max(d.mean for d in before.values())
     assert long_gap.mean > short_gap.mean / 2  # and time does
     kept, cut = ([e["gradient_norm"] for r in g["goal:cir x lin"] for e in r["history"]] for g in (small, printed))
-    assert 0.02 / min(kept) < 10 and 50 < 2 / np.median(cut) < 200  # "a factor of ten", "a hundredth"
+    assert 0.02 / min(kept) < 10 and 50 < 2 / np.median(cut) < 200  # "a factor of ten"
     long = [e["gradient_norm"] for t in ("con", "nca") for r in printed[f"goal:{t} x con"] for e in r["history"]]
     assert np.median(long) > 2
+    assert all(d.high < 0 for d in after.values()) and min(d.mean for d in after.values()) > -20  # "10 to 20 remain"
+    assert -10.5 < max(d.mean for d in after.values()) < -9.5
+    assert all(d.low < 0 < d.high for (t, _), d in P_effect.items() if t == "cir")
+    assert sum(p < 0.05 for p in p_of["cir as released"]) == 3  # "three of six"
+    assert min(p_of["cir as printed"] + p_of["without cir"]) > 0.1 and max(k_of["cir as released"]) < 0
+    low_spread = {n: np.mean([[e["diagnose"]["spread"] for e in r["history"]] for r in g], axis=0)
+                  for n, g in printed.items()}
+    assert min(low_spread, key=lambda n: low_spread[n].min()) == "goal:nca x con"  # "goes deepest, at update 500"
+    assert low_spread["goal:nca x con"].argmin() == 1 and low_spread["goal:nca x con"][3] > 0.05
+    assert all(e["twins"]["swap"] < 55 for e in slow["history"])  # "swap stays at chance"
     low = min(e["diagnose"]["spread"] for e in slow["history"])
     assert low < 0.002 and slow["test"]["rsum"] > 200  # "hardly differ, and yet it ranks"
     assert mean(bow) < min(mean(printed[n]) for n in NAMES if n not in CIR)  # all that read are above the bag of words

@@ -81,8 +81,7 @@ plots.gallery(pictures, titles, columns=3, wrap=26, size=2.1);
 # LTD's Eq. 1 is InfoNCE {cite:p}`oord2018cpc`, which the other papers call NT-Xent, with captions as queries:
 #
 # $$ \mathcal L = \frac1B \sum_{(q, v^+)} - \log
-# \frac{e^{q \cdot v^+/\tau}}{e^{q \cdot v^+/\tau} + \sum_{v^- \in \mathcal S_q^-} e^{q \cdot v^-/\tau}} . $$
-# (eq-infonce)
+# \frac{e^{q \cdot v^+/\tau}}{e^{q \cdot v^+/\tau} + \sum_{v^- \in \mathcal S_q^-} e^{q \cdot v^-/\tau}} . $$ (eq-infonce)
 #
 # Take one caption and leave out the mean. Its loss is $\ell = \log \sum_v e^{q \cdot v / \tau} - q \cdot v^+ / \tau$, where the
 # sum runs over the positive and all negatives. Its derivative by one score $q \cdot v$ is $Z(q, v)/\tau$, the softmax's

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 PHONE = 390
+_MARKUP = re.compile(r"\{(?:doc|ref|numref|eq|term|cite:?[pt]?)\}|\((?:eq|fig)-[\w-]+\)")
 LOCAL = ("file:", "data:", "blob:", "about:")
 
 # Text that a reader sees, without code, where a dollar or a backslash may stand for itself.
@@ -118,6 +120,11 @@ def equations(visit: Visit, expected: bool = False) -> list[str]:
     if expected and not visit.page.locator("mjx-container").count():
         found.append("the source has mathematics, the page has none")
     return found
+
+
+def markup(visit: Visit) -> list[str]:
+    """No role ({doc}, {ref}, ...) and no label of an equation stands in the text as it was typed."""
+    return [f"raw markup in the text: {sign}" for sign in _MARKUP.findall(visit.page.evaluate(_VISIBLE))]
 
 
 def sliders(visit: Visit) -> list[str]:

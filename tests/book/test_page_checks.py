@@ -38,6 +38,9 @@ FAULTS = {
     "raw dollars of a cell": (checks.equations, "<article><div class='cell_output'><p>$B$</p></div></article>", "raw"),
     "raw display": (checks.equations, r"<article>\begin{align} x \end{align}</article>", "raw"),
     "TeX error": (checks.equations, "<mjx-container><mjx-merror>?</mjx-merror></mjx-container>", "TeX error"),
+    "a role in an output": (checks.markup, "<article><p>see {doc}<code>../task</code>.</p></article>", "{doc}"),
+    "a cited key": (checks.markup, "<article><p>as {cite:p} <code>key</code></p></article>", "{cite:p}"),
+    "a label on a line of its own": (checks.markup, "<article><p>(eq-infonce)</p></article>", "(eq-infonce)"),
     "still slider": (checks.sliders, SLIDER % "", "picture does not move"),
     "slider moves only its number": (
         checks.sliders,
@@ -60,7 +63,8 @@ FAULTS = {
     "no launch button": (lambda visit: checks.launch_buttons(visit, configured=True), "<p>x", "no launch"),
     "mathematics lost": (lambda visit: checks.equations(visit, expected=True), "<p>x", "has none"),
 }
-SOUND = f"""<article><p>x costs <code>$5</code></p><img src="{PIXEL}" alt="a dot">
+SOUND = f"""<article><p>x costs <code>$5</code>, a role is <code>{{doc}}</code>, a set {{a}}</p>
+<img src="{PIXEL}" alt="a dot">
 <span class="math"><mjx-container>x</mjx-container></span>
 <div style="overflow-x:auto;max-width:100%"><div style="width:600px">scrolls by itself</div></div>
 <details><summary>folded</summary><pre style="overflow-x:auto">{LONG}</pre></details>
@@ -93,7 +97,7 @@ def test_a_fault_is_found(visit, name):
 
 def test_a_sound_page_passes(visit):
     with visit(SOUND) as page:
-        checked = (checks.quiet, checks.offline, checks.images, checks.equations)
+        checked = (checks.quiet, checks.offline, checks.images, checks.equations, checks.markup)
         for check in (*checked, checks.readable, checks.fits_desktop, checks.fits_phone):
             assert check(page) == []
         assert checks.equations(page, expected=True) == []

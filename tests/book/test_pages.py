@@ -57,7 +57,7 @@ def test_page(site, chrome, name):
     with checks.Visit(chrome, site / f"{name}.html") as visit:
         faults = [*checks.quiet(visit), *checks.offline(visit), *checks.images(visit)]
         faults += checks.equations(visit, expected=has_mathematics(name))
-        faults += checks.sliders(visit)
+        faults += [*checks.markup(visit), *checks.sliders(visit)]
         configured = bool(BOOK.config()["repository"]["url"])
         if name in BOOK.chapters():
             faults += checks.launch_buttons(visit, configured)
