@@ -27,16 +27,19 @@ def made_up(without_stamped=False):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("there", [True, "near", False])
 def test_what_the_stamped_runs_say(there, monkeypatch):
     monkeypatch.setenv("ICR_SMOKE", "1")
+    monkeypatch.setitem(LOSES, "dual", 59.0 if there == "near" else 100.0)
     found = list(made_up()) if there else list(made_up(without_stamped=True))  # of the latter nothing is told
     monkeypatch.setattr(records, "find", lambda study=None, **_: found if study == "ltd_stamps" else [])
     names, shown = chapter_cells.run(SCRIPT)
     table = next(text for text in shown if "T_icr-ltd-stamps" in text or text.startswith("These 24 runs"))
     if there:
         assert "NT-Xent -200 without stamps and +30 with; IFM -150" in names["stamped_text"]
-        assert names["stamped_text"].endswith("LTD, constraint loses least of what is in the scenes")
+        assert names["stamped_text"].endswith({
+            True: "LTD, constraint loses least of what is in the scenes (2 draws)",
+            "near": "LTD, constraint and LTD, dual are too near to each other to say who loses less (2 draws)"}[there])
         assert "300 to 301" in table and "340 to 341" in table and "not run yet" not in table
     else:
         assert table == "These 24 runs are not there yet; `make records STUDY=ltd_stamps` makes them."

@@ -113,7 +113,8 @@ class Decision:
         found = [r for name in names for r in self.tried(name, model, searched, row.only) if all(
             r["config"]["loss_options"].get(key) == config["loss_options"].get(key) for key in CONSTANTS)]  # fmt: skip
         if row.study in OWN_LENGTH:
-            found = [max(found, key=validation)]
+            # Of equals the shortest, as in the lists: before its rate falls, a run is the same as a longer one.
+            found = [max(found, key=lambda r: (validation(r), -r["config"]["updates"]))]
         schedule = SCHEDULE if situation in LENGTHS_SEARCHED else ()  # elsewhere it is the same for all
         shared = {name: found[0]["config"][name] for name in ("lr", "drop_words", "warmup", *schedule)}
         return shared | (choices(found)[model, searched] if len(found) > 1 else {})
