@@ -1,7 +1,9 @@
 """What pyproject.toml cannot say: the wheel carries records/ and the book's scripts as icrlib._records and ._static.
 
 Runs of a search (seeds from 100 on) are many and the book reads little of them, so the wheel carries them shortened:
-without the ranks of single queries, counted at the chosen epoch only, and on photos without the log of single updates.
+without the ranks of single queries, counted at the chosen epoch only, without the log of single updates, and of other
+evaluations than that and the last only plain numbers, the rsum and the twins. Of three studies chapters draw curves: on
+scenes these keep all of that.
 The chapters read the rest: tests/book/test_wheel.py executes those that look into single runs of searches.
 """
 
@@ -14,6 +16,7 @@ from setuptools.command.build_py import build_py
 CARRIED = {"icrlib._records": "records", "icrlib._static": "book/_static"}
 SEARCH_SEEDS = 100  # settings are searched on seeds from here on, results come from those below
 MEASURED = ("cocos", "order")  # at every evaluation; kept at the chosen one
+CURVES = ("tuning", "half_tuning", "ltd_rules")  # searches of which chapters draw single runs
 packages, package_dir = find_packages(include=["icrlib", "icrlib.*"]), {}
 for package, folder in CARRIED.items():
     if Path(folder).is_dir():
@@ -21,13 +24,19 @@ for package, folder in CARRIED.items():
         package_dir[package] = folder
 
 
-def shortened(record):
+def shortened(record, study):
     """A record as the wheel carries it: a search's without what only its own run's reader would look at."""
     if not isinstance(record, dict) or record.get("config", {}).get("seed", 0) < SEARCH_SEEDS:
         return record
-    chosen = record["chosen"]["update"]
-    history = [{k: v for k, v in e.items() if e["update"] == chosen or k not in MEASURED} for e in record["history"]]
-    dropped = () if record["config"]["dataset"] == "scenes" else ("log", "log_columns")
+    history = [entry if entry["update"] == record["chosen"]["update"] else {
+        name: value for name, value in entry.items() if name not in MEASURED} for entry in record["history"]]
+    dropped = ("log", "log_columns")
+    if record["config"]["dataset"] == "scenes" and study in CURVES:
+        dropped = ()
+    elif record["config"]["dataset"] == "scenes":
+        history = [entry if entry["update"] == record["chosen"]["update"] or entry is history[-1] else
+                   {name: value for name, value in entry.items() if name == "twins" or not isinstance(value, dict)}
+                   | {"val": {"rsum": entry["val"]["rsum"]}} for entry in history]  # fmt: skip
     kept = {key: value for key, value in record.items() if key not in dropped}
     return kept | {"history": history, "test": {k: v for k, v in record["test"].items() if k != "ranks"}}
 
@@ -39,7 +48,7 @@ class BuildWithRecords(build_py):
         super().run()
         for path in Path(self.build_lib, "icrlib", "_records").rglob("*.json"):
             whole = json.loads(path.read_text(encoding="utf-8"))
-            short = shortened(whole)
+            short = shortened(whole, path.parts[path.parts.index("studies") + 1] if "studies" in path.parts else "")
             if short != whole:
                 path.unlink()  # a build may link instead of copying
                 path.write_text(json.dumps(short, ensure_ascii=False), encoding="utf-8")

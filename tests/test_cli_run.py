@@ -87,12 +87,12 @@ def test_values_that_no_run_takes(settings, what):
 @pytest.mark.parametrize("out", [True, False])
 def test_ctrl_c(tmp_path, out):
     """To the whole group, as a terminal sends it: one sentence on what is kept, exit 130, and the run goes on."""
-    words = [sys.executable, "-m", "icrlib", "run", RUN, str(tmp_path / "n.ipynb"), "-p", "updates=4000", "-p",
+    words = [sys.executable, "-m", "icrlib", "run", RUN, str(tmp_path / "n.ipynb"), "-p", "updates=40000", "-p",
              "method=bow", "-p", "train=100", "-p", "val=20", "-p", "test=20", "-p", "evaluate_every=5"]  # fmt: skip
     words += ["-p", f"out={tmp_path / 'run'}"] if out else []
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     for line in process.stdout:
-        if "of 4,000" in line:
+        if "of 40,000" in line:
             break
     time.sleep(0.5)
     os.killpg(process.pid, signal.SIGINT)

@@ -344,8 +344,9 @@ for p in P_NAMES[1:]:
     print(f"P {p:6} over con: {clear} of {len(found)} differences have t above 2.776")
 lead = [t_between(place, BEST, ranks.index[1]) for place in wide.columns]
 up, down = sum(t > 0 for t in lead), sum(t < 0 for t in lead)
-print(f"{BEST} over {ranks.index[1]}: {up} up, {down} down, {len(lead) - up - down} equal; "
-      f"{sum(abs(t) > 2.776 for t in lead)} with |t| above 2.776")
+level, clear = len(lead) - up - down, sum(abs(t) > 2.776 for t in lead)
+print(f"{BEST} over {ranks.index[1]}: {up} up, {down} down, {level} equal;")
+print(f"{clear} with |t| above 2.776")
 
 # %% [markdown]
 # With three runs each, 2.776 is the two-sided 5 % point. A printed deviation of .0 is taken for .05, the rounding. The

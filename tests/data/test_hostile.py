@@ -210,7 +210,9 @@ def test_saved_models(run, tmp_path, data):
     about = json.loads((run.folder / "model.json").read_text())
     (place / "model.safetensors").write_bytes((run.folder / "model.safetensors").read_bytes())
     (place / "model.json").write_text(json.dumps(changed(about, data)))
-    if json.loads((place / "model.json").read_text()) == about:
+    unsealed = {name: value for name, value in about.items() if name != "seal"}  # as earlier versions wrote it
+    if json.loads((place / "model.json").read_text()) in (about, unsealed):
+        icrlib.load_model(place)
         return
     with pytest.raises(ValueError, match=str(place)):
         icrlib.load_model(place)

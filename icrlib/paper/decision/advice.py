@@ -17,7 +17,8 @@ TIMES = {"short": SHORT, "no hurry": math.inf}
 
 
 def _minutes(decision: Decision, situation: str, system: System) -> str:
-    return f"{decision.seconds(situation, system) / 60:.1f} min"
+    seconds = decision.seconds(situation, system)
+    return f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
 
 
 def in_short(decision: Decision, situation: str) -> dict[str, str]:

@@ -47,7 +47,7 @@ def told(decision: Decision, situation: str, rungs: Rungs, name: Name = called) 
     behind = {s: v.difference for s, v in last.items() if v.word == "fails"}
     if behind:
         near = max(behind, key=lambda s: behind[s].mean)
-        said.append(f"behind it {', '.join(map(name, behind))}"
+        said.append("behind it " + ", ".join(name(s) + " (narrowly)" * narrow(last[s]) for s in behind)
                     + (", nearest " + name(near) if len(behind) > 1 else "") + f" ({bare(behind[near])})")  # fmt: skip
     said += not_apart(decision, situation, here, len(rungs) > 1, last, name)
     return "; ".join(said) or "nothing else to compare it with has been run"
