@@ -1009,7 +1009,8 @@ def moments_told(groups):
 
 # %% tags=["hide-input"]
 last_swap = {key: np.mean([r["history"][-1]["twins"]["swap"] for r in group]) for key, group in complete.items()}
-Markdown("" if not complete else f"The curves end between {min(last_swap.values()):.0f} and {max(last_swap.values()):.0f} %, "
+Markdown("" if not complete else f"The curves end between {min(last_swap.values()):.0f} and "
+f"{max(last_swap.values()):.0f} %, "
          f"the loss alone at {last_swap['con', 'con']:.0f} %." + (
              " So none does what was asked: they all stay within a few points of guessing and of each other."
              if max(last_swap.values()) < 57 and max(last_swap.values()) - last_swap["con", "con"] < 2.5 else "")
