@@ -432,7 +432,7 @@ axes[0].set_ylabel("test rsum")
 if study:
     axes[0].legend(fontsize="small")
 
-# %% tags=["hide-input"]
+# %% tags=["remove-cell"]
 def change(row, form, bits=4):
     """Mean difference, over the draws that both have, of the rsum with so many bits less that with none; or None."""
     value = {n: {r["config"]["data_seed"]: (r["test"] if form == "without" else r["test"]["stamped"])["rsum"]

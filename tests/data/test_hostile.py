@@ -53,7 +53,7 @@ def changed(value, data, how_often=2):
         for key in path[:-1]:
             inside = inside[key]
         if data.draw(st.booleans()):
-            inside[path[-1]] = data.draw(ODD)
+            inside[path[-1]] = copy.deepcopy(data.draw(ODD))  # the next change may go inside of it
         else:
             del inside[path[-1]]
     return value
