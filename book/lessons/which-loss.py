@@ -114,9 +114,11 @@ def top(situation):
 
 tops = {title: top(situation) for title, situation in {"drawn scenes": "scenes 1500", "photos": "photos 6000"}.items()}
 first_of = "; ".join(f"on {title} {called(found[0])}" for title, found in tops.items() if found)
+NO_REGIONS = not rule.ready("regions 6000")
 same_top = len({found[0] for found in tops.values() if found}) == 1
 Markdown(f"The highest mean: {first_of}. " + ("It is the same in both places, so far. " if same_top else
-         "They are not the same (and VSRN was not run on photos). ") + "But a mean is no decision, and the dearest "
+         "They are not the same" + " (and VSRN was not run on photos)" * NO_REGIONS + ". ")
+         + "But a mean is no decision, and the dearest "
          "point is no recommendation. **What would have to be true of your data for you to pay for the dearer one, "
          "and how would you know?**")
 
@@ -147,6 +149,13 @@ def few_that_must_be_read():
 
 
 # %% tags=["remove-cell"]
+def absent():
+    """What 400 photos, and photos as regions, have no runs of; in words behind a colon."""
+    none = [LABELS[name] for name in NAMES if name not in {loss for _, loss in rule.runs["photos 400"]}]
+    told = [f"400 photos have none with {' or '.join(none)}"] * bool(none)
+    return ": " + ", and ".join(told) if (told := told + ["VSRN was not run on photos"] * NO_REGIONS) else ""
+
+
 READING = "**If your captions differ by which word belongs to which**, and you have 1,500 such pictures or more,"
 
 
@@ -161,8 +170,8 @@ def in_sentences():
     open_ = [title for where, title in KINDS.items() if not rule.answer(where)]
     said += [few_that_must_be_read(),
              f"**Nobody knows yet** about {', '.join(open_)}, which were not run." if open_ else
-             "**Each line was run**, though not with every loss and model: photos have no VSRN, and 400 photos no "
-             "Triplet and no DCL. What is undecided, its own line says."]
+             f"**Each line was run**, though not with every loss and model{absent()}. What is undecided, its own line "
+             "says."]
     return list(filter(None, said))
 
 

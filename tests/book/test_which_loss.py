@@ -165,7 +165,7 @@ def test_a_step_that_is_decided_only_just_is_narrow_and_both_ends_are_named(made
     """
     assert decide().answer("photos 6000").losses["bow"][-1][0] == ("bow", "ntxent")
     made["photo_own"] = []
-    found, said = decide(), section("few_that_must_be_read", "in_sentences")["in_sentences"]()
+    found, said = decide(), section("same_top", "few_that_must_be_read", "in_sentences")["in_sentences"]()
     system, below = ("bow", "dcl"), ("bow", "ntxent")
     (step,) = steps_up(found.answer("photos 6000").losses["bow"])
     assert step[:2] == (below, system) and narrow(step[2]) == (step[2].adjusted > 0.025)
@@ -177,7 +177,7 @@ def test_a_step_that_is_decided_only_just_is_narrow_and_both_ends_are_named(made
             r["config"]["method"], r["config"]["loss"], r["config"]["seed"]) == (
                 record["config"]["method"], "triplet", record["config"]["seed"]))["test"])  # fmt: skip
     assert decide().answer("photos 6000").losses["bow"][-1][0] == below
-    assert "(or" not in section("few_that_must_be_read", "in_sentences")["in_sentences"]()[0]
+    assert "(or" not in section("same_top", "few_that_must_be_read", "in_sentences")["in_sentences"]()[0]
     verdict = type(step[2])
     assert [narrow(verdict(word, "", 3, p=0.01, adjusted=p)) for word, p in (
         ("holds", 0.04), ("fails", 0.04), ("holds", 0.02), ("undecided", 0.2))] == [True, True, False, False]
