@@ -213,3 +213,21 @@ def test_settings_on_photos_are_each_losss_own(monkeypatch):
     runs = {(run.method, run.loss): run.settings for run in studies.STUDIES["photo_runs"]()}
     own = {"lr": 3e-3, "drop_words": 0.4, "warmup": 0}
     assert runs["vse++", "ntxent"] == {"embed_dim": 256, "updates": studies.PHOTO_UPDATES} | own
+
+
+def test_what_a_search_has_left_open_is_left_out_and_named(monkeypatch, tmp_path, capsys):
+    """VSRN on photos takes hours: a loss whose search is finished need not wait for the others'."""
+    runs = list(studies.STUDIES["photo_vsrn_tuning"]())
+    ended = {run.tag for run in runs if run.loss == "ntxent"} - {runs[0].tag}
+    losses = {"ntxent"}
+    monkeypatch.setattr(studies.Planned, "path", property(
+        lambda run: Path(__file__) if run.loss in losses and run.tag in ended else tmp_path / "none"))  # fmt: skip
+    monkeypatch.setattr(studies.flickr8k, "chosen", lambda *a, **k: {"lr": 0.003})
+    with pytest.raises(click.ClickException, match=f"{len(runs) - 3} runs of the search are missing"):
+        list(studies.STUDIES["photo_vsrn"]())
+    ended |= {runs[0].tag}
+    assert [(run.loss, run.seed) for run in studies.STUDIES["photo_vsrn"]()] == [("ntxent", seed) for seed in range(3)]
+    assert "triplet_sh, triplet, smoothap; make records STUDY=photo_vsrn_tuning first" in capsys.readouterr().err
+    losses |= {"smoothap"}  # last, so that its first seed may be its only one
+    assert [(run.loss, run.seed) for run in studies.STUDIES["photo_vsrn"]()] == [
+        *(("ntxent", seed) for seed in range(3)), *(("smoothap", seed) for seed in range(3))]

@@ -16,7 +16,7 @@ import numpy as np
 
 from icrlib import records
 from studies.ecir import CONSTANTS
-from studies.planned import ECIR, RATES, Planned, chosen, complete, registered
+from studies.planned import ECIR, RATES, Planned, chosen, complete, registered, searched
 
 # Fifteen passes through the captions.
 PHOTO_UPDATES, PHOTO_SEED = 3600, 100
@@ -281,9 +281,12 @@ def photo_vsrn_tuning() -> Iterator[Planned]:
 
 @registered
 def photo_vsrn() -> Iterator[Planned]:
-    """What the search chose, on three seeds; SmoothAP last, so that its first seed may be its only one."""
-    complete("photo_vsrn_tuning")
-    for losses in (("ntxent", "triplet_sh", "triplet"), ("smoothap",)):
+    """What the search chose, on three seeds, of each loss whose search is finished.
+
+    SmoothAP last, so that its first seed may be its only one.
+    """
+    found = searched("photo_vsrn_tuning", ("ntxent", "triplet_sh", "triplet", "smoothap"))
+    for losses in ([loss for loss in found if loss != "smoothap"], [loss for loss in found if loss == "smoothap"]):
         for seed, loss in product(range(3), losses):
             yield photos("photo_vsrn", "vsrn", loss, seed, "", chosen("photo_vsrn_tuning", "vsrn", loss))
 

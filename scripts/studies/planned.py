@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,3 +96,15 @@ def complete(study: str) -> None:
     missing = [run for run in STUDIES[study]() if not run.path.exists()]
     if missing:
         raise click.ClickException(f"{len(missing)} runs of the search are missing; make records STUDY={study} first")
+
+
+def searched(study: str, losses: Iterable[str]) -> list[str]:
+    """Those of ``losses`` whose own search is finished; says which are not, and refuses where none is."""
+    missing = Counter(run.loss for run in STUDIES[study]() if not run.path.exists())
+    found = [loss for loss in losses if not missing[loss]]
+    if not found:
+        complete(study)
+    if left := [loss for loss in losses if missing[loss]]:
+        click.echo(f"left out, since their search is not finished: {', '.join(left)}; make records STUDY={study} "
+                   "first", err=True)  # fmt: skip
+    return found
