@@ -54,8 +54,9 @@ def warning(unknown: tuple[str, ...] | list[str], query: str) -> str:
         return ""
     words = ", ".join(f"“{word}”" for word in unknown)
     alone = len(unknown) >= len(query.split())
-    return (f"The model has never read {words}: " + ("it knows no word of this, so the answers mean nothing."
-            if alone else "the answers go by the other words."))  # fmt: skip
+    found = ("it knows no word of this, so the answers mean nothing." if alone else
+             "the answers go by the other words, and each unknown one is read as the same placeholder.")  # fmt: skip
+    return f"The model has never read {words}: {found}"
 
 
 def is_page(text: str) -> bool:

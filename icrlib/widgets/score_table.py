@@ -91,10 +91,10 @@ def explorer(
         "moments": recorded(scores, moments, lines or {}, unit) if moments else None,
         "tour": [_step(step, names) for step in tour], "invitation": invitation,
     }  # fmt: skip
-    ends = f"−{SCALE[1]:g} … 0 … +{SCALE[1]:g}"
     return element("table", preset, about, 'Framed: the match.<span class="key" style="background:#ca0020"></span> '
                    'weight above 0: pushed down<span class="key" style="background:#0571b0"></span> below 0: pulled '
-                   f"up. The scale of the weights is the same everywhere, {ends}, and logarithmic.")  # fmt: skip
+                   f"up. All bars have the same scale, −{SCALE[1]:g} to +{SCALE[1]:g}: even up to ±{SCALE[0]:g}, "
+                   "logarithmic beyond.")  # fmt: skip
 
 
 def explorer_on_circle(

@@ -42,6 +42,18 @@ def test_the_published_vector(sbert):
     torch.testing.assert_close(values[0, :5], golden, atol=1e-6, rtol=0)
 
 
+def test_the_large_encoders_vector_where_its_packages_are():
+    """Against a pass of one's own over the published weights (FS S7.1), which was not compared with a third one."""
+    try:
+        mpnet.unpacked()
+    except NoSentenceEncoder as err:
+        pytest.skip(str(err))
+    values = MPNet().encode(["A man is playing a guitar on stage.", "Someone performs music with a guitar."])
+    golden = torch.tensor([-0.016669, -0.139063, -0.008110, 0.023427, -0.045871])
+    torch.testing.assert_close(values[0, :5], golden, atol=2e-6, rtol=0)
+    assert float(values[0] @ values[1]) == pytest.approx(0.626, abs=5e-4)
+
+
 def test_minilm_equals_its_twin(sbert):
     text = "Two dogs run."
     ids = sbert._load()[1].encode(text).ids
