@@ -43,7 +43,7 @@ check: lint ## the fast lane: lint and unit tests
 bench: $(DONE) ## speed as ratios, against twins and peers measured in the same run
 	OMP_NUM_THREADS=1 $(PY) -m benchmarks
 
-records: $(DONE) ## train the missing runs of a study, such as STUDY=reading [PART=0/2 LOSS=ntxent FEATURES=folder PLAN=1]
+records: $(DONE) ## list the studies, or train the missing runs of one [STUDY=reading PART=0/2 LOSS=ntxent FEATURES=folder PLAN=1]
 	OMP_NUM_THREADS=1 $(PY) scripts/make_records.py $(STUDY) --part $(or $(PART),0/1) \
 	  $(if $(LOSS),--loss $(LOSS)) $(if $(FEATURES),--features $(FEATURES)) $(if $(PLAN),--plan)
 

@@ -1,11 +1,12 @@
 """Train the runs of a study whose records are missing, and write each record when it is done.
 
-A killed run goes on from its last checkpoint in runs/. Existing records are never touched. Several of these commands
-may run side by side: each run is trained by one of them.
+Without a study it lists all. A killed run goes on from its last checkpoint in runs/. Existing records are never
+touched. Several of these commands may run side by side: each run is trained by one of them.
 """
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import click
@@ -18,12 +19,14 @@ from studies import STUDIES, Planned, flickr8k, hopeless
 
 
 @click.command(help=__doc__)
-@click.argument("study", type=click.Choice(list(STUDIES)))
+@click.argument("study", type=click.Choice(list(STUDIES)), required=False)
 @click.option("--features", type=click.Path(path_type=Path, exists=True), help="Features of a study on photos.")
 @click.option("--plan", is_flag=True, help="Say how many runs are missing and what they would cost; start nothing.")
 @click.option("--loss", "losses", multiple=True, help="Only the runs with this loss; may be given several times.")
 @click.option("--part", default="0/1", show_default=True, help="Begin at this share of the list, such as 1/2.")
-def main(study: str, features: Path | None, plan: bool, losses: tuple[str, ...], part: str) -> None:
+def main(study: str | None, features: Path | None, plan: bool, losses: tuple[str, ...], part: str) -> None:
+    if study is None:
+        return overview()
     runs = list(STUDIES[study]())
     if strange := set(losses) - {run.loss for run in runs}:
         raise click.ClickException(f"{study} has no runs with {', '.join(sorted(strange))}; it has "
@@ -46,6 +49,15 @@ def main(study: str, features: Path | None, plan: bool, losses: tuple[str, ...],
         if run.path.exists() or hopeless(run):
             continue
         train(run, features)
+
+
+def overview() -> None:
+    """One line a study: its name, its records, and what it asks. (Which are missing takes long to find.)"""
+    wide = max(map(len, STUDIES))
+    for name, plan in STUDIES.items():
+        there = sum(1 for _ in (records.root() / "studies" / name).rglob("*.json"))
+        click.echo(f"{name:{wide}} {there:5} records  {inspect.getdoc(plan).splitlines()[0].replace('``', '')}")
+    click.echo("\nSTUDY=name trains what is missing of one; PLAN=1 only says how much that is and what it takes.")
 
 
 def expected(run: Planned, known: list[dict], features: Path | None) -> cost.Cost | None:

@@ -231,3 +231,11 @@ def test_what_a_search_has_left_open_is_left_out_and_named(monkeypatch, tmp_path
     losses |= {"smoothap"}  # last, so that its first seed may be its only one
     assert [(run.loss, run.seed) for run in studies.STUDIES["photo_vsrn"]()] == [
         *(("ntxent", seed) for seed in range(3)), *(("smoothap", seed) for seed in range(3))]
+
+
+def test_without_a_study_all_are_listed():
+    done = CliRunner().invoke(make_records.main, [])
+    lines = {line.split()[0]: line for line in done.output.splitlines() if " records  " in line}
+    assert done.exit_code == 0 and list(lines) == list(studies.STUDIES)
+    assert " 80 records  Everything as the data set's defaults" in lines["ecir"]
+    assert all(len(line.split("records  ")[1]) > 15 for line in lines.values())

@@ -117,9 +117,9 @@ def tuned() -> Iterator[Planned]:
             yield scenes("tuned", method, loss, seed, "", best[method, loss])
 
 
-# Two doubts about ECIR's order: is it the clipping, and would it stay with twice the updates?
 @registered
 def clipping() -> Iterator[Planned]:
+    """A doubt about ECIR's order: is it the clipping?"""
     for seed, loss in product(FEWER_DRAWS, ECIR):
         yield scenes("clipping", "vse++", loss, seed, "", {"grad_clip": 0.0})
 

@@ -48,6 +48,7 @@ def photo_tuning() -> Iterator[Planned]:
 
 @registered
 def photo_smoothap_tuning() -> Iterator[Planned]:
+    """The part of ``photo_tuning`` that takes longest: SmoothAP on VSE++."""
     yield from filter(slow, _photo_tuning())
 
 
@@ -82,6 +83,7 @@ def photo_runs() -> Iterator[Planned]:
 
 @registered
 def photo_smoothap() -> Iterator[Planned]:
+    """SmoothAP on VSE++, as the search for it chose, on three seeds."""
     complete("photo_smoothap_tuning")
     for seed in range(3):
         yield _photo_run("vse++", "smoothap", seed)
