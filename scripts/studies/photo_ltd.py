@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from studies.flickr8k import PHOTO_SEED, photos
-from studies.planned import RATES, Planned, best, chosen, complete, registered
+from studies.planned import RATES, Planned, best, chosen, complete, finished, registered
 
 RATES_HERE = (round(RATES[0] / 3, 11), *RATES[:2])  # rounded as records hold it
 LEFT_OUT = {"": 0.0, "-drop": 0.1, "-drop0.2": 0.2}
@@ -22,12 +22,12 @@ SENTENCES = {"fixed": ("alignment", SENTENCE), "tuned": ("ntxent", SENTENCE),
 
 @registered
 def photo_ltd_tuning() -> Iterator[Planned]:
-    """The baseline's rate and left-out words; the rate of each of the sentence encoder's rows."""
+    """The rate of each of the sentence encoder's rows, which are cheap; the baseline's rate and left-out words."""
+    for (name, (loss, settings)), lr in product(SENTENCES.items(), RATES_HERE):
+        yield photos("photo_ltd_tuning", "sentence", loss, PHOTO_SEED, f"{name}-lr{lr:g}", settings | {"lr": lr})
     for lr, (tag, share) in product(RATES_HERE, LEFT_OUT.items()):
         yield photos("photo_ltd_tuning", "ltd", "ntxent", PHOTO_SEED, f"lr{lr:g}{tag}",
                      {"objective": "con", "lr": lr, "drop_words": share, "delete_words": min(share, 0.1)})  # fmt: skip
-    for (name, (loss, settings)), lr in product(SENTENCES.items(), RATES_HERE):
-        yield photos("photo_ltd_tuning", "sentence", loss, PHOTO_SEED, f"{name}-lr{lr:g}", settings | {"lr": lr})
 
 
 def _baseline() -> dict:
@@ -46,16 +46,23 @@ def photo_ltd_eta_tuning() -> Iterator[Planned]:
 
 @registered
 def photo_ltd() -> Iterator[Planned]:
-    """Three seeds of each row; the published bound, and the one that the validation photos chose."""
-    complete("photo_ltd_eta_tuning")
-    base, bounds = _baseline(), sorted({0.2, best(photo_ltd_eta_tuning()).settings["eta"]})
-    decoded = base | {"target": "sbert"}
+    """Three seeds of each row: the published bound, and the one that the validation photos chose.
+
+    The sentence encoder's rows and the baseline need no bound, and come first.
+    """
+    complete("photo_ltd_tuning")
+    base = _baseline()
     rates = {name: best(photo_ltd_tuning(), f"{name}-lr").settings["lr"] for name in SENTENCES}
+    for seed, (name, (loss, settings)) in product(range(3), SENTENCES.items()):
+        yield photos("photo_ltd", "sentence", loss, seed, name, settings | {"lr": rates[name]})
     for seed in range(3):
         yield photos("photo_ltd", "ltd", "ntxent", seed, "con", base | {"objective": "con"})
+    if not finished("photo_ltd_eta_tuning"):
+        return
+    decoded = base | {"target": "sbert"}
+    bounds = sorted({0.2, best(photo_ltd_eta_tuning()).settings["eta"]})
+    for seed in range(3):
         yield photos("photo_ltd", "ltd", "ntxent", seed, "dual", decoded | {"objective": "dual"})
         for eta in bounds:
             yield photos("photo_ltd", "ltd", "ntxent", seed, f"eta{eta:g}",
                          decoded | {"objective": "lagrange", "eta": eta})  # fmt: skip
-        for name, (loss, settings) in SENTENCES.items():
-            yield photos("photo_ltd", "sentence", loss, seed, name, settings | {"lr": rates[name]})

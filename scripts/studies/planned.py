@@ -108,3 +108,11 @@ def searched(study: str, losses: Iterable[str]) -> list[str]:
         click.echo(f"left out, since their search is not finished: {', '.join(left)}; make records STUDY={study} "
                    "first", err=True)  # fmt: skip
     return found
+
+
+def finished(study: str) -> bool:
+    """Whether a search is finished; says so if not. For lists of which a part can be trained before it is."""
+    missing = sum(not run.path.exists() for run in STUDIES[study]())
+    if missing:
+        click.echo(f"the rest waits for {missing} runs of a search; make records STUDY={study} first", err=True)
+    return not missing
