@@ -376,8 +376,8 @@ paper.layout(printed)
 # The paper's table puts Triplet-SH first, then SmoothAP, NT-Xent and Triplet: six claims, each a difference between two
 # losses, paired by draw. One function decides: a 95 % t-interval of the mean difference, entirely on one side of zero,
 # after Holm's correction for all claims about recall that {doc}`../appendix/claims` tests on the same runs (there are more
-# of them than the six here: either direction alone, mAP@5); *equivalent* if the difference is surely smaller than 3 rsum; or
-# else *undecided*. The p shown is Holm's, the intervals are not corrected, and what the choice of the rates may have cost
+# of them than the six here: either direction alone, mAP@5); *equivalent* if the whole 90 % interval lies within 3 rsum of zero;
+# or else *undecided*. The p shown is Holm's, the intervals are not corrected, and what the choice of the rates may have cost
 # is in neither. The paper spoke of VSE++; whether the same six statements hold for a bag of words is a question of ours.
 
 # %% tags=["remove-cell"]
