@@ -18,7 +18,7 @@ from icrlib.paper.tables import setting_name
 T_NAMES = ("con", "nca", "cir")
 P_NAMES = ("con", "lin", "sig", "lin-ms", "sig-ms")
 R1 = ("i2t_r1", "t2i_r1")
-SIDE_BY_SIDE = "display: flex; flex-wrap: wrap; gap: 0 1.5em"  # below each other where the page is narrow
+SIDE_BY_SIDE = "display: flex; flex-wrap: wrap; gap: 1em 1.5em"  # below each other where the page is narrow
 
 
 def grid(table: pd.DataFrame, metric: str | Sequence[str] | None = None, *, rows: str = "P", style: str = "html"):

@@ -156,13 +156,17 @@ def fits_desktop(visit: Visit) -> list[str]:
 
 
 def fits_phone(visit: Visit) -> list[str]:
-    """At 390 px the page does not scroll sideways (wide tables and equations do, in their own boxes)."""
+    """At 390 px the page does not scroll sideways (wide tables and equations do, in their own boxes), and the captions
+    of wide tables are read without moving the table."""
     visit.page.set_viewport_size({"width": PHONE, "height": 844})
     visit.page.wait_for_timeout(100)
     width = visit.page.evaluate("() => document.documentElement.scrollWidth")
-    if width <= PHONE:
-        return []
-    return [f"{width} px wide on a {PHONE} px phone: {visit.page.evaluate(_WIDE, PHONE)}"]
+    cut = visit.page.evaluate("""width => [...document.querySelectorAll('table caption')]
+      .filter(e => e.getBoundingClientRect().right > width).map(e => e.textContent.trim().slice(0, 40))""", PHONE)
+    faults = [f"a caption that leaves a {PHONE} px phone: {text}" for text in cut]
+    if width > PHONE:
+        faults.append(f"{width} px wide on a {PHONE} px phone: {visit.page.evaluate(_WIDE, PHONE)}")
+    return faults
 
 
 def launch_buttons(visit: Visit, configured: bool) -> list[str]:

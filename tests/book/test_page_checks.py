@@ -48,6 +48,11 @@ FAULTS = {
         "picture does not move",
     ),
     "too wide": (checks.fits_phone, '<article><div style="width:600px">wide</div></article>', "px wide"),
+    "caption cut off": (
+        checks.fits_phone,
+        f'<div style="overflow-x:auto"><table><caption>{"mean " * 30}</caption><td><pre>{LONG}</pre></table></div>',
+        "caption that leaves",
+    ),
     "long line of code": (checks.fits_desktop, f'<pre style="overflow-x:auto">{LONG}</pre>', "scrolls at 1280"),
     "orange on white": (checks.readable, '<p style="color:#de8f05;background:#fff">Triplet</p>', "light: Triplet"),
     "ink that stays black": (
