@@ -163,16 +163,27 @@ def sparing(chapter: Chapter) -> list[str]:
 
 
 def whole(chapter: Chapter) -> list[str]:
-    """No sentence cut in two: a string that stands alone behind another statement is said by nobody."""
+    """Nothing is made to be read and then dropped: only what ends a cell is shown, be it half a sentence or a table."""
     found = []
     for cell in chapter.code:
-        source = re.sub(r"^\s*[%!].*", "", cell.source, flags=re.M)
-        blocks = [getattr(node, name, ()) for node in ast.walk(ast.parse(source)) for name in ("body", "orelse")]
+        tree = ast.parse(re.sub(r"^\s*[%!].*", "", cell.source, flags=re.M))
+        blocks = [getattr(node, name, ()) for node in ast.walk(tree) for name in ("body", "orelse")]
         for block in (block for block in blocks if isinstance(block, list)):
-            lost = [one for one in block[1:] if isinstance(one, ast.Expr)
+            rest = block[:-1] if block is tree.body else block[1:]  # the first of another block may describe it
+            lost = [one for one in rest if isinstance(one, ast.Expr) and _to_be_shown(one.value)]
+            text = [one for one in block[1:] if isinstance(one, ast.Expr)
                     and isinstance(one.value, (ast.Constant, ast.JoinedStr))]  # fmt: skip
-            found += [f"a string that nothing uses: {ast.unparse(one)[:60]}" for one in lost]
+            found += [f"made and never shown, for it does not end the cell: {ast.unparse(one)[:60]}" for one in lost]
+            found += [f"a string that nothing uses: {ast.unparse(one)[:60]}" for one in text if one not in lost]
     return found
+
+
+def _to_be_shown(value: ast.expr) -> bool:
+    """Whether an expression has no other use than its value: no call, or one of a class or of what makes tables."""
+    if isinstance(value, ast.Call):
+        name = ast.unparse(value.func)
+        return name.split(".")[-1][:1].isupper() or name.startswith("paper.")
+    return not isinstance(value, (ast.Await, ast.Yield, ast.YieldFrom))
 
 
 class _Images(HTMLParser):

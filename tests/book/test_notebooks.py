@@ -118,6 +118,10 @@ FAULTS = {
     "wide cell": (checks.readable, lambda n: n.cells[2].update(source="x" * 120), "120 characters"),
     "large": (checks.readable, lambda n: n.cells[2].outputs.append(stream("x" * 1_600_000)), "1.6 MB"),
     "half a sentence": (checks.whole, lambda n: n.cells[2].update(source='assert x, f"{x}, "\n"yes"'), "nothing uses"),
+    "paragraph before an assert": (checks.whole, lambda n: n.cells[2].update(source="Markdown(x)\nassert x"), "shown"),
+    "a choice before an assert": (checks.whole, lambda n: n.cells[2].update(source="x if y else z\nassert x"), "shown"),
+    "a table in a loop": (checks.whole, lambda n: n.cells[2].update(
+        source="for x in y:\n    z()\n    paper.styled(x)"), "shown"),
     "no smoke": (checks.parameters, lambda n: n.cells[1].update(source="scale: int = 3  # h"), "no parameter"),
     "no help": (checks.parameters, lambda n: n.cells[1].update(source="smoke: bool = False"), "no help"),
 }
