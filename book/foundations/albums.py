@@ -99,7 +99,7 @@ run = icrlib.train(data, "bow", "ntxent", updates=40 if smoke else 600, batch_si
 #
 # An album is any folder: folders in folders, whatever names a camera gave. Here are the first pictures of ours.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Six small pictures of coloured shapes with the file names that a camera would give, and no captions."}, "figure": {"name": "fig-album", "caption": "Six pictures of the album, under the names that a camera would give them. Nobody has described them."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Six small pictures of coloured shapes with the file names that a camera would give, and no captions."}, "figure": {"name": "fig-album", "caption": "The first six pictures of the album, under the names that a camera would give them; their folder is 2024-01. Nobody has described them."}}
 for row, pixels in enumerate(untold.images[:-6]):
     folder = ALBUM / f"2024-{1 + row // 12:02d}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,8 @@ def look(some):
     return np.stack([np.asarray(open_picture(file)) for file in some])
 
 
-plots.gallery(look(files[:6]), [f"{f.parent.name}/{f.name}" for f in files[:6]], columns=6, size=1.4, wrap=11);
+assert {f.parent.name for f in files[:6]} == {"2024-01"}
+plots.gallery(look(files[:6]), [f.name for f in files[:6]], columns=3, size=1.7);
 
 # %% [markdown]
 # `Trained` is the model with the network that made its features; `update` sends every picture through both and keeps
@@ -137,7 +138,7 @@ album.update(encoder, progress=False)
 # We ask for a thing that the training captions have often named. If words and pictures really meet in one space, most of
 # the first answers show one, although no picture of the album ever met a caption.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "The five album pictures that rank first for the query a red square, with scores; green frames mark pictures with a red square."}, "figure": {"name": "fig-album-search", "caption": "“A red square”, asked of the album. Frames say whether the picture shows one."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "The five album pictures that rank first for the query a red square, with scores; green frames mark pictures with a red square."}, "figure": {"name": "fig-album-search", "caption": "“A red square”, asked of the album; best answer first, row by row. Frames say whether the picture shows one."}}
 index = album.index(encoder)
 hits = index.by_text("a red square")
 numbers = {f"IMG_{1000 + row}.jpg": row for row in range(len(untold))}
@@ -150,7 +151,7 @@ def shown_by(colour, shape, some):
 
 
 shows = shown_by("red", "square", [hit.file for hit in hits])
-plots.gallery(look(hit.file for hit in hits), [f"{hit.score:.2f}" for hit in hits], frames=shows, columns=5, size=1.6);
+plots.gallery(look(hit.file for hit in hits), [f"{hit.score:.2f}" for hit in hits], frames=shows, columns=3, size=1.8);
 
 # %% tags=["hide-input"]
 colours, shapes = ("red", "blue", "green", "yellow"), ("ring", "star", "circle", "square", "triangle")
@@ -168,10 +169,10 @@ Markdown(f"**{sum(shows)}** of the five answers show a red square; {sum(shown_by
 # %% [markdown]
 # A picture can be the question, too: `like` compares the vectors of pictures with each other, no words needed.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "One album picture, and the four pictures most like it by their vectors."}, "figure": {"name": "fig-album-like", "caption": "The first answer above, and the four pictures that are most like it."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "One album picture, and the four pictures most like it by their vectors."}, "figure": {"name": "fig-album-like", "caption": "The first answer above, and the four pictures that are most like it, row by row."}}
 near = index.like(hits[0].row, top=4)
 plots.gallery(look([hits[0].file, *(hit.file for hit in near)]), ["asked", *(f"{hit.score:.2f}" for hit in near)],
-              columns=5, size=1.6);
+              columns=3, size=1.8);
 
 # %% tags=["hide-input"]
 of_asked, of_first = (numbers[Path(hit.file).name] for hit in (hits[0], near[0]))
@@ -317,11 +318,11 @@ mine = Own(ThreeColours(), "three colours")
 album.update(mine, progress=False)
 blue = album.index(mine).by_text("something blue", top=5)
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "The five album pictures that rank first for something blue. All but the fourth are framed as showing a blue thing; the fourth shows purple and brown things."}, "figure": {"name": "fig-album-own", "caption": "“Something blue”, asked of the same album through an encoder that knows three colours and nothing else. Frames say whether the picture shows a blue thing."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "The five album pictures that rank first for something blue. All but the fourth are framed as showing a blue thing; the fourth shows purple and brown things."}, "figure": {"name": "fig-album-own", "caption": "“Something blue”, asked of the same album through an encoder that knows three colours and nothing else; best answer first, row by row. Frames say whether the picture shows a blue thing."}}
 seen = [{thing.colour for thing in untold.graphs[numbers[Path(hit.file).name]].things} for hit in blue]
 assert smoke or (["blue" in some for some in seen] == [True, True, True, False, True] and seen[3] == {"purple", "brown"})
 plots.gallery(look(hit.file for hit in blue), [f"{hit.score:.2f}" for hit in blue],
-              frames=["blue" in some for some in seen], columns=5, size=1.6);
+              frames=["blue" in some for some in seen], columns=3, size=1.8);
 
 # %% [markdown]
 # The fourth answer shows nothing blue. The encoder takes the largest of the three channels for the colour of a pixel, and
@@ -344,13 +345,16 @@ plots.gallery(look(hit.file for hit in blue), [f"{hit.score:.2f}" for hit in blu
 #
 # class load:
 #     def __init__(self, name="openai/clip-vit-base-patch32"):
-#         self.model, self.prepare = CLIPModel.from_pretrained(name), CLIPProcessor.from_pretrained(name)
+#         self.model = CLIPModel.from_pretrained(name)
+#         self.prepare = CLIPProcessor.from_pretrained(name)
 #
 #     def encode_images(self, pictures):
-#         return self.model.get_image_features(**self.prepare(images=pictures, return_tensors="pt"))
+#         inputs = self.prepare(images=pictures, return_tensors="pt")
+#         return self.model.get_image_features(**inputs)
 #
 #     def encode_captions(self, texts):
-#         return self.model.get_text_features(**self.prepare(text=texts, return_tensors="pt", padding=True))
+#         inputs = self.prepare(text=texts, return_tensors="pt", padding=True)
+#         return self.model.get_text_features(**inputs)
 # ```
 #
 # ### Which of two encoders?

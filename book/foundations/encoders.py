@@ -137,7 +137,8 @@ assert (pooled >= 0).all()  # the network ends in a ReLU
 # **Steps 3 to 5: normalise, project, normalise.** The L2 norm is the length of a vector. Dividing by it leaves the
 # direction, a point on the unit sphere:
 #
-# $$ f(x) = \frac{u}{\lVert u \rVert}, \qquad u = W\,\frac{x}{\lVert x \rVert} + b. $$ (eq-two-norms)
+# $$ \begin{aligned} u &= W\,\frac{x}{\lVert x \rVert} + b, \\
+#    f(x) &= \frac{u}{\lVert u \rVert}. \end{aligned} $$ (eq-two-norms)
 #
 # Of the picture's side only $W$ and $b$ are trained.
 

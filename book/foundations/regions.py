@@ -102,14 +102,35 @@ assert smoke or telling(A, B, moved)
 
 # %% tags=["remove-cell"]
 def name_of(row, k):
-    """What box k of a picture holds."""
+    """The number of box k of a picture, and what it holds if it fits around a thing."""
     thing = int(split.region_of[row, k])
-    return "–" if thing < 0 else f"{split.graphs[row].things[thing].colour} {split.graphs[row].things[thing].shape}"
+    held = split.graphs[row].things[thing]
+    return str(k + 1) if thing < 0 else f"{k + 1} {held.colour} {held.shape}"
 
 
+def places(row, wide=4, high=5):
+    """Where the numbers of the boxes go, in pixels: inside, along an edge, on few lines, on no thing and no number."""
+    pixels = torch.from_numpy(split.images[row]).int()
+    busy = 2.0 * ((pixels.amax(-1) - pixels.amin(-1)) > 60)  # a thing has a colour
+    boxes = [[round(x) for x in box] for box in split.boxes[row].tolist()]
+    for x0, y0, x1, y1 in boxes:
+        busy[y0:y1, [x0, x1 - 1]] += 1
+        busy[[y0, y1 - 1], x0:x1] += 1
+    found = []
+    for x0, y0, x1, y1 in boxes:
+        right, low = max(x1 - wide - 1, x0 + 1), max(y1 - high - 1, y0 + 1)
+        edge = [(x, y) for y in range(y0 + 1, low + 1) for x in range(x0 + 1, right + 1)
+                if x in (x0 + 1, right) or y in (y0 + 1, low)]
+        x, y = min(edge, key=lambda p: float(busy[p[1]:p[1] + high, p[0]:p[0] + wide].sum()) + 0.01 * sum(p))
+        busy[y:y + high, x:x + wide] += 20
+        found.append((x + wide / 2 - 0.5, y + high / 2 - 0.5))
+    return found
+
+
+# %% tags=["remove-cell"]
 def draw(ax, row, colours=None):
     """A picture with its numbered boxes: lines around things, dots around the others; ``colours`` fills them."""
-    ink = "white" if split.graphs[row].background == "dark" else "black"
+    ink, ground = ("white", "black") if split.graphs[row].background == "dark" else ("black", "white")
     ax.imshow(split.images[row], interpolation="nearest")
     ax.set(xticks=[], yticks=[], frame_on=False)
     for k, (x0, y0, x1, y1) in enumerate(split.boxes[row].tolist()):
@@ -118,10 +139,13 @@ def draw(ax, row, colours=None):
             ax.add_patch(plt.Rectangle(place, x1 - x0, y1 - y0, fc=colours[k], alpha=0.6, lw=0))
         ax.add_patch(plt.Rectangle(place, x1 - x0, y1 - y0, fill=False, ec=ink,
                                    lw=2 if real else 1.2, ls="-" if real else ":"))
-        ax.text(x0 + 0.5, y0 + 0.5, str(k + 1), color=ink, fontsize=9, va="top", fontweight="bold" if real else None)
+    for k, (x, y) in enumerate(places(row)):
+        ax.text(x, y, str(k + 1), color=ink, fontsize=9.5, ha="center", va="center_baseline", zorder=4,
+                fontweight="bold" if split.region_of[row, k] >= 0 else None,
+                bbox={"fc": ground, "alpha": 0.8, "ec": "none", "pad": 0.8})
 
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two pictures side by side with numbered boxes on them. Two things have exchanged their colours from the left to the right picture. Boxes with solid lines fit around a thing; boxes with dotted lines lie anywhere. A caption above is true of the left picture."}, "figure": {"name": "fig-region-twins", "caption": "A picture of the test set and its twin. Solid boxes hold a thing, dotted ones lie anywhere. The caption is true of the left picture only."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two pictures side by side with numbered boxes on them. Two things have exchanged their colours from the left to the right picture. Boxes with solid lines fit around a thing; boxes with dotted lines lie anywhere. A caption above is true of the left picture."}, "figure": {"name": "fig-region-twins", "caption": "A picture of the test set and its twin. Solid boxes hold a thing, dotted ones lie anywhere; each number stands inside its box. The caption is true of the left picture only."}}
 fig, axes = plt.subplots(1, 2, figsize=(6, 3.4))
 for ax, row, word in zip(axes, (A, B), ("true", "false"), strict=True):
     draw(ax, row)
@@ -250,7 +274,8 @@ assert torch.allclose(V[A], one)
 # Each region is compared with each. The affinity of region $i$ for region $j$ is an inner product, but not of the two
 # regions themselves. Each is first sent through a layer of its own, one as the listener and one as the speaker:
 #
-# $$ R = \theta(V)\,\varphi(V)^\top, \qquad R_{ij} = \theta(v_i) \cdot \varphi(v_j). $$ (eq-affinity)
+# $$ \begin{aligned} R &= \theta(V)\,\varphi(V)^\top, \\
+#    R_{ij} &= \theta(v_i) \cdot \varphi(v_j). \end{aligned} $$ (eq-affinity)
 #
 # So $R$ need not be symmetric: a region may listen to one that does not listen to it. What $i$ hears is what all
 # regions, itself included, have to say, $g(v_j)$, weighed by $R_{ij}$ and divided by $N$:
@@ -278,20 +303,20 @@ with torch.no_grad():
 order = (split.region_of[A] < 0).long().argsort(stable=True)  # things first
 listener = int(order[0])
 norm = plots.weight_scale(max(float(t.abs().max()) for t in tables.values()))
-names = [f"{k + 1} {name_of(A, k)}" for k in order.tolist()]
+names = [name_of(A, k) for k in order.tolist()]
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Four panels, left for the new and right for the trained model. Above, eight by eight matrices of affinities with cells of both signs, the boxes with things first. Below, the picture with its boxes coloured by the first row of the matrix above."}, "figure": {"name": "fig-affinity", "caption": "Affinities R / N in the first block, before and after training. Rows listen, columns speak; things come first. Below: the first row, drawn on the picture; the thick frame is the listener. The colour scale is not linear: it follows the signed square root, so that small numbers are seen."}}
-fig, axes = plt.subplots(2, 2, figsize=(8.2, 7.6), height_ratios=(1.15, 1))
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Four panels, left for the new and right for the trained model. Above, eight by eight matrices of affinities with cells of both signs, the boxes with things first. Below, the picture with its boxes coloured by the first row of the matrix above."}, "figure": {"name": "fig-affinity", "caption": "Affinities R / N in the first block, before and after training. Rows listen, columns speak; things come first, and a number alone is a box that lies anywhere. Below: the first row, drawn on the picture; the thick frame is the listener. The colour scale is not linear: it follows the signed square root, so that small numbers are seen."}}
+fig, axes = plt.subplots(2, 2, figsize=(6.2, 6.9), height_ratios=(1.15, 1))
 paint = ScalarMappable(norm, "RdBu_r")
 for (title, table), (above, below) in zip(tables.items(), axes.T, strict=True):
     above.imshow(table[order][:, order], cmap="RdBu_r", norm=norm)
     above.set(title=f"{title} model", xticks=range(8), yticks=range(8))
-    above.set_xticklabels(names, rotation=60, ha="right", fontsize=8)
-    above.set_yticklabels(names, fontsize=8)
+    above.set_xticklabels(names, rotation=60, ha="right", rotation_mode="anchor", fontsize=10)
+    above.set_yticklabels(names if above is axes[0, 0] else [], fontsize=10)
     draw(below, A, paint.to_rgba(table[listener]))
     x0, y0, x1, y1 = split.boxes[A, listener].tolist()
     below.add_patch(plt.Rectangle((x0 - 0.5, y0 - 0.5), x1 - x0, y1 - y0, fill=False, ec="black", lw=4.5))
-key = fig.colorbar(paint, ax=axes, orientation="horizontal", aspect=40)
+key = fig.colorbar(paint, ax=axes, orientation="horizontal", aspect=34)
 ticks = [share * norm.vmax for share in (-1, -0.25, 0, 0.25, 1)]
 key.set_ticks(ticks, labels=[f"{tick:+.2g}" if tick else "0" for tick in ticks])
 key.set_label("affinity divided by 8")
@@ -854,8 +879,8 @@ check_heard(lambda V, theta, phi, g: (V @ theta.T) @ (V @ phi.T).T @ (V @ g.T) /
 # ````
 #
 # A block with single numbers: $y = v + s\,w\,v$, with the scale $s = 0$, the weight $w = 3$ and the region $v = 2$.
-# From above comes $\partial \ell / \partial y = -1.5$. Give $\partial \ell / \partial s$, $\partial \ell / \partial w$
-# and $\partial \ell / \partial v$: `mine = (..., ..., ...)`.
+# From above comes $\partial \ell / \partial y = -1.5$. Give three derivatives of $\ell$: by $s$ and by $w$ and by $v$
+# in this order, `mine = (..., ..., ...)`.
 
 # %%
 mine = ...

@@ -36,6 +36,7 @@ if importlib.util.find_spec("icrlib") is None:
 # %% tags=["hide-input"]
 import json
 import tempfile
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,14 +89,15 @@ write_json()
 # with two things that have exchanged something. Photos 1 and 2 are twins, and so are photos 3 and 4. A caption that was
 # written for one of them may be true of the other.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Five small pictures of coloured shapes, each with one caption above it."}, "figure": {"name": "fig-folder", "caption": "Five photos of the folder, each with the first of its captions. They are rendered pictures, saved as JPEG files: so we know later what is true of them."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Five small pictures of coloured shapes, each with its number and one caption above it."}, "figure": {"name": "fig-folder", "caption": "Five photos of the folder, each with the first of its captions. They are rendered pictures, saved as JPEG files: so we know later what is true of them."}}
 def look(files):
     return np.stack([np.asarray(open_picture(file)) for file in files])
 
 
 photos = karpathy.read(PHOTOS)["train"]
 assert smoke or drawn.train.twin_of[:5].tolist() == [-1, 0, -1, 2, -1]  # photo 2 is the twin of 1, photo 4 that of 3
-plots.gallery(look(photos.files[:5]), [texts[0] for texts in photos.captions[:5]], columns=5, size=1.6, wrap=17);
+plots.gallery(look(photos.files[:5]), [f"{n}: {texts[0]}" for n, texts in enumerate(photos.captions[:5], 1)], columns=3,
+              size=1.9, wrap=22);
 
 # %% [markdown]
 # ## The layout
@@ -182,11 +184,11 @@ paper.styled(table.reset_index(names="split"), "What the folder holds", name="ph
 # ## Features, once
 #
 # A frozen network sees each photo once. What it says is kept in a folder of arrays, and training never opens a picture
-# again. Which network?
+# again. Which network? (Its size here is how many numbers it makes of a photo.)
 #
-# | `backbone` | weights | numbers a photo |
+# | `backbone` | weights | size |
 # | --- | --- | --- |
-# | `efficientnet_lite2` | come with the environment, offline | 1280 |
+# | `efficientnet_lite2` | installed already, offline | 1280 |
 # | `resnet50`, `resnet152` | downloaded once, announced | 2048 |
 # | `vit_b_16` | downloaded once, announced | 768 |
 # | `scenes` | in the library, for drawn shapes only | 256 |
@@ -271,7 +273,7 @@ assert smoke or chosen["bow"] == 0.01  # the rate in the command
 # `icr search` does that, too, unless it is told otherwise (`--split test`). We ask for something that is no caption of
 # the folder. Because the photos are drawn, we can look up what is true.
 
-# %% mystnb={"image": {"alt": "The five test pictures that the bag of words ranks first for the query a red ring, with scores. The second and the fourth are framed as true, the others as false. The first and the third are nearly alike and show a red triangle and a ring of another colour."}, "figure": {"name": "fig-search-text", "caption": "Our query “a red ring” and the five photos that score highest. Frames say whether the photo shows one."}}
+# %% mystnb={"image": {"alt": "The five test pictures that the bag of words ranks first for the query a red ring, with scores. The second and the fourth are framed as true, the others as false. The first and the third are nearly alike and show a red triangle and a ring of another colour."}, "figure": {"name": "fig-search-text", "caption": "Our query “a red ring” and the five photos that score highest, row by row. Frames say whether the photo shows one."}}
 index = Index.of(RUNS / f"bow-{chosen['bow']}", FEATURES, split="test")
 hits = index.by_text("a red ring")
 red_ring = {"things": [{"shape": "ring", "colour": "red"}],
@@ -279,7 +281,7 @@ red_ring = {"things": [{"shape": "ring", "colour": "red"}],
 row_of = {file: row for row, file in enumerate(index.files)}
 true = [truth(red_ring, drawn.test.graphs[row_of[hit.file]]) for hit in hits]
 plots.gallery(look(hit.file for hit in hits), [f"{hit.score:.2f}" for hit in hits],
-              frames=true, columns=5, size=1.6);
+              frames=true, columns=3, size=1.8);
 
 # %% tags=["hide-input"]
 def apart(file):
@@ -377,14 +379,14 @@ answers = index.by_picture(index.files[number], top=4)
 assert smoke or not all(true_of(hit, number) for hit in answers)
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "A picture of coloured shapes, and beside it the four captions that score highest, each with its score and marked true or false."}, "figure": {"name": "fig-search-picture", "caption": "A picture as the query, and the captions that the bag of words ranks first. We chose the first test photo that gets a false one."}}
-fig, (left, right) = plt.subplots(1, 2, figsize=(6.8, 1.9), width_ratios=(1, 2.9))
+fig, (left, right) = plt.subplots(1, 2, figsize=(5.6, 2.2), width_ratios=(1, 2.7))
 left.imshow(look([index.files[number]])[0])
 for ax in (left, right):
     ax.axis("off")
 for line, hit in enumerate(answers):
     ok = true_of(hit, number)
-    right.text(0, 0.87 - 0.25 * line, f"{hit.score:.2f}  {'true' if ok else 'false'}:  {hit.caption}", fontsize=9.5,
-               va="center", color=plots.RIGHT if ok else plots.WRONG)
+    said = textwrap.fill(f"{hit.score:.2f}  {'true' if ok else 'false'}:  {hit.caption}", 42, subsequent_indent="      ")
+    right.text(0, 0.9 - 0.27 * line, said, fontsize=10, va="center", color=plots.RIGHT if ok else plots.WRONG)
 
 # %% [markdown]
 # In a shell: `icr search runs/mine "a red ring" --features features/ --html answers.html`, and with `photo.jpg` in place

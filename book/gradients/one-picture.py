@@ -21,11 +21,12 @@
 # {doc}`ntxent` and {doc}`smoothap`.
 #
 # The last three chapters took one loss each. Now eight of them get the same row of scores: ECIR's four, and four from
-# metric learning that are often named beside them. *NT-Xent (hard)* is NT-Xent with the hardest negative alone.
-# *Circle*, *binomial deviance* and *Multi-Similarity* measure scores against fixed thresholds, and do so gradually: a
-# positive is pulled harder the lower it scores, a negative is pushed harder the higher it scores. Binomial deviance looks
-# at one score at a time. Circle, and the miner that picks the negatives for Multi-Similarity, also set them against the
-# positive. Do the eight want different things, or the same thing at different strengths?
+# metric learning that are often named beside them. *NT-Xent, hardest*, or hard NT-Xent, is NT-Xent with
+# the hardest negative alone. *Circle*, *binomial deviance* and *Multi-Similarity* measure scores against fixed
+# thresholds, and do so gradually: a positive is pulled harder the lower it scores, a negative is pushed harder the higher
+# it scores. Binomial deviance looks at one score at a time. Circle, and the miner that picks the negatives for
+# Multi-Similarity, also set them against the positive. Do the eight want different things, or the same thing at
+# different strengths?
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -64,12 +65,14 @@ KNOWN = ["ntxent_hard", "circle", "binomial_deviance", "multi_similarity"]
 losses = {name: by_name(name) for name in ECIR + KNOWN}
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Ten dots on a line of scores from minus 0.12 to 0.68. The positive is at 0.60; two of the nine negatives are to its right."}, "figure": {"name": "fig-row-dots", "caption": "One query, ten candidates. Blue: the positive. Two negatives score higher; a third is close behind."}}
-fig, ax = plt.subplots(figsize=(6.6, 1.5))
+fig, ax = plt.subplots(figsize=(6, 1.7))
 ax.scatter(row[~own], torch.zeros(9), s=90, color=PUSHED)
 ax.scatter(row[own], [0], s=140, color=PULLED, marker="D")
 for j, s in enumerate(scores):
-    ax.text(s, 0.75 if j == 0 else 0.3, f"{s:.2f}", ha="center", fontsize=9.5, color=PUSHED if j else PULLED)
-ax.set(ylim=(-0.4, 1.2), yticks=[], xlabel="score")
+    place = (1.05 if j == 0 else 0.6) if j % 2 or j == 0 else -0.6  # above and below in turn: neighbours are close
+    ax.text(s, place, f"{s:.2f}".replace("-", "−"), ha="center", va="center", fontsize=10.5,
+            color=PUSHED if j else PULLED)
+ax.set(ylim=(-1, 1.4), yticks=[], xlabel="score")
 ax.spines["left"].set_visible(False);
 
 # %% [markdown]
@@ -87,16 +90,16 @@ def normalised(loss, scores=row, positives=own):
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Eight bar charts of the weights on the same ten candidates, the positive at minus one in each. Triplet pushes five negatives alike. Triplet-SH and hard NT-Xent push only the highest. NT-Xent pushes by falling amounts. SmoothAP pushes the negative nearest to the positive and leaves the highest alone. Circle and Multi-Similarity push the highest by more than the pull; binomial deviance pushes many."}, "figure": {"name": "fig-one-row", "caption": "Weights per candidate, scaled so that the positive's pull is −1. SmoothAP all but leaves the highest negative alone. Three losses push more than they pull."}}
 def bars(panels, height):
     """Two columns of bar charts, one a loss: the weights of the row's candidates."""
-    fig, axes = plt.subplots(len(panels) // 2, 2, figsize=(6.8, height), sharex=True, sharey=True)
+    fig, axes = plt.subplots(len(panels) // 2, 2, figsize=(6.2, height), sharex=True, sharey=True)
     for ax, (name, loss) in zip(axes.flat, panels.items(), strict=True):
         w = normalised(loss)[0]
         ax.bar(range(10), w, color=[PULLED if value < 0 else PUSHED for value in w])
         ax.axhline(0, color="black", lw=0.8)
         ax.set_title(plots.label(name), fontsize=11)
-        ax.set_xticks(range(10), [f"{s:.2f}" for s in scores], rotation=90, fontsize=9)
+        ax.set_ylim(-1.15, 2.3)  # one scale for all the losses of this page
+        ax.set_xticks(range(10), [f"{s:.2f}".replace("-", "−") for s in scores], rotation=90, fontsize=10)
     fig.supylabel("weight / pull on the positive", fontsize=11)
     fig.supxlabel("score of the candidate", fontsize=11)
-    return axes
 
 
 pushes = {name: normalised(loss)[0, 1:] for name, loss in losses.items()}  # on 0.68, 0.62, 0.56, …
@@ -161,13 +164,14 @@ for loss in losses.values():
 # their push by the same softmax, so two of the panels should look like NT-Xent's above; one has exact zeros; and one
 # should pull far more than it pushes.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Four bar charts of weights on the same ten candidates, the positive at minus one. IFM and DCL push by falling amounts, exactly alike. SigLIP's pushes fall in the same way but are much smaller. The sparse NT-Xent pushes the two highest negatives and gives all others exactly zero."}, "figure": {"name": "fig-one-row-today", "caption": "The same row under four later losses, temperature 0.1 for IFM and DCL, as NT-Xent's. Scaled to equal pull, IFM and DCL have NT-Xent's weights on this row. SigLIP at its published bias pulls more than it pushes. The sparse loss pushes two negatives."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Four bar charts of weights on the same ten candidates, the positive at minus one. IFM and DCL push by falling amounts, exactly alike. SigLIP's pushes are too small to be seen. The sparse NT-Xent pushes the two highest negatives and gives all others exactly zero."}, "figure": {"name": "fig-one-row-today", "caption": "The same row under four later losses, temperature 0.1 for IFM and DCL, as NT-Xent's. The scales are those of the figure before. Scaled to equal pull, IFM and DCL have NT-Xent's weights on this row. SigLIP at its published bias pulls far more than it pushes: its pushes are too small to be seen on this scale. The sparse loss pushes two negatives."}}
 today = {"ifm": by_name("ifm", tau=0.1), "dcl": by_name("dcl"), "siglip": by_name("siglip"),
          "ntxent_sparse": by_name("ntxent_sparse")}
 pushes |= {name: normalised(loss)[0, 1:] for name, loss in today.items()}
 assert all((pushes[name] - pushes["ntxent"]).abs().max() < 1e-12 for name in ("ifm", "dcl"))
-assert int((pushes["ntxent_sparse"] > 0).sum()) == 2 and 0 < float(pushes["siglip"].sum()) < 0.5
-bars(today, height=3.8)[0, 0].set_ylim(-1.1, 1.5);  # what the eight panels above show, at least
+assert int((pushes["ntxent_sparse"] > 0).sum()) == 2 and 0 < float(pushes["siglip"].max()) < 0.05
+assert max(float(push.max()) for push in pushes.values()) < 2.3  # no bar leaves its panel
+bars(today, height=3.8);
 
 # %% [markdown]
 # ## The book's matrix
@@ -278,12 +282,12 @@ measured = {name: (in_batch(loss, new), in_batch(loss, trained))
 
 # %% tags=["hide-input"]
 paper.styled(pd.DataFrame([
-    {"loss": plots.label(name), "n_eff new": f"{a[0]:.1f}", "trained": f"{b[0]:.1f}",
+    {"loss": plots.label(name), "effective new": f"{a[0]:.1f}", "trained": f"{b[0]:.1f}",
      "above ε new": f"{a[1]:.1f}", "trained ": f"{b[1]:.1f}",
      "silent new": f"{100 * a[2]:.0f} %", "trained  ": f"{100 * b[2]:.0f} %"}
     for name, (a, b) in measured.items()
-]), f"Images as queries, {len(eye)} pairs. n_eff: effective negatives, mean over the queries that push. "
-    "Above ε: negatives with a weight over 0.01, mean over all queries. Silent: all weights are exactly zero.",
+]), f"Images as queries, {len(eye)} pairs. Effective: the effective number of negatives, mean over the queries "
+    "that push. Above ε: negatives with a weight over 0.01, mean over all queries. Silent: all weights are exactly zero.",
     name="effective")
 
 # %% tags=["hide-input"]
@@ -359,9 +363,12 @@ alike, at_first = cosines(trained), cosines(new)
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Heat map of cosines between the weights of twelve losses, in hundredths, ordered by their likeness to Triplet-SH."}, "figure": {"name": "fig-agreement", "caption": "Cosine between weights on the same trained batch, in hundredths. Ordered by likeness to Triplet-SH. 100: the same direction in the space of scores, whatever its length."}}
 order = alike[names.index("triplet_sh")].argsort(descending=True, stable=True)
 ticks = [plots.label(names[k]) for k in order]
-fig, ax = plt.subplots(figsize=(7, 5.6))
-sns.heatmap(100 * alike[order][:, order].numpy(), ax=ax, cmap="Blues", vmin=0, vmax=100, annot=True, fmt=".0f",
+values = 100 * alike[order][:, order].numpy()
+fig, ax = plt.subplots(figsize=(6, 5.4))
+sns.heatmap(values, ax=ax, cmap="Blues", vmin=0, vmax=100, annot=True, fmt=".0f",
             annot_kws={"size": 11}, cbar=False, xticklabels=ticks, yticklabels=ticks)
+for text, value in zip(ax.texts, values.flat, strict=True):
+    text.set_color("white" if value > 72 else "black")
 ax.tick_params(length=0, labelsize=10.5)
 plt.setp(ax.get_xticklabels(), rotation=55, ha="right", rotation_mode="anchor");
 

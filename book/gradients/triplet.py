@@ -65,18 +65,18 @@ def bars(ax, row, name):
     ax.bar(range(8), values, color=[PUSHED if value > 0 else PULLED for value in values])
     for x, value in enumerate(values):
         place = "bottom" if value >= 0 else "top"
-        ax.text(x, value, f"{value:+.0f}" if value else "0", ha="center", va=place, fontsize=9)
+        ax.text(x, value, f"{value:+.0f}".replace("-", "−") if value else "0", ha="center", va=place, fontsize=10)
     ax.axhline(0, color="black", lw=0.8)
     ax.set(ylim=(-6.2, 2.2), xticks=range(8), yticks=(-6, -4, -2, 0, 2))
-    ax.set_xticklabels([f"{s:.2f}\n{'−' if j else '+'}" for j, s in enumerate(scores[0])], fontsize=9)
+    ax.set_xticklabels([f"{s:.2f}\n{'−' if j else '+'}" for j, s in enumerate(scores[0])], fontsize=10)
     ax.set_title(name, fontsize=11)
 
 
 margin = 0.2
-fig, axes = plt.subplots(1, 2, figsize=(6.6, 2.6), sharey=True)
+fig, axes = plt.subplots(2, 1, figsize=(4.8, 4.8), sharey=True)
 for ax, loss, name in zip(axes, (Triplet(margin), TripletSH(margin)), ("Triplet", "Triplet-SH"), strict=True):
     bars(ax, loss.weights(scores, positives)[0], f"{name}: loss {float(loss.per_query(scores, positives)):.2f}")
-axes[0].set_ylabel("weight")
+fig.supylabel("weight", fontsize=11)
 assert Triplet(margin).weights(scores, positives)[0].tolist() == [-5, 1, 1, 1, 1, 1, 0, 0]
 assert TripletSH(margin).weights(scores, positives)[0].tolist() == [-1, 1, 0, 0, 0, 0, 0, 0]
 
@@ -127,8 +127,8 @@ assert TripletSH().weights(lower, positives)[0].tolist() == [-1, 0, 1, 0, 0, 0, 
 # The cost is zero once the positive is ahead by the margin $\alpha$. A query has many negatives $N$. The two losses
 # differ in one word, *sum* or *max* (ECIR Eqs. 3a and 1):
 #
-# $$ \ell_\text{Triplet} = \sum_{j \in N} [\alpha - s_+ + s_j]_+, \qquad
-#    \ell_\text{SH} = \big[\alpha - s_+ + \max_{j \in N} s_j\big]_+. $$
+# $$ \begin{aligned} \ell_\text{Triplet} &= \sum_{j \in N} [\alpha - s_+ + s_j]_+, \\
+#    \ell_\text{SH} &= \big[\alpha - s_+ + \max_{j \in N} s_j\big]_+. \end{aligned} $$
 
 # %% tags=["nbval-check-output"]
 margin = 0.2
@@ -160,7 +160,8 @@ line_1.flatten().tolist()
 # %% [markdown]
 # **Line 2, the inside.** $x = \alpha - s_+ + s_-$ grows with $s_-$ and falls with $s_+$. So one triplet gives
 #
-# $$ w_- = +1[s_+ - s_- < \alpha], \qquad w_+ = -1[s_+ - s_- < \alpha]. $$
+# $$ \begin{aligned} w_- &= +1[s_+ - s_- < \alpha], \\
+#    w_+ &= -1[s_+ - s_- < \alpha]. \end{aligned} $$
 #
 # The size of the violation is not in it. A triplet that misses the margin by a hair counts like one that is far off.
 
@@ -175,7 +176,8 @@ line_2.tolist()
 # %% [markdown]
 # **Line 3, the sum.** In Triplet every active negative gets its own $+1$. The positive takes part in all of them:
 #
-# $$ w_j = 1[s_+ - s_j < \alpha] \quad (j \in N), \qquad w_+ = -\sum_{j \in N} w_j. $$ (eq-triplet-weights)
+# $$ \begin{aligned} w_j &= 1[s_+ - s_j < \alpha] \ \ (j \in N), \\
+#    w_+ &= -\sum_{j \in N} w_j. \end{aligned} $$ (eq-triplet-weights)
 #
 # That is the pull of five.
 
@@ -196,7 +198,9 @@ assert checked["autograd"] < 1e-10 and checked["differences"] < 1e-6
 # **Line 4, the maximum.** A small change of a score changes $\max_j s_j$ only if that score is the largest. So if the
 # largest is unique, the derivative of a maximum is 1 at its place $h$ and 0 elsewhere (ties come later):
 #
-# $$ w_h = 1[s_+ - s_h < \alpha], \quad h = \arg\max_{j \in N} s_j, \qquad w_+ = -w_h. $$
+# $$ \begin{aligned} h &= \arg\max_{j \in N} s_j, \\
+#    w_h &= 1[s_+ - s_h < \alpha], \\
+#    w_+ &= -w_h. \end{aligned} $$
 
 
 # %%
@@ -267,7 +271,7 @@ for name, loss in (("triplet", Triplet(0.2)), ("triplet_sh", TripletSH(0.2))):
     ours[name] = gradient
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Three matrices of three images and three captions: scores, and the gradient of Triplet and of Triplet-SH with both directions added. They differ in the cell of image 1 and caption 2 and in the positive of pair 2."}, "figure": {"name": "fig-triplet-s3", "caption": "The gradient of the batch loss, both directions added. Losses of 1.29 and 1.19, close to each other; but one positive is pulled by 3 and by 2."}}
-fig, axes = plt.subplots(1, 3, figsize=(7, 2.8))
+fig, axes = plt.subplots(1, 3, figsize=(6.2, 2.5))
 plots.matrix(axes[0], S3, OWN, title="scores s")
 for ax, (name, gradient) in zip(axes[1:], ours.items(), strict=True):
     plots.matrix(ax, gradient, OWN, title=plots.label(name), weights=True, limit=3)
@@ -418,7 +422,8 @@ Markdown("On this batch, from α = 0.05 to 1, the gradient of Triplet becomes "
 # $$
 # \begin{gathered}
 # \lVert q - v \rVert^2 = 2 - 2\, q \cdot v, \quad\text{so} \\
-# \lVert q - v_- \rVert^2 - \lVert q - v_+ \rVert^2 < \alpha \iff s_+ - s_- < \alpha / 2.
+# \lVert q - v_- \rVert^2 - \lVert q - v_+ \rVert^2 < \alpha \\
+# \iff s_+ - s_- < \alpha / 2.
 # \end{gathered}
 # $$
 #
@@ -506,7 +511,8 @@ print("icrlib", TripletSH(0.2).weights(tie, first)[0].tolist())
 #
 # A score is $s_j = q \cdot v_j$. So the chain rule turns weights into a gradient for the query:
 #
-# $$ \frac{\partial \ell}{\partial q} = \sum_j w_j v_j = \sum_{j \text{ active}} (v_j - v_+). $$ (eq-triplet-q)
+# $$ \begin{aligned} \frac{\partial \ell}{\partial q} &= \sum_j w_j v_j \\
+#    &= \sum_{j \text{ active}} (v_j - v_+). \end{aligned} $$ (eq-triplet-q)
 #
 # We check it on random unit vectors.
 
@@ -534,8 +540,8 @@ assert (gradient - Triplet(MARGIN).weights(q @ V.T, positives) @ V).abs().max() 
 #
 # ECIR prints (Eqs. 9a and 9b)
 #
-# $$ \frac{\partial \ell}{\partial q} = v_+ - v_- \quad\text{if } s_+ - s_- < \alpha, \qquad
-#    \frac{\partial \ell}{\partial q} = \sum_{j} 1[s_+ - s_j < \alpha]\, (v_+ - v_j). $$
+# $$ \begin{aligned} \frac{\partial \ell}{\partial q} &= v_+ - v_- \quad\text{if } s_+ - s_- < \alpha, \\
+#    \frac{\partial \ell}{\partial q} &= \sum_{j} 1[s_+ - s_j < \alpha]\, (v_+ - v_j). \end{aligned} $$
 #
 # Compare with Eq. {eq}`eq-triplet-q`. Who is right? A central difference knows no algebra. If the print were the
 # gradient, subtracting it would leave zero. Let us also add it.

@@ -25,13 +25,19 @@
 # get the same ten scores here. Before you look: each is a product of two factors, and each moves the positive and one
 # negative only. How many of the fifteen can you tell apart on this row, if a learning rate may be chosen for each?
 #
-# | | $T(s_+, s_-)$ | | $P_+(s_+)$ | $P_-(s_-)$ |
-# | --- | --- | --- | --- | --- |
-# | con | 1 if $s_- > s_+ - m$, else 0 | con | 1 | 1 |
-# | nca | $\sigma(\gamma (s_- - s_+))$ | lin | $1 - s_+$ | $s_-$ |
-# | cir | $\sigma(\gamma [(1 - s_+)^2 + s_-^2 - 1])$ | sig | $1 / (1 + e^{a (s_+ - \lambda)})$ | $1 / (1 + e^{-b (s_- - \lambda)})$ |
-# | | | lin-ms | $(1 - \nu_+)(1 - s_+)$ | $(1 + \nu_-)\, s_-$ |
-# | | | sig-ms | $1 / (\mu_+ + e^{a (s_+ - \lambda)})$ | $1 / (\mu_- + e^{-b (s_- - \lambda)})$ |
+# | $T$ | $T(s_+, s_-)$ |
+# | --- | --- |
+# | con | 1 if $s_- > s_+ - m$, else 0 |
+# | nca | $\sigma(\gamma (s_- - s_+))$ |
+# | cir | $\sigma(\gamma [(1 - s_+)^2 + s_-^2 - 1])$ |
+#
+# | $P$ | $P_+(s_+)$ | $P_-(s_-)$ |
+# | --- | --- | --- |
+# | con | 1 | 1 |
+# | lin | $1 - s_+$ | $s_-$ |
+# | sig | $\frac{1}{1 + e^{a (s_+ - \lambda)}}$ | $\frac{1}{1 + e^{-b (s_- - \lambda)}}$ |
+# | lin-ms | $(1 - \nu_+)(1 - s_+)$ | $(1 + \nu_-)\, s_-$ |
+# | sig-ms | $\frac{1}{\mu_+ + e^{a (s_+ - \lambda)}}$ | $\frac{1}{\mu_- + e^{-b (s_- - \lambda)}}$ |
 #
 # Here $s_+$ is the score of the positive, $s_-$ that of the hardest negative, $\sigma$ the logistic function, $m = 0.2$
 # a margin, $a = 2$, $b = 10$, $\lambda = 0.5$; and $\gamma = 10$ is a sharpness, the inverse of a temperature (GOAL
@@ -73,13 +79,15 @@ scores = [0.60, 0.68, 0.62, 0.56, 0.49, 0.45, 0.37, 0.25, 0.08, -0.12]
 row = torch.tensor([scores], dtype=torch.float64)
 own = torch.arange(10)[None] == 0  # the first is the positive
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Ten dots on a line of scores from minus 0.12 to 0.68. The positive is at 0.60; two of the nine negatives are to its right."}, "figure": {"name": "fig-fifteen-row", "caption": "One query, ten candidates, as before. Blue: the positive. The objectives move the positive and the negative on the far right, and nobody else. The two -ms also read the scores of other negatives, here the two at 0.62 and 0.56."}}
-fig, ax = plt.subplots(figsize=(6.6, 1.5))
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Ten dots on a line of scores from minus 0.12 to 0.68. The positive is at 0.60; two of the nine negatives are to its right."}, "figure": {"name": "fig-fifteen-row", "caption": "One query, ten candidates, as before. Blue: the positive. The objectives move the positive and the negative on the far right, and nobody else. lin-ms and sig-ms also read the scores of other negatives, here the two at 0.62 and 0.56."}}
+fig, ax = plt.subplots(figsize=(6, 1.7))
 ax.scatter(row[~own], torch.zeros(9), s=90, color=PUSHED)
 ax.scatter(row[own], [0], s=140, color=PULLED, marker="D")
 for j, s in enumerate(scores):
-    ax.text(s, 0.75 if j == 0 else 0.3, f"{s:.2f}", ha="center", fontsize=9.5, color=PUSHED if j else PULLED)
-ax.set(ylim=(-0.4, 1.2), yticks=[], xlabel="score")
+    place = (1.05 if j == 0 else 0.6) if j % 2 or j == 0 else -0.6  # above and below in turn: neighbours are close
+    ax.text(s, place, f"{s:.2f}".replace("-", "−"), ha="center", va="center", fontsize=10.5,
+            color=PUSHED if j else PULLED)
+ax.set(ylim=(-1, 1.4), yticks=[], xlabel="score")
 ax.spines["left"].set_visible(False);
 
 # %% [markdown]
@@ -121,6 +129,8 @@ fig, axes = plt.subplots(2, 1, figsize=(5.6, 4.6), sharex=True)
 for ax, (title, values) in zip(axes, ratios.items(), strict=True):
     sns.heatmap(values.numpy(), ax=ax, cmap="Reds", vmin=0, vmax=4, annot=True, fmt=".2f", cbar=False, linewidths=0.6,
                 xticklabels=[f"P {p}" for p in pair_names], yticklabels=["T con", "T nca", "T cir"])
+    for text, value in zip(ax.texts, values.flatten().tolist(), strict=True):
+        text.set_color("white" if value > 3 else "black")
     ax.set_title(title, fontsize=11)
     ax.tick_params(length=0, labelsize=10)
     ax.tick_params(axis="y", rotation=0)
@@ -205,7 +215,8 @@ assert min(violated, key=lambda name: float(violated[name][0])).startswith("goal
 def draw_fifteen(hardest):
     plus, minus = pull_and_push(hardest).T
     assert plus.max() < 1.1 and minus.max() < 5
-    fig, axes = plt.subplots(1, 2, figsize=(6.2, 3.9), sharey=True)
+    # a power of ten is as wide on the left as on the right: 7.8 and 10.8 are the lengths of the two axes in powers of ten
+    fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.9), sharey=True, width_ratios=(7.8, 10.8))
     axes[0].barh(range(15), -plus, color=PULLED)
     axes[1].barh(range(15), minus, color=[PULLED if value < 0 else PUSHED for value in minus])
     for line in (plus == 0).nonzero().flatten().tolist():
@@ -256,7 +267,7 @@ low = torch.tensor([-0.2], dtype=torch.float64)
 drawn = -float(family["goal:con x lin"].on_plane(low, low)[1])
 Markdown(f"At s₋ = −0.2, **{attracted[-0.2]}** objectives *attract* the negative: those of T nca and T cir with P "
          "lin or lin-ms, whose P₋ has the sign of s₋. (T con is zero there.) The attraction is weak, "
-         f"{largest_attraction:.0e} at most, but only because the positive stays at 0.60, which makes T small. If the "
+         f"{largest_attraction:.5f} at most, but only because the positive stays at 0.60, which makes T small. If the "
          f"positive were at −0.2, too, con × lin would attract the negative with {drawn:.1f}. At s₋ = 0.9 T nca is "
          f"{high['nca']:.2f} and T cir **{high['cir']:.2f}**.")
 
@@ -266,10 +277,10 @@ Markdown(f"At s₋ = −0.2, **{attracted[-0.2]}** objectives *attract* the nega
 # Two numbers a row say all about an objective, but a batch has many rows. Lay the weights of a whole batch out as one
 # long vector, as in {doc}`../gradients/one-picture`: the cosine between two such vectors says how alike two steps are,
 # whatever their length. Four of the fifteen join the first eight of the twelve losses. What should one expect? con ×
-# con has Triplet-SH's gradient and nca × con, up to a factor, the hardest-negative NT-Xent's, so these cosines must be
-# 1. The others move the same two scores of a row, so they should be closer to those two losses than to any that moves
-# many negatives. The batch is a real one: a bag of words, trained for a few seconds, 128 test pictures with one caption
-# each.
+# con has Triplet-SH's gradient and nca × con, up to a factor, the hardest-negative NT-Xent's, so each of these two
+# cosines must be 1. The others move the same two scores of a row, so they should be closer to those two losses than to
+# any that moves many negatives. The batch is a real one: a bag of words, trained for a few seconds, 128 test pictures
+# with one caption each.
 
 # %%
 data = icrlib.load_dataset("scenes", smoke=smoke)
@@ -296,9 +307,12 @@ for a, b in (("triplet_sh", "goal:con x con"), ("ntxent_hard", "goal:nca x con")
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Heat map of cosines between the weights of twelve losses and objectives, in hundredths, ordered by their likeness to Triplet-SH."}, "figure": {"name": "fig-fifteen-agreement", "caption": "Cosine between weights on the same trained batch, in hundredths. Ordered by likeness to Triplet-SH. 100: the same step but for its length."}}
 order = alike[at["triplet_sh"]].argsort(descending=True, stable=True)
 ticks = [plots.label(names[k]) for k in order]
-fig, ax = plt.subplots(figsize=(7, 5.6))
-sns.heatmap(100 * alike[order][:, order].numpy(), ax=ax, cmap="Blues", vmin=0, vmax=100, annot=True, fmt=".0f",
+values = 100 * alike[order][:, order].numpy()
+fig, ax = plt.subplots(figsize=(6, 5.4))
+sns.heatmap(values, ax=ax, cmap="Blues", vmin=0, vmax=100, annot=True, fmt=".0f",
             annot_kws={"size": 11}, cbar=False, xticklabels=ticks, yticklabels=ticks)
+for text, value in zip(ax.texts, values.flat, strict=True):
+    text.set_color("white" if value > 72 else "black")
 ax.tick_params(length=0, labelsize=10.5)
 plt.setp(ax.get_xticklabels(), rotation=55, ha="right", rotation_mode="anchor");
 
