@@ -82,7 +82,7 @@ explorer(scores, positives, losses, about="Four pictures, four captions, and the
 # compared (a scale of roots, in which small weights can be seen: the colours are not quite those of the table above).
 # These are the weights of pictures that look for captions. A training adds those of captions that look for pictures.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Five panels of four by four cells. The first holds the scores of four images with four captions, with the matching pairs framed on the diagonal. The other four hold the weights that Triplet, Triplet-SH, NT-Xent and SmoothAP put on these scores, in one colour scale. Triplet pushes every caption that scores above its row's match less 0.2, Triplet-SH one a row at most, NT-Xent every one, hardest the 0.62 of the third row. SmoothAP pushes only those within 0.05 of the match, and not the 0.62."}, "figure": {"name": "fig-one-picture", "caption": "One score matrix, four losses. Rows are images (the queries), columns captions, matching pairs are framed. Red cells are pushed down by a training step, blue cells pulled up; one colour scale, which shows the root of a weight so that small ones are seen. They disagree on the worst mistake, the 0.62: NT-Xent pushes it hardest of all, SmoothAP leaves it alone."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Five panels of four by four cells. The first holds the scores of four images with four captions, with the matching pairs framed on the diagonal. The other four hold the weights that Triplet, Triplet-SH, NT-Xent and SmoothAP put on these scores, in one colour scale. Triplet pushes every caption that scores above its row's match less 0.2, Triplet-SH one a row at most, NT-Xent every one, hardest the 0.62 of the third row. SmoothAP pushes only those within 0.05 of the match, and not the 0.62."}, "figure": {"name": "fig-one-picture", "caption": "One score matrix, four losses. Rows are images (the queries), columns captions, matching pairs are framed. Red cells are pushed down by a training step, blue cells pulled up; one colour scale, which shows the root of a weight so that small ones are seen. They disagree on the worst mistake, the 0.62: NT-Xent pushes it harder than any other wrong caption, SmoothAP leaves it alone."}}
 plots.scores_and_weights(scores, positives, losses);
 
 # %% [markdown]
@@ -91,12 +91,13 @@ plots.scores_and_weights(scores, positives, losses);
 # - **Triplet** pushes every caption that comes closer to the match than a margin of 0.2, each with weight 1, and pulls
 #   the match once for each of them. The solved row has no weight at all.
 # - **Triplet-SH** does the same with the highest of these captions only.
-# - **NT-Xent** pushes every caption, the more the higher it scores. Its largest weights lie on the wrong order of the
-#   third row.
-# - **SmoothAP** looks only where the match and another score nearly tie. That the third row has 0.62 above 0.40 is the worst mistake in
-#   this table, and SmoothAP as published ignores it: a gap of 0.22 is too wide for it. It pushes the harmless 0.35
-#   instead, which is close behind the match; and with a smaller weight than the equally close one of the second row,
-#   because in the third the match is already behind another caption, and lower places count less.
+# - **NT-Xent** pushes every wrong caption, the more the higher it scores. Its largest weights lie on the wrong order of
+#   the third row.
+# - **SmoothAP** looks only where the match and another score nearly tie. How nearly, is set by a temperature; at the
+#   published one, 0.01, a gap of 0.05 is seen and one of 0.10, as in the first row, is not. That the third row has 0.62
+#   above 0.40 is the worst mistake in this table, and SmoothAP ignores it, because a gap of 0.22 is too wide. It pushes
+#   the 0.35 instead, which is behind the match already, but close; and with a smaller weight than the equally close one
+#   of the second row, because in the third the match is already behind another caption, and lower places count less.
 #
 # How far a loss looks and how hard it pulls are choices that somebody made. This book takes them apart, counts what they
 # touch, and trains with each.
@@ -114,7 +115,7 @@ assert bool((weights["triplet_sh"] > 0)[2, 1]) and bool((weights["ntxent"] != 0)
 assert int(weights["ntxent"].argmax()) == 2 * 4 + 1 and int(weights["ntxent"].argmin()) == 2 * 4 + 2
 seen = weights["smoothap"].abs() > 0.01  # SmoothAP: near ties only
 assert bool(((seen & ~positives) == ((scores - match).abs() < 0.051) & ~positives).all()) and bool(seen[2, 3])
-assert float(weights["smoothap"][2, 1]) < 1e-6
+assert float(weights["smoothap"][2, 1]) < 1e-6 and losses["smoothap"].tau == 0.01 and not seen[0].any()
 # The tour: who is pushed in the third row, by whom, and what happens at 0.40.
 assert bool(inside[2, 1] and inside[2, 3]) and float(weights["triplet_sh"][2, 3]) == 0
 nearer = scores.clone()
@@ -202,7 +203,7 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 #
 # **Read it**: these pages need no network and no Python. **Run it**: every page is a notebook in `book/`. Open it in
 # JupyterLab (`make lab`) or Colab. **Repeat it**: `make book` executes all chapters from scratch and builds these
-# pages; every number comes from a cell or from a record in `records/` that a real run wrote.
+# pages; the numbers of a result come from a cell, or from a record in `records/` that a real run wrote.
 #
 # You should know Python, a little PyTorch, and what a gradient is. You need no background in retrieval.
 

@@ -60,7 +60,7 @@ others_true = [int(i) for i in split.relevance[caption].nonzero() if int(i) != o
 others_false = [i for i in range(len(split)) if not split.relevance[caption, i]][:3]
 shown = sorted([own, *others_true, *others_false], key=lambda row: (row * 7919) % 101)
 assert split.relevance[caption, shown].sum() > 1  # more than one fits
-fig = plots.gallery(split.images[shown], [f"picture {n}" for n in range(1, 7)])
+fig = plots.gallery(split.images[shown], [f"picture {n}" for n in range(1, 7)], columns=3)
 fig.suptitle(f"“{split.captions[caption]}”");
 
 # %% tags=["hide-input"]
@@ -96,9 +96,9 @@ Markdown(f"The caption is true of pictures **{', '.join(map(str, fits))}**. The 
 Markdown(f"{len(data.train):,} training images, {len(data.val):,} for validation, {len(data.test):,} for testing; "
          f"{len(split.captions) / len(split):.0f} captions each, {len(data.vocabulary)} words in the vocabulary.")
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Five pictures of coloured shapes, each with one of its captions above it."}, "figure": {"name": "fig-scenes", "caption": "Five pictures of the training set, each with the first of its five captions."}}
-first = [int((data.train.image_of == row).nonzero()[0]) for row in range(5)]
-plots.gallery(data.train.images[:5], [data.train.captions[c] for c in first], columns=5, size=2.0);
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Six pictures of coloured shapes, each with one of its captions above it."}, "figure": {"name": "fig-scenes", "caption": "Six pictures of the training set, each with the first of its five captions."}}
+first = [int((data.train.image_of == row).nonzero()[0]) for row in range(6)]
+plots.gallery(data.train.images[:6], [data.train.captions[c] for c in first], columns=3, size=2.1);
 
 # %% [markdown]
 # ## Measuring by hand
@@ -143,8 +143,8 @@ mean_ap, mean_rp = sum(ap) / len(ap), sum(r_precision) / len(r_precision)
 round(mean_ap, 4), round(mean_rp, 4)
 
 # %% [markdown]
-# The library gives the same numbers, for any mask and in chunks, and two more: the mean of the three recalls and the median
-# of the best ranks. From here on we use it.
+# The library gives the same numbers, for any mask and in chunks, and three more: the mean of the three recalls, the median
+# of the best ranks, and `map_at_5`, which is explained below. From here on we use it.
 
 # %% tags=["nbval-check-output"]
 result = metrics.from_scores(scores, positives)
@@ -153,8 +153,8 @@ assert abs(result["map"] - mean_ap) < 1e-12 and abs(result["r_precision"] - mean
 {key: round(value, 4) for key, value in result.items()}
 
 # %% [markdown]
-# Papers add up six recalls, R@1, R@5 and R@10 of both directions, and call it **rsum** (600 at most). One more number
-# needs care: `map_at_5` follows the released code of ECIR. It averages over the hits *found* in the first five, so one
+# Papers add up six recalls, R@1, R@5 and R@10 of both directions, and call it **rsum** (600 at most). `map_at_5`
+# needs care, because it follows the released code of ECIR. It averages over the hits *found* in the first five, so one
 # hit at rank 1 gives 1.0 even if four other captions were missed. Never compare it with another paper's mAP@5.
 
 # %% [markdown]
@@ -170,8 +170,9 @@ pessimistic = metrics.from_scores(nothing, positives)["r1"]
 Markdown(f"R@1 with ties in our favour: **{optimistic:.0f}**. With ties against us: **{pessimistic:.0f}**.")
 
 # %% [markdown]
-# Our default counts ties against the model. A collapsed model, which you will meet in {doc}`../lessons/training`, then
-# scores what it knows.
+# Our default counts ties against the model, so that equal scores earn nothing: not 100, and not what a random order would
+# get either, which exercise 3 works out. A model whose scores have collapsed to one value, as you will see in
+# {doc}`../lessons/training`, then cannot look like a good one.
 
 # %% [markdown]
 # ## What recall does not see
@@ -192,8 +193,10 @@ plt.ylabel("% of captions");
 alone = 100 * (true_of == 1).float().mean()
 assert smoke or (45 < alone < 60 and ((true_of > 1) & (true_of < 9)).sum() > (true_of > 8).sum() and true_of.max() > 30)
 best_r1 = 100 * (1 / true_of.double()).mean()
-Markdown(f"Only **{alone:.0f} %** of the captions fit one picture alone. Even a perfect judge, who knows all that is "
-         f"true and must guess among pictures that fit, reaches a text-to-image R@1 of **{best_r1:.1f}** on own pairs.")
+Markdown(f"Only **{alone:.0f} %** of the captions fit one picture alone. A judge who knows all that is true, but cannot "
+         "tell for which of the fitting pictures a caption was written, has to guess among them. On own pairs such a "
+         f"judge reaches a text-to-image R@1 of **{best_r1:.1f}** on average. (A model can get further only if a caption "
+         "hints at its own picture by more than its truth, for instance because the picture shows nothing else.)")
 
 # %% [markdown]
 # Let us see it on a model. We train the simplest one there is: a bag of words. It takes a few seconds.
@@ -203,12 +206,13 @@ run = icrlib.train(data, "bow", updates=400, smoke=smoke, progress=False)
 counted = icrlib.evaluate(run.model, split)
 true = icrlib.evaluate(run.model, split, relevance=True)
 rows = {"own pairs": counted, "all that is true": true}
-columns = ["r1", "r5", "r10", "r_precision", "map"]
-pd.DataFrame({name: r["t2i"] for name, r in rows.items()}).T[columns].round(2)
+columns = {"r1": "R@1", "r10": "R@10", "r_precision": "R-prec.", "map": "mAP"}
+table = pd.DataFrame({name: r["t2i"] for name, r in rows.items()}).T
+table[list(columns)].rename(columns=columns).map("{:.2f}".format)
 
 # %% [markdown]
-# (Recalls are in percent, the two others between 0 and 1.) Same model, same scores, two ideas of what is right: a recall
-# on own pairs counts right answers as wrong. Here is such a case, the first caption of the test set whose own picture
+# (Recalls are in percent, the two others between 0 and 1.) Same model, same scores, two ideas of what is right, because a recall
+# on own pairs counts some right answers as wrong. Here is such a case, the first caption of the test set whose own picture
 # comes behind another one of which it is just as true. The frames say what is true.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "The five test pictures that a bag-of-words model ranks first for one caption. Green frames mark pictures that the caption is true of, red ones those it is false of."}, "figure": {"name": "fig-top5", "caption": "The five pictures that the model puts first for one caption, framed by the truth. The benchmark accepts the caption's own picture only, and calls the first place wrong."}}
@@ -227,9 +231,9 @@ plots.top_k(split, shown, images @ captions[shown]);
 # training step lowers a score with a positive weight and raises one with a negative weight. All else, the encoders and
 # their thousands of parameters, follows from these numbers by the chain rule.
 #
-# To see four losses disagree we need pictures that are easily confused: between six pictures taken at random most scores
-# are low, and the losses with a margin have nothing to do. So we take one test picture and the five others whose
-# captions our model finds most like it. (`images` and `captions` are the unit vectors of the test set.)
+# To see four losses disagree we need pictures that are easily confused. Between six pictures taken at random most scores
+# are low, and the losses with a margin have nothing to do in most rows. So we take one test picture and the five others
+# whose captions our model finds most like it. (`images` and `captions` are the unit vectors of the test set.)
 
 # %%
 losses = {"triplet": Triplet(), "triplet_sh": TripletSH(),
@@ -246,12 +250,26 @@ def crowd(row):
     return [row, *[other for other in by_score if other != row][:5]]
 
 
+# %% tags=["hide-input"]
+def busy(groups):
+    """In how many percent of their rows Triplet has a weight."""
+    weights = [losses["triplet"].weights(scores_of_firsts[g][:, g], own_pairs) for g in groups]
+    return 100 * float(torch.stack([(w > 0).any(1).float().mean() for w in weights]).mean())
+
+
+rng = torch.Generator().manual_seed(0)
+at_random = busy([torch.randperm(len(split), generator=rng)[:6] for _ in range(200)])
+confused = busy([crowd(row) for row in range(min(200, len(split)))])
+assert smoke or at_random < 30 < 70 < confused
+Markdown(f"In 200 groups taken at random Triplet acts in {at_random:.0f} % of the rows; in groups of pictures that are "
+         f"easily confused, around each of the first 200 test pictures, in {confused:.0f} %.")
+
 # %% [markdown]
 # There is such a group for every test picture. We pick one on which the losses disagree: the first in which Triplet pushes
 # several captions in one row and none in another, while SmoothAP rests in a row where Triplet acts.
 
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Six similar pictures of coloured shapes, each with its caption above it."}, "figure": {"name": "fig-crowd", "caption": "The six pictures whose scores follow, each with its first caption. The captions are those that the model finds most like the first picture."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Six similar pictures of coloured shapes, each with its caption above it."}, "figure": {"name": "fig-crowd", "caption": "The six pictures whose scores follow, each with its first caption. Pictures 2 to 6 are those whose first captions the model scores highest with picture 1."}}
 def pushed(rows, name, least=0.0):
     """How many captions each of the six pictures pushes."""
     return (losses[name].weights(scores_of_firsts[rows][:, rows], own_pairs) > least).sum(1)
@@ -271,8 +289,8 @@ titles = [f"{n}: {split.captions[c]}" for n, c in enumerate(first[rows], 1)]
 plots.gallery(split.images[rows], titles, columns=3, size=2.1);
 
 # %% [markdown]
-# Now the scores of these six with the six captions, and what each loss would do about them. Expect agreement where the
-# own caption is far ahead of all others (nothing to do), and different answers where several captions come close. All
+# Now the scores of these six with the six captions, and what each loss would do about them. One would expect little to be
+# done where the own caption is far ahead of all others, and different answers where several captions come close. All
 # weights have one colour scale.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Five panels of six by six cells: the scores of six test images with six captions, and the weights that Triplet, Triplet-SH, NT-Xent and SmoothAP put on them, in one colour scale. Triplet pushes all captions within the margin, Triplet-SH at most one in a row, NT-Xent every caption, and SmoothAP rests in a row where Triplet acts."}, "figure": {"name": "fig-weights", "caption": "Scores of a real model, and what each loss would do about them. Images look for captions; margin 0.2, τ = 0.1 (NT-Xent) and 0.01 (SmoothAP). Framed: own pairs. Red is pushed down, blue pulled up, in one scale (of the root, so that small weights are seen). Triplet pushes all that come within its margin, Triplet-SH the hardest of them only; a row that is solved is left alone by both."}}
@@ -282,14 +300,21 @@ plots.scores_and_weights(small, own_pairs, losses);
 several, single = pushed(rows, "triplet"), pushed(rows, "triplet_sh")
 assert torch.equal(single, (several > 0).long())  # the same rows act, with one negative each
 assert bool((losses["ntxent"].weights(small, own_pairs)[~own_pairs] > 0).all())
+for loss in losses.values():  # all push wrong captions only, and pull the own one only
+    assert bool((loss.weights(small, own_pairs) * (1 - 2.0 * own_pairs) >= 0).all())
+spread, near = pushed(rows, "ntxent", 0.05), pushed(rows, "smoothap", 0.05)
+assert smoke or (int(small[0].argmin()) == 0 and near[0] == 0 and several[5] == 0 and spread[5] > 0)
 Markdown(f"Row by row, Triplet pushes {several.tolist()} captions and Triplet-SH {single.tolist()}. By more than "
-         f"0.05 NT-Xent pushes {pushed(rows, 'ntxent', 0.05).tolist()} and SmoothAP "
-         f"{pushed(rows, 'smoothap', 0.05).tolist()}; and NT-Xent pushes all others a little.")
+         f"0.05 NT-Xent pushes {spread.tolist()} and SmoothAP {near.tolist()}; and NT-Xent pushes all others a little. "
+         + ("" if smoke else f"In the last row, where the two with a margin rest, NT-Xent still pushes {int(spread[5])} "
+            "by more than 0.05. In the first row all five others score above the own caption, by "
+            f"{float(small[0, 1:].min() - small[0, 0]):.2f} to {float(small[0].max() - small[0, 0]):.2f}, and there "
+            "SmoothAP, for which these gaps are too wide, does next to nothing."))
 
 # %% [markdown]
-# They agree on little more than the sign. Triplet gives the same weight to every negative inside the margin; Triplet-SH
-# takes the hardest one; NT-Xent spreads its weight in proportion to $e^{s/\tau}$; SmoothAP acts only where the
-# match and another score are so close that their order could change.
+# Where they act, all four push wrong captions down and pull the own one up; beyond that they differ. Triplet gives the same
+# weight to every negative inside the margin; Triplet-SH takes the hardest one; NT-Xent spreads its weight in proportion to
+# $e^{s/\tau}$; SmoothAP acts only where the match and another score are so close that a small step could change their order.
 #
 # What they have in common is a danger. A training batch knows own pairs only: any other caption is a negative, also if
 # it is true. We draw twenty batches of 128 training pairs and ask how much of each loss's push falls on captions that
@@ -321,17 +346,18 @@ on_true = {name: push_on_true[name] / push[name] for name in losses}
 assert smoke or min(on_true.values()) > 3 * rare
 told = ", ".join(f"{plots.label(name)} {share:.0%}" for name, share in on_true.items())
 Markdown(f"Only **{rare:.1%}** of the negatives in these batches are true of the picture. But a trained model scores "
-         f"them high, so they draw far more than their part of the push: {told}.")
+         f"them high, so they draw far more than their part of the push: {told}. The rest, "
+         f"{1 - max(on_true.values()):.0%} at the least, falls on captions that are false.")
 
 # %% [markdown]
-# A loss that looks for hard negatives finds captions that are hard because they are true. No loss of this chapter can
-# know better, since the batch does not tell it.
+# So a loss that looks for hard negatives also finds captions that are hard because they are true. No loss of this chapter
+# can know better, since the batch does not tell it. (These are the weights of images that look for captions.)
 #
 # Back to the six pictures. How far NT-Xent spreads depends on its temperature $\tau$. It can be counted: with $w_j$ the
 # weights of the negatives of a query, $n_\text{eff} = (\sum_j w_j)^2 / \sum_j w_j^2$ is the number of negatives that
 # would carry the same weight if they shared it equally. Move the slider, and watch the red cells: at a low temperature
-# only the highest in a row should be left, or none where the own caption is ahead; at a high one all should look alike. (The panel shows $\tau w$, because the
-# weights themselves carry a factor $1/\tau$.)
+# only the highest in a row should be left, or none where the own caption is ahead; at a high one all should look alike.
+# (The panel shows $\tau w$, because the weights themselves carry a factor $1/\tau$.)
 
 # %%
 def effective_negatives(loss):
@@ -370,10 +396,12 @@ by_tau
 # ## What we found
 #
 # - Retrieval is ranking rows of a score matrix; R@k looks at the best-placed positive alone.
-# - How ties count decides whether a model that knows nothing gets 0 or 100.
-# - Captions that fit several pictures put a ceiling on recall. They are also among the hardest negatives, so each of
-#   the four losses spent a far larger part of its push on true pairs than their number would suggest.
-# - A loss *is* its weights on the score matrix. Four losses look at the same scores and want different things.
+# - How ties count decides whether a model that gives all pairs the same score gets 0 or 100.
+# - Captions that fit several pictures keep the recall on own pairs low, also of a judge who knows all that is true. In a
+#   batch they are negatives that score high, so each of the four losses spent a far larger part of its push on true pairs
+#   than their number would suggest.
+# - A loss acts on a model through its weights on the score matrix, and on the same scores four losses push different
+#   captions.
 
 # %% [markdown]
 # ## Exercises
@@ -466,8 +494,8 @@ check_recalls((20, 60, 80))
 # :label: ex-guess
 # ````
 #
-# A model that says nothing puts the $N$ candidates in a random order, and one of them is right. Which R@10, in percent,
-# does it have on average? `mine = lambda N: ...`; mind small galleries.
+# A model that knows nothing is made to guess: it puts the $N$ candidates in a random order, and one of them is right. Which
+# R@10, in percent, does it have on average? `mine = lambda N: ...`; mind small galleries.
 
 # %%
 mine = ...
