@@ -99,7 +99,7 @@ ax.axhline(0, color="black", lw=0.8)
 for corner in (0.4, 0.8, 1.2):
     ax.axvline(corner, color="black", lw=0.8, ls=":")
 ax.set(xlabel="way walked (dotted: corners)", ylabel="loss gathered")
-ax.legend(loc="upper left", fontsize=10);
+ax.legend(loc="upper left", fontsize=10, frameon=True, framealpha=1, edgecolor="none");
 
 # %% tags=["nbval-check-output"]
 turned = walk(con_lin, B.flip(0))[-1]
@@ -114,20 +114,25 @@ print(f"con x lin: {gained:+.4f}, the other way round {float(turned):+.4f}")
 # %% [markdown]
 # Along the first two sides the positive is ahead by the margin and more, so both gather nothing. The third side lowers
 # the positive, which costs; the fourth lowers the negative, which gives back. con × con gives back all that it took.
-# con × lin does not: its pull falls and its push rises along the way, and what it takes on the one side is not what it
-# gives on the other. ({doc}`integrate` finds the reason. Unequal sizes alone are none: cir × lin has the same pull and
-# push, and comes home.)
+# con × lin does not: along the third side its pull grows from 0.3 to 0.7, along the fourth its push shrinks from 0.5 to
+# 0.1, and the sums over the two sides differ. ({doc}`integrate` finds the reason. That the pull and the push differ in
+# size is not enough: cir × lin has the same two pair weights, and every walk with it ends at zero.)
 #
-# But a loss has *one* value at one point. So con × lin has no loss behind it, at least none without jumps: walk around
-# often enough, and what has been gathered is as large as you like. Here is the plane to try it. The arrows are con × con, which comes home from
-# every walk. Change the pair weight to lin: which arrows turn, and which get shorter? Then go around once more.
+# But a loss has *one* value at one point. So no continuous loss has con × lin as its gradient: walk around often enough,
+# and what has been gathered is as large as you like. (A value that jumps at the margin can have these slopes, and
+# {doc}`integrate` writes one down. A descent follows slopes and would not feel its jumps.) Here is the plane to try it.
+# The arrows are con × con, which gathers nothing on any closed walk. Change the pair weight to lin: which arrows turn, and
+# which only get shorter? Then go around once more.
 
 # %% tags=["hide-input"]
 loop_explorer(GradientObjective("con", "con"), about="A rectangle in the plane of two scores, to be walked "
               "around, and what a designed gradient gathers on the way")
 
 # %% [markdown]
-# Yet one can train with such a thing. How is it built, and what is trained if there is no loss to fall? (How many of
+# With lin the arrows on the line $s_+ + s_- = 1$ only get shorter, since pull and push are equal there. Below it the pull
+# is larger and they turn to the left, above it the push is larger and they turn upwards.
+#
+# Yet one can train with such a gradient. How is it built, and what is trained if there is no loss to fall? (How many of
 # GOAL's fifteen are like con × lin, and how one can tell, is a question of its own: {doc}`integrate`.)
 #
 # ## From a loss to three factors
@@ -135,9 +140,9 @@ loop_explorer(GradientObjective("con", "con"), about="A rectangle in the plane o
 # GOAL starts from the chain rule (GOAL Eqs. 1 and 2): parameters feel the loss only through the embeddings. And the
 # embeddings feel it only through the scores. For a triplet of anchor $x$, positive $y$ and mined negative $y'$
 #
-# $$ \frac{\partial \ell}{\partial x} = \underbrace{\frac{\partial \ell}{\partial s_+}}_{-w_+} y
-#    + \underbrace{\frac{\partial \ell}{\partial s_-}}_{+w_-} y', \qquad
-#    w_+ = T \cdot P_+, \quad w_- = T \cdot P_-. $$ (eq-goal-weights)
+# $$ \begin{gathered} \frac{\partial \ell}{\partial x} = \underbrace{\frac{\partial \ell}{\partial s_+}}_{-w_+} y
+#    + \underbrace{\frac{\partial \ell}{\partial s_-}}_{+w_-} y', \\
+#    w_+ = T \cdot P_+, \quad w_- = T \cdot P_-. \end{gathered} $$ (eq-goal-weights)
 #
 # Three factors: a **triplet weight** $T(s_+, s_-)$ that looks at both scores; a **pair weight**, $P_+(s_+)$ or
 # $P_-(s_-)$, that looks at one; and a direction, $y$ or $y'$. (The printed Eq. 2 has a slip in its first factor:
@@ -146,8 +151,9 @@ loop_explorer(GradientObjective("con", "con"), about="A rectangle in the plane o
 #
 # ### The mined negative feels it too
 #
-# GOAL's Eqs. 3 and 4 (the second has the triplet loss, too, and its slopes) give $x$ two roles: it is an anchor, and it is the positive of its caption. In a batch it has a third.
-# Other captions may have mined it as *their* negative. Six pairs are enough to see the difference.
+# GOAL's Eq. 3 sums up the gradient of an embedding $x$, and Eq. 4 does so for the triplet loss. Both give $x$ two roles: it
+# is an anchor, and it is the positive of its caption. In a batch it has a third. Other captions may have mined it as
+# *their* negative. Six pairs are enough to see the difference.
 
 # %%
 rng = torch.Generator().manual_seed(0)
@@ -196,7 +202,7 @@ print(f"length of the error over the gradient's: Eq. 4 {missing:.2f}, with the t
 #
 # $$ T^\text{cir} = \sigma\big(\gamma\, [(1 - s_+)^2 + s_-^2 - 1]\big). $$
 #
-# Its level lines are circles around $(1, 0)$, the point where a triplet is perfect. The released code has
+# Its level lines are circles around $(1, 0)$, the scores that Circle loss aims at. The released code has
 # $-\tfrac12$ in place of the $-1$, and its con has no margin: always 1 ({ref}`erratum-goal-5`, {ref}`erratum-goal-8`).
 
 # %%
@@ -217,8 +223,8 @@ def T_cir(p, n, tau=TAU, minus=1.0):
 
 # %% [markdown]
 # The check: the first two are slopes of their losses. (`agreement` compares a weight with autograd and with differences of
-# a value.) Eq. 6 has slope $\gamma\, T^\text{nca}$; the paper drops the
-# factor ({ref}`erratum-goal-6`).
+# a value.) Eq. 6 has slope $\gamma\, T^\text{nca}$; the paper drops the factor ({ref}`erratum-goal-6`). $T^\text{cir}$ alone is
+# not the slope of Circle loss, whose slopes contain pair weights too; {doc}`integrate` compares them.
 
 # %%
 rng = torch.Generator().manual_seed(1)
@@ -250,7 +256,7 @@ for name in goal.TRIPLET_WEIGHTS:
         plus, minus = GradientObjective(name, "con", convention=convention).on_plane(p, n)
         assert torch.equal(plus, minus) and (plus - known[name]).abs().max() < 1e-12
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Four squares with the positive score to the right and the negative score up. con is a step along a diagonal, nca a ramp across the diagonal, cir a ramp along circles around the lower right corner; with the released shift these circles are smaller."}, "figure": {"name": "fig-goal-2", "caption": "GOAL's Figure 2, computed. Bottom right a triplet is solved, top left it is the wrong way round. Dark is weight 1; lines at 0.1, 0.5 and 0.9. Level lines are straight for nca, circles for cir."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Four squares with the positive score to the right and the negative score up. con is a step along a diagonal, nca a ramp across the diagonal, cir a ramp along circles around the lower right corner; with the released shift these circles are smaller."}, "figure": {"name": "fig-goal-2", "caption": "GOAL's Figure 2, computed, and cir as released. Bottom right a triplet is solved, top left it is the wrong way round. Dark is weight 1; lines at 0.1, 0.5 and 0.9. Level lines are straight for nca, circles for cir."}}
 axis = torch.linspace(0, 1, 161, dtype=torch.float64)
 P_AXIS, N_AXIS = torch.meshgrid(axis, axis, indexing="xy")
 
@@ -278,7 +284,12 @@ fig.supylabel("negative score $s_-$", fontsize=11);
 # The paper says that $T^\text{cir}$ "increases the weight" of corner cases: both scores high, or both low. Compare it
 # with $T^\text{nca}$. A sigmoid grows, so it is enough to compare what is inside:
 #
-# $$ [(1 - s_+)^2 + s_-^2 - 1] - [s_- - s_+] = -\big[s_+ (1 - s_+) + s_- (1 - s_-)\big]. $$
+# $$
+# \begin{aligned}
+# & [(1 - s_+)^2 + s_-^2 - 1] - [s_- - s_+] \\
+# & \quad = -\big[s_+ (1 - s_+) + s_- (1 - s_-)\big].
+# \end{aligned}
+# $$
 #
 # For scores between 0 and 1 this is never above zero. With the released shift, $\tfrac12$ is added, and it is never
 # below.
@@ -312,7 +323,8 @@ for corner in ("both high (.9, .9)", "both low (.1, .1)"):
 
 # %% [markdown]
 # Against its own middle the corners (both high, both low) do gain, in both versions. But the printed cir gives them less
-# than nca, the released one more. So in absolute numbers the sentence needs the shift that the paper does not print. Which version made the paper's tables cannot be told from the release.
+# than nca, the released one more. So in absolute numbers the sentence needs the shift that the paper does not print. Which
+# version made the paper's tables cannot be told from the release.
 #
 # ## Five pair weights
 #
@@ -349,7 +361,7 @@ for name, terms in FIG_3.items():
     library = GradientObjective("con", name, convention="released").on_plane(p, n, terms)
     assert all((x - y).abs().max() < 1e-12 for x, y in zip(ours, library, strict=True))
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Left, five weights of a positive over its score: con is flat, the others fall, sig-ms from above two. Right, five weights of a negative: con is flat, lin and lin-ms rise as lines, sig as an S, and sig-ms leaves the figure."}, "figure": {"name": "fig-goal-3", "caption": "GOAL's Figure 3, computed (a = 2, b = 10, λ = 0.5, all relative terms 0.1). The same 0.1 changes lin by a tenth, and the push of sig at high scores by more than nine times."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Left, five weights of a positive over its score: con is flat, the others fall, sig-ms from above two. Right, five weights of a negative: con is flat, lin and lin-ms rise as lines, sig as an S, and sig-ms leaves the figure."}, "figure": {"name": "fig-goal-3", "caption": "GOAL's Figure 3, computed (a = 2, b = 10, λ = 0.5, all relative terms 0.1). The same 0.1 changes lin by a tenth, and multiplies the push of sig at high scores by more than nine."}}
 PAIR_COLOURS = dict(zip(FIG_3, ("black", "#0173b2", "#de8f05", "#56b4e9", "#d55e00"), strict=True))
 fig, axes = plt.subplots(1, 2, figsize=(6.8, 3.2))
 for name, terms in FIG_3.items():
@@ -366,19 +378,23 @@ axes[1].text(0.62, 2.1, f"sig-ms:\n{highest:.1f} at 1", fontsize=10, color=PAIR_
 axes[0].legend(fontsize=9.5, ncols=2, loc="upper right");
 
 # %% [markdown]
-# And the equations as numbers, to check your own code against: at the scores 0, ¼, ½, ¾ and 1, with relative terms of 0.1.
+# And the equations as numbers, to check your own code against: at five scores, with relative terms of 0.1.
 
-# %% tags=["hide-input", "nbval-check-output"]
-five = torch.tensor([0, 0.25, 0.5, 0.75, 1], dtype=torch.float64)
-for side, sign in enumerate("+-"):
+# %% tags=["hide-input"]
+heads = {"−¼": -0.25, "0": 0.0, "½": 0.5, "¾": 0.75, "1": 1.0}
+five = torch.tensor(list(heads.values()), dtype=torch.float64)
+rows = []
+for side, sign in enumerate("+−"):
     for name in ("lin", "sig", "lin-ms", "sig-ms"):
-        values = pair_weights(name, five, five, *FIG_3[name])[side]
-        print(f"P{sign} {name:7}", *(f"{v:8.4f}" for v in values.tolist()))
+        values = pair_weights(name, five, five, *FIG_3[name])[side].tolist()
+        rows.append({"at score": f"P{sign} {name}"} | {h: f"{v:.4f}" for h, v in zip(heads, values, strict=True)})
+paper.styled(pd.DataFrame(rows), "Pair weights at five scores (a = 2, b = 10, λ = 0.5).", name="goal-pair-weights")
 
 # %% [markdown]
-# Two things to see. $P_-^\text{lin}$ has no floor: at $s_- = -0.2$ it is $-0.2$, and the negative is *attracted*
-# ({ref}`erratum-goal-10`). And 0.1 means two things. The sigmoid's neutral value is 1, the line's is 0
-# ({ref}`erratum-goal-13`). This is why we write $\mu$ and $\nu$, where the paper has one letter for both.
+# The table shows two things that the figure does not. First, $P_-^\text{lin}$ has no floor: a negative with a score below
+# zero gets a weight below zero, so that it is *attracted* ({ref}`erratum-goal-10`). Second, 0.1 means two things. The
+# sigmoid's neutral value, which makes sig-ms the same as sig, is 1; the line's is 0 ({ref}`erratum-goal-13`). This is why
+# we write $\mu$ and $\nu$, where the paper has one letter for both.
 #
 # ## Relative terms
 #
@@ -388,9 +404,9 @@ for side, sign in enumerate("+-"):
 #
 # $$
 # \begin{aligned}
-# \mu_+ &= \underset{R \in \mathcal P}{\text{mean}}\; e^{a (s_+ - R)}, &
+# \mu_+ &= \underset{R \in \mathcal P}{\text{mean}}\; e^{a (s_+ - R)}, \\
 # \mu_- &= \underset{R \in \mathcal N}{\text{mean}}\; e^{-b (s_- - R)}, \\
-# \nu_+ &= \underset{R \in \mathcal P}{\text{mean}}\, (s_+ - R), &
+# \nu_+ &= \underset{R \in \mathcal P}{\text{mean}}\, (s_+ - R), \\
 # \nu_- &= \underset{R \in \mathcal N}{\text{mean}}\, (s_- - R).
 # \end{aligned}
 # $$
@@ -446,9 +462,10 @@ first = torch.arange(8) == 0
 rows = torch.rand(1000, 8, generator=rng, dtype=torch.float64)
 mu_minus = torch.tensor([relative_terms(row, first, 0)[1] for row in rows])
 nu_minus = torch.tensor([relative_terms(row, first, 0)[3] for row in rows])
+alone = (nu_minus == 0) & (mu_minus == 1)  # empty sets; random scores have no ties
 assert mu_minus.max() <= 1 and nu_minus.min() >= 0
 print(f"of 1000 rows: mu- above 1 in {int((mu_minus > 1).sum())},",
-      f"below 1 in {int((mu_minus < 1).sum())}")
+      f"below 1 in {int((mu_minus < 1).sum())}, no neighbour in {int(alone.sum())}")
 
 # %% [markdown]
 # It is the other way round ({ref}`erratum-goal-12`). A negative that stands out from the others gets a small $\mu_-$,
@@ -465,7 +482,8 @@ for mu in (1.0, 0.0):
 # ## Three times five
 #
 # Any $T$ can meet any $P$. These are the fifteen, as the push on the negative and as the pull on the positive. Relative
-# terms are held fixed: $\nu = (0.1, 0.1)$, $\mu = (0.9, 0.4)$.
+# terms are held fixed at values of which none is neutral, so that each of the fifteen differs from the others:
+# $\nu = (0.1, 0.1)$, $\mu = (0.9, 0.4)$, first for the positive, then for the negative.
 
 # %%
 RELATIVE = {"lin-ms": (0.1, 0.1), "sig-ms": (0.9, 0.4)}  # (plus, minus)
@@ -500,8 +518,9 @@ for P in goal.PAIR_WEIGHTS:  # as the captions say; the released con is 1 everyw
     assert fades != (P == "con") and (P != "lin" or (float(pull[-1]), float(push[-1])) == (0, 1))
 
 # %% [markdown]
-# The paper states $\gamma = 10$ for its figure only. The released class starts from $\gamma = 1$. Slide it: it decides
-# whether nca and cir choose at all.
+# The paper states $\gamma = 10$ for its figure only. The released class starts from $\gamma = 1$. The slider below moves it.
+# With $\gamma = 1$ the weight $T^\text{nca}$ of this square lies between 0.27 and 0.73, so that solved triplets are moved
+# nearly as hard as violated ones; with a large $\gamma$ it is almost a step, like con with a margin of zero.
 
 # %% tags=["remove-output"]
 def draw_tau(tau):
@@ -527,6 +546,7 @@ def share_pushed(tau, T="nca", convention="paper"):
     return float((objective.on_plane(P_AXIS, N_AXIS)[1] >= 0.1).double().mean())
 
 
+assert [round(float(x), 2) for x in T_nca(P_AXIS, N_AXIS, tau=1).aminmax()] == [0.27, 0.73]
 frames_slider(draw_tau, taus, label="sharpness γ", start=3, dpi=70,
               alt=lambda tau: f"Push on the negative at γ = {tau}. It is at least 0.1 on {share_pushed(tau):.0%} of "
                               f"the square for nca, {share_pushed(tau, 'cir'):.0%} for cir and "
@@ -611,26 +631,32 @@ for row, others in ((0, [1]), (1, []), (2, [0, 1])):  # positives of other rows 
 # %% [markdown]
 # As the value means nothing, what should one watch? The library offers `gap`, the sum of $s_- - s_+$ over rows and
 # columns, which should fall while a model learns. Here are the three pairs twice, and the second time every positive is
-# ahead by 0.2 more. A loss would be lower. What does the surrogate of con × lin do?
+# ahead by 0.15 more. A triplet loss would be lower. What does the surrogate of con × lin do?
 
 # %% tags=["nbval-check-output"]
 straight = GradientObjective("con", "lin")
-before, better = S3 + 0.1 * eye3.double(), S3 + 0.3 * eye3.double()
+before, better = S3 + 0.1 * eye3.double(), S3 + 0.25 * eye3.double()
 for name, matrix in (("before", before), ("better", better)):
     value, gap = float(straight(matrix, eye3)), straight.gap(matrix, eye3)
-    print(f"{name}: surrogate {value:+.3f}, gap {gap:+.2f}")
+    triplet = float(TripletSH(0.2)(matrix, eye3))
+    print(f"{name}: surrogate {value:+.3f}, gap {gap:+.2f}, triplet loss {triplet:.2f}")
 assert straight(better, eye3) > straight(before, eye3)
+pushed = [straight.score_gradient(x, eye3).masked_fill(eye3, 0) for x in (before, better)]
+assert torch.equal(*pushed)  # the same negatives, pushed by the same weights
 
 # %% [markdown]
-# It rises: lin pushes a negative by its score, and here the matrix that is better has the same high negatives and smaller
-# pulls beside them. A falling surrogate would have been no comfort either.
+# The surrogate rises, although the triplet loss and the gap fall. The negatives and their weights are the same in both
+# matrices, so that their part of the sum does not change. A positive contributes minus its pull times its score,
+# $-(1 - s_+)\, s_+$, and the sum of these is nearer to zero in the better matrix. For the same reason a surrogate that
+# falls would not show that a model learns.
 #
 # ### By loss or by weights: the same training
 #
 # GOAL's Table 2 asks whether anything is lost by training with weights. It sets its own runs with con × con, three each,
 # beside numbers that the original papers reported for the triplet loss. (R152 is a ResNet-152, FT one that was trained
 # further. BUTD are features of detected regions, WSL those of a network trained on hashtags. i2t: pictures look for
-# captions; t2i: captions for pictures.) The two are close:
+# captions; t2i: captions for pictures.) The paper calls the two "almost the same", and concludes that con × con "has
+# equivalent effect to the triplet loss".
 
 # %% tags=["hide-input"]
 verified = paper.table("goal/2")
@@ -650,11 +676,11 @@ paper.styled(pd.DataFrame(rows), "GOAL's Table 2, R@1 on MS-COCO 5K: triplet los
              name="goal-table-2")
 
 # %% [markdown]
-# Close is what one can expect there: the cited numbers come from the earlier papers' own runs, with other seeds on
+# One cannot expect them to be equal: the cited numbers come from the earlier papers' own runs, with other seeds on
 # other machines. (The largest difference is that of VSE∞ with BUTD features, captions that look for pictures: 0.7, where the
-# runs with con × con did not vary in the first decimal.) So the table cannot show whether the two trainings are *the
-# same*, which is what the claim says. That can be decided here, with one code and one seed. First the gradients, on
-# twenty random batches. For nca × con it is the NT-Xent of the hardest negative, up to $\gamma$:
+# runs with con × con did not vary in the first decimal.) So the table cannot show whether the two trainings are
+# equivalent. That can be decided here, with one code and one seed. First the gradients, on
+# twenty random batches. For nca × con the loss is the NT-Xent of the hardest negative, up to the factor $\gamma$:
 
 # %%
 rng = torch.Generator().manual_seed(4)
@@ -690,7 +716,8 @@ assert apart < 1e-12
 print(f"moved by up to {float(moved):.2f}, apart by {float(apart):.4f}")
 
 # %% [markdown]
-# So here, where nothing else differs, training by weights *is* training by the loss, up to rounding.
+# So here, where nothing else differs, training by the weights of con × con *is* training by the triplet loss, up to
+# rounding. For nca × con the same follows from its gradients, with a learning rate that is $\gamma$ times larger.
 #
 # ### A gradient that does not listen
 #
@@ -718,6 +745,7 @@ def slope_of(make, factor):
 # %% tags=["hide-input"]
 objective = GradientObjective("cir", "lin")
 G3 = objective.score_gradient(S3, eye3)
+assert torch.amp.GradScaler("cpu").get_scale() == 65536
 factors = {"1": 1.0, "½ (two losses, averaged)": 0.5, "65536 (mixed precision)": 65536.0}
 rows = []
 for name, c in factors.items():
@@ -729,27 +757,30 @@ for name, c in factors.items():
 paper.styled(pd.DataFrame(rows), "Length of the gradient of cir × lin that reaches the optimiser.", name="goal-ignores")
 
 # %% [markdown]
-# Half a loss gives the whole gradient. Under mixed precision a scaler multiplies the loss by 65536 and later divides
-# the gradient by 65536. If nobody multiplied, the gradient is 65536 times too small. The surrogate is an ordinary
-# function of the scores, and obeys ({ref}`erratum-goal-backward`).
+# Half a loss gives the whole gradient. Under mixed precision PyTorch's gradient scaler multiplies the loss, at first by
+# 65536, and later divides the gradient by the same number. The stored gradient was never multiplied, so that after the
+# division it is 65536 times too small. The surrogate is an ordinary function of the scores, and its gradient follows every
+# factor ({ref}`erratum-goal-backward`).
 #
 # ## What we found
 
 # %% tags=["hide-input"]
 Markdown("\n".join([
-    f"- Around one small square con × lin gathers {gained:+.2f}: no loss without jumps has this gradient, and one can "
-    "train with it.",
+    f"- Around one small square con × lin gathers {gained:+.2f}, so no continuous loss has this gradient. A surrogate "
+    "hands it to autograd all the same.",
     f"- Summed over a small batch GOAL's Eq. 4 lacks the role of mined negatives; on one batch of six random pairs the "
-    f"error was {missing:.2f} times as long as the gradient. Whoever designs the matrix of weights by scores, and leaves "
-    "the embeddings to the chain rule, cannot forget a role.",
-    f"- μ− was below 1 in {int((mu_minus < 1).sum())} of 1000 rows and above 1 in {int((mu_minus > 1).sum())}. The text "
-    "says that below 1 does not exist.",
+    f"error was {missing:.2f} times as long as the gradient. If one designs the matrix of weights on the scores, the "
+    "chain rule adds up all roles of an embedding.",
+    f"- μ− was below 1 in {int((mu_minus < 1).sum())} of 1000 random rows and above 1 in {int((mu_minus > 1).sum())}; "
+    "with the hardest negative it cannot be above. The paper's text says that below 1 does not exist.",
 ]))
 
 # %% [markdown]
-# - A designed gradient needs a surrogate that obeys the incoming gradient. Its value means nothing: watch the gap.
-# - Between 0 and 1 cir, as printed, nowhere gives more weight than nca; as released, nowhere less.
-# - Where a known loss stands behind the weights, training by weights is training by that loss, step for step.
+# - The surrogate should multiply its gradient by the one that comes in. Its value means nothing, so we watch the gap.
+# - For scores between 0 and 1 cir, as printed, nowhere gives more weight than nca; as released, nowhere less.
+# - Where a known loss stands behind the weights, training by weights is training by that loss, up to a constant factor. We
+#   checked the steps for con × con, and the gradients for nca × con. Whether a gradient *without* a loss trains well is
+#   not a question for this page: {doc}`grid` trains all fifteen.
 #
 # ## Exercises
 #
