@@ -603,13 +603,13 @@ assert abs(cell["sum with itself"] - ms) < 1e-12
 
 # %% [markdown]
 # (erratum-goal-integrable)=
-# ### Section 3.4 and Table 1: two named cells have no loss
+# ### Section 3.4 and Table 1: two named cells have no continuous loss
 #
 # - *Printed:* new combinations may be hard or impossible to integrate.
 # - *What the check shows:* true, and more: with the Heaviside in $T^{\text{con}}$, con × sig (binomial
-#   deviance) and con × sig-ms (Multi-Similarity) are not the gradient of anything. Around a closed loop that crosses
-#   the hinge their work is not zero.
-# - *Corrected form:* of the 15 combinations as printed, con × con, nca × con and cir × lin have a loss. See
+#   deviance) and con × sig-ms (Multi-Similarity) are not the gradient of any continuous loss. Around a closed loop that
+#   crosses the hinge their work is not zero.
+# - *Corrected form:* of the 15 combinations as printed, con × con, nca × con and cir × lin have a continuous loss. See
 #   {doc}`../objectives/integrate`.
 
 # %%

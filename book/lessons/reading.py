@@ -66,7 +66,7 @@ def runs(images=1500, method="vse++", **wanted):
     return [r for r in study if r["config"]["data_options"]["train"] == images and r["config"]["method"] == method
             and all(r["config"][name] == value for name, value in wanted.items())]
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over the updates of one training. Above, the validation rsum rises at once, stays flat below the grey line of the bag of words, and rises above that line much later. Below, the swap accuracy stays at 50 percent while the rsum is flat and climbs when it rises. A second, black curve is the same training with the rate lowered at 1,500 updates and its end at 3,000; in it nothing of this is seen."}, "figure": {"name": "fig-reading", "caption": "One training, two questions. NT-Xent at rate 1e-3 on 1,500 pictures, 9,000 updates (blue), and the same training with 3,000 (black), which was our first default. Grey: the bag of words of the same data and budget; dotted: accuracy of guessing. In the black run the rate falls to a tenth at update 1,500, before the blue one begins to read."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over the updates of one training. Above, the validation rsum rises at once, stays flat below the grey line of the bag of words, and rises above that line much later. Below, the swap accuracy stays at 50 percent while the rsum is flat and climbs when it rises. A second, black curve is the same training with the rate lowered at 1,500 updates and its end at 3,000; in it nothing of this is seen."}, "figure": {"name": "fig-reading", "caption": "One training, two questions. NT-Xent at rate 0.001 on 1,500 pictures, 9,000 updates (blue), and the same training with 3,000 (black), which was our first default. Grey: the bag of words of the same data and budget; dotted: accuracy of guessing; dashed: update 3,000, at which the black run ends. In it the rate falls to a tenth at update 1,500, before the blue one begins to read."}}
 def bag(record):
     """The bag of words for a run: same draw, pictures, updates; the best rate on validation. None if there is none."""
     c = record["config"]
@@ -321,7 +321,8 @@ images, titles = [], []
 for k in shown:
     c, o = int(asked[k]), int(own[k])
     images += [o, int(top_old.indices[c]), int(top_new.indices[c])]
-    titles += [f"“{split.captions[c]}” own: {old[c, o]:.3f} before, {new[c, o]:.3f} after",
+    of_own = f"own: {old[c, o]:.3f} before, {new[c, o]:.3f} after".replace(" ", "\N{NO-BREAK SPACE}")  # on one line
+    titles += [f"“{split.captions[c]}” {of_own}",
                f"hardest before: {top_old.values[c]:.3f}", f"hardest after: {top_new.values[c]:.3f}"]
 plots.gallery(split.images[images], titles, frames=[True, False, False] * len(shown), columns=3, size=2.4, wrap=30);
 
@@ -429,11 +430,11 @@ print(f"{twins_in_batch(data.train):.1f} of 128 captions, on average")
 #
 # ## What the usual measures show
 #
-# Could one have seen it coming without twins? Here are six measures of the long runs at rate 1e-3. If reading is a
+# Could one have seen it coming without twins? Here are six measures of the long runs at rate 0.001. If reading is a
 # second lesson after the first, one would expect attribute twins, which need single words only, to be solved from the
 # beginning, and the other measures to move only when the swap accuracy does.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Six panels over updates with curves of Triplet, Triplet-SH and NT-Xent: swap accuracy leaves 50 percent in the first half of the training, attribute accuracy is high long before, the rsum against the bag of words starts below zero and rises when the swap accuracy does, the spread of the scores is largest before that and shrinks, effective negatives differ by loss, the clipped share is one throughout for Triplet."}, "figure": {"name": "fig-measures", "caption": "The long runs at rate 1e-3 on 1,500 pictures. Attribute twins come first; swap accuracy and the lead over the bag of words come late, together. The spread of the scores is largest before. (A collapsed model's rsum lies below the panel.)"}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Six panels over updates with curves of Triplet, Triplet-SH and NT-Xent: swap accuracy leaves 50 percent in the first half of the training, attribute accuracy is high long before, the rsum against the bag of words starts below zero and rises when the swap accuracy does, the spread of the scores is largest before that and shrinks, the effective number of negatives differs by loss, the clipped share is one throughout for Triplet."}, "figure": {"name": "fig-measures", "caption": "The long runs at rate 0.001 on 1,500 pictures. Attribute twins come first; swap accuracy and the lead over the bag of words come late, together. The spread of the scores is largest before. (A collapsed model's rsum lies below the panel.)"}}
 slow = [r for name in ("triplet", "triplet_sh", "ntxent") for r in runs(loss=name, lr=1e-3, updates=9000, warmup=0)
         if bag(r)]
 levels = {r["config"]["seed"]: bag(r)["chosen"]["val_rsum"] for r in slow}
@@ -442,7 +443,7 @@ six = {
     "swap accuracy, %": lambda e: e["twins"]["swap"], "attribute accuracy, %": lambda e: e["twins"]["attribute"],
     "rsum less the bag of words": lambda e: e["val"]["rsum"] - line,
     "spread of the scores": lambda e: e["diagnose"]["spread"],
-    "negatives that count, n_eff": lambda e: e["cocos"]["i2t"]["n_eff"],
+    "effective number of negatives": lambda e: e["cocos"]["i2t"]["n_eff"],
     "share of clipped steps": lambda e: e["clipped"],
 }
 fig, axes = plt.subplots(3, 2, figsize=(7.2, 8), sharex=True)
@@ -455,8 +456,8 @@ axes[1, 0].set_ylim(-45, 45)  # a collapsed model lies far below
 axes[1, 0].axhline(0, color=plots.COLOURS["bow"]);
 
 # %% [markdown]
-# $n_\mathrm{eff}$ counts the negatives that a query's gradient is effectively made of; *clipped* is the share of steps
-# whose gradient was longer than 2 and was cut to that length.
+# The effective number of negatives, $n_\mathrm{eff}$, counts those that a query's gradient is effectively made of;
+# *clipped* is the share of steps whose gradient was longer than 2 and was cut to that length.
 
 # %% tags=["hide-input"]
 def around(record, value):
@@ -502,7 +503,7 @@ assert min(clips["triplet"]) > 0.9 and clips["ntxent"][1] < 0.1
 # learnt ({doc}`training`). Is that the same as not reading? If it were, leaving the first plateau would start the
 # reading. Look at the spread of the scores to tell the two apart.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Three panels over updates of one training with Triplet-SH. First the loss is at its dotted constant, the spread near zero: first plateau, shaded dark. Then, shaded light, the spread is large and the loss falls, while the swap accuracy is near 50 percent at first and climbs towards 60 at the end. After that it rises further."}, "figure": {"name": "fig-plateaus", "caption": "Triplet-SH without warm-up, rate 1e-3. Dark: up to the last evaluation that was seen collapsed, with a tiny spread and the loss at 2Bα (dotted). Light: from there to the moment; the scores are spread out, the loss falls, and the swap accuracy is near 50 % for the first half of the time and then climbs to the line."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Three panels over updates of one training with Triplet-SH. First the loss is at its dotted constant, the spread near zero: first plateau, shaded dark. Then, shaded light, the spread is large and the loss falls, while the swap accuracy is near 50 percent at first and climbs towards 60 at the end. After that it rises further."}, "figure": {"name": "fig-plateaus", "caption": "Triplet-SH without warm-up, rate 0.001. Dark: up to the last evaluation that was seen collapsed, with a tiny spread and the loss at 2Bα (dotted). Light: from there to the moment; the scores are spread out, the loss falls, and the swap accuracy is near 50 % for the first half of the time and then climbs to the line."}}
 record = runs(loss="triplet_sh", lr=1e-3, updates=9000, warmup=0)[0]
 entries, start = record["history"], moment(record)
 flat = max(e["update"] for e in entries if e["diagnose"]["collapsed"])
@@ -746,11 +747,11 @@ def told_by(title, wanted, studies):
 
 # %% tags=["hide-input"]
 clip, searches = (lambda c: c["grad_clip"] > 0), ("tuning", "half_tuning")
-rule = [told_by("other draws, rate 3e-3", clip, ["ecir"]), told_by("other draws, half the updates", clip, ["half"]),
+rule = [told_by("other draws, rate 0.003", clip, ["ecir"]), told_by("other draws, half the updates", clip, ["half"]),
         told_by("twice the updates", clip, ["twice"])]
 rule += [told_by(f"searches on three further draws, rate {lr:g}", lambda c, lr=lr: clip(c) and c["lr"] == lr, searches)
          for lr in (1e-3, 3e-3, 1e-2, 3e-2)]
-rule += [told_by("nothing clipped, rate 3e-3", lambda c: c["lr"] == 3e-3, ["clipping", "clipping_rates"])]
+rule += [told_by("nothing clipped, rate 0.003", lambda c: c["lr"] == 3e-3, ["clipping", "clipping_rates"])]
 paper.styled(pd.DataFrame(rule), f"The rule: reading begins between a path of {SHORTEST:.2f} and "
              f"{LONGEST:.2f}. Runs of NT-Xent, Triplet and Triplet-SH on 1,500 pictures; collapsed ones left out.",
              name="rule")
@@ -760,11 +761,11 @@ inside, (steep, free) = rule[:-2], rule[-2:]
 (between,) = {3e-2 * r["config"]["evaluate_every"] for r in records.find(study="half_tuning", lr=3e-2)}
 kept_to, all_of_them, must, did = (sum(row[key] for row in inside) for key in (
     "agree", "number", "have to read", "of these agree"))
-Markdown(f"For clipped runs at rates up to 1e-2 the rule holds: {kept_to} of {all_of_them} agree with it, on draws and "
+Markdown(f"For clipped runs at rates up to 0.01 the rule holds: {kept_to} of {all_of_them} agree with it, on draws and "
          f"at budgets that it has not seen. {must} of them go on beyond the range, so that they have to read, and "
          f"{did} of these began within it; the others end before, and could only have disagreed by reading too "
          "early. (The searches use three draws for many settings, so their runs are no independent trials.) It "
-         f"ends at a higher rate ({steep['agree']} of {steep['number']} at 3e-2, where the path between two "
+         f"ends at a higher rate ({steep['agree']} of {steep['number']} at 0.03, where the path between two "
          f"evaluations is {between:.2f}) and without clipping ({free['agree']} of {free['number']}), where reading "
          "begins later or not at all within the budget. So it is a rule of thumb for one way of training, not a "
          "law of reading.")
@@ -843,7 +844,7 @@ assert min(gains[1]) > max(gains[0]) and np.median(gains[1]) > 20
 assert np.median(lead_sh) > 3 and max(map(abs, beyond)) < 8
 
 # %% [markdown]
-# Longer is not always better. NT-Xent at rate 3e-3, for one, reaches its best validation rsum well within the first half
+# Longer is not always better. NT-Xent at rate 0.003, for one, reaches its best validation rsum well within the first half
 # of 9,000 updates; then the recall falls again while the swap accuracy stays. What is tested is the evaluation with the
 # best validation rsum, and where reading does not bring the recall back up to what it was, the weights that read are not
 # the ones that are kept.
@@ -870,7 +871,7 @@ assert all(r["chosen"]["val_rsum"] > r["history"][-1]["val"]["rsum"] for r in un
 # ### Verdicts
 #
 # Differences between numbers of few runs are descriptions. These are the claims that we want decided, each over draws of
-# the data, by the one function that decides all claims of this book. The runs at rate 3e-3 are not the study's own but
+# the data, by the one function that decides all claims of this book. The runs at rate 0.003 are not the study's own but
 # the ten of {doc}`training`, which differ from them in nothing but their draws; there the bag of words has its own best
 # rate.
 
@@ -885,7 +886,7 @@ assert all((r["config"]["lr"], r["config"]["updates"], r["config"]["warmup"]) ==
            for group in middle.values() for r in group)
 verdicts = [claim(f"{plots.label(name)}: swap accuracy above 50 %", group, 50, **swaps)
             for name, group in middle.items()]
-verdicts.append(claim("NT-Xent, rate 1e-3 (our first default): above 50 %",
+verdicts.append(claim("NT-Xent, rate 0.001 (our first default): above 50 %",
                       runs(loss="ntxent", lr=1e-3, updates=3000), 50, **swaps))
 rival = records.find(study="ecir", method="bow", loss="ntxent")
 rates_of = {m: {"lr": group[0]["config"]["lr"]} for m, group in (("vse++", middle["ntxent"]), ("bow", rival))}
@@ -896,7 +897,7 @@ paper.styled(paper.ledger([{"claim": v.claim, "ours": str(v.difference), "verdic
     columns="paper"), name="reading-claims")
 
 # %% [markdown]
-# All with 3,000 updates on 1,500 pictures, VSE++ at rate 3e-3 unless said otherwise; *ours* is the difference, n the
+# All with 3,000 updates on 1,500 pictures, VSE++ at rate 0.003 unless said otherwise; *ours* is the difference, n the
 # number of draws. That the first default is above 50 % is no contradiction to what was said of it: a difference can be
 # certain and small, and a point or two above a guess is far below the line.
 
@@ -915,7 +916,8 @@ assert min(v.difference.low for v in verdicts[:3]) > 20
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Three panels, each against swap accuracy: own, other and gain. Own and gain are high for all runs with high swap accuracy; among runs at a swap accuracy of 50 percent gain is mostly small, but some reach more than ten. Other lies near 50 for nearly all but collapsed runs, drawn hollow."}, "figure": {"name": "fig-word-order", "caption": "Word order measured without twins, on the test sets of all runs of VSE++ in the study; hollow: collapsed at the end. All runs that read gain much. But some runs that do not read (left edge) gain too."}}
 ended = {bool(c): [r for r in everyone if r["history"][-1]["diagnose"]["collapsed"] == c] for c in (False, True)}
-fig, axes = plt.subplots(3, 1, figsize=(6.4, 7.8), sharex=True)
+fig, axes = plt.subplots(3, 1, figsize=(6.4, 8), sharex=True)
+axes[1].sharey(axes[0])
 for ax, part in zip(axes, ("own", "other", "gain"), strict=True):
     for collapsed, group in ended.items():
         for r in group:
@@ -926,7 +928,7 @@ for ax, part in zip(axes, ("own", "other", "gain"), strict=True):
     ax.set_ylabel(f"{part}, %")
 for name in dict.fromkeys(r["config"]["loss"] for r in everyone):
     axes[0].plot([], [], plots.marker(name), color=plots.colour(name), label=plots.label(name))
-axes[0].legend(fontsize="small", loc="lower right")
+fig.legend(fontsize="small", ncols=4, loc="outside upper center")
 axes[-1].set_xlabel("swap accuracy, %");
 
 # %% tags=["hide-input"]
@@ -985,7 +987,7 @@ assert pairs[~reading, 1].max() > 10
 #
 # ## Our own slip
 #
-# The first version of this book trained for 3,000 updates at a rate of 1e-3, and said of the result: *"So a model can
+# The first version of this book trained for 3,000 updates at a rate of 0.001, and said of the result: *"So a model can
 # reach a good recall while its caption encoder is little more than a bag of words."* The sentence is true of the models
 # that it was said about. We took it for a finding about losses and encoders, and compared losses with each other on
 # such models; it was a finding about our budget.
@@ -1018,7 +1020,7 @@ Markdown("\n".join([
     f"accuracy is {span([r['test']['twins']['swap'] for r in readers])} % in the end and the recall "
     f"{span(gains[1])} rsum above that of a bag of words.",
     "- The sum of the learning rates tells about when, for these three losses: with 1,500 pictures, clipping and "
-    f"rates up to 1e-2 it is between {min(fine)[0]:.2f} and {max(b for _, b in fine):.2f} at the moment, in the "
+    f"rates up to 0.01 it is between {min(fine)[0]:.2f} and {max(b for _, b in fine):.2f} at the moment, in the "
     "runs with close evaluations. A higher rate gets there sooner, as long as the training does not collapse. How "
     "far the weights really moved was not measured.",
     "- Once they read, the losses differ more in recall than in reading: Triplet-SH less Triplet is "
@@ -1161,7 +1163,7 @@ check_rate(mine)
 # :class: dropdown
 # ````
 #
-# There are 2,000 updates before the drop, so the rate is 3 / 2000 = 1.5e-3.
+# There are 2,000 updates before the drop, so the rate is 3 / 2000 = 0.0015.
 
 # %%
 check_rate(3 / 2000)

@@ -574,7 +574,7 @@ places = {key: (first_places(s, own, true, twin), first_places(s.T, own.T, true.
           for key, s in scores.items()}
 share = {key: [[100 * float((side == k).double().mean()) for k in range(4)] for side in sides]
          for key, sides in places.items()}
-fig, axes = plt.subplots(2, 1, figsize=(7.2, 4.4), sharex=True)
+fig, axes = plt.subplots(2, 1, figsize=(6.8, 4.6), sharex=True)
 paints = ["#08519c", "#9ecae1", "#cb181d", "#d9d9d9"]
 for ax, way, near in zip(axes, (0, 1), ("its twin", "one word off"), strict=True):
     left = np.zeros(3)
@@ -583,7 +583,7 @@ for ax, way, near in zip(axes, (0, 1), ("its twin", "one word off"), strict=True
         ax.barh([TITLES[key] for key in THREE], wide, left=left, color=paint, label=what)
         left += wide
     ax.set_title(("captions", "pictures")[way] + " as queries: first comes …")
-    ax.legend(fontsize="small", ncols=4, loc="upper center", bbox_to_anchor=(0.4, -0.08 if way == 0 else -0.3))
+    ax.legend(fontsize="small", ncols=4, loc="upper center", bbox_to_anchor=(0.4, -0.08 if way == 0 else -0.42))
     ax.invert_yaxis()
 axes[1].set_xlabel("% of the queries")
 assert smoke or all(share[BAG][0][2] > 1.5 * share[key][0][2] for key in (READER, HARD))  # the twins
@@ -624,17 +624,16 @@ by_length = {title: (length >= low) & (length <= high) for title, (low, high) in
 official, truthful = accepted(own), accepted(true)
 assert smoke or (sum(map(sum, by_length.values())) == len(length) and min(map(sum, by_length.values())) > 300)
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over the number of words of a caption, one line a model. Left, R@1 as counted rises steeply. Right, with every true picture accepted, it is at first higher, falls a little and rises again only for the longest captions."}, "figure": {"name": "fig-length", "caption": "R@1 of captions by their number of words: as the benchmark counts it (left), and with every picture accepted that the caption is true of (right)."}}
-fig, axes = plt.subplots(1, 2, figsize=(7.6, 3.4), sharey=True)
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over the number of words of a caption, one line a model. Above, R@1 as counted rises steeply. Below, with every true picture accepted, it is at first higher, falls a little and rises again only for the longest captions."}, "figure": {"name": "fig-length", "caption": "R@1 of captions by their number of words: as the benchmark counts it (above), and with every picture accepted that the caption is true of (below)."}}
+fig, axes = plt.subplots(2, 1, figsize=(6, 5.6), sharex=True, sharey=True)
 curves = {}
 for ax, hits, title in zip(axes, (official, truthful), ("own picture", "any true picture"), strict=True):
     for key in THREE:
         curves[title, key] = [100 * hits[key][here].mean() for here in by_length.values()]
         ax.plot(list(LENGTHS), curves[title, key], "o-", color=LOOKS[key], label=TITLES[key])
-    ax.set(title=title, xlabel="words")
-    ax.tick_params(axis="x", labelrotation=30)
-axes[0].set_ylabel("R@1, %")
-axes[1].legend(fontsize="small", loc="lower left")
+    ax.set(title=title, ylabel="R@1, %")
+axes[1].set_xlabel("words")
+fig.legend(*axes[0].get_legend_handles_labels(), fontsize="small", ncols=3, loc="outside lower center")
 axes[0].set_ylim(0, None);
 
 # %% tags=["hide-input"]
@@ -695,16 +694,17 @@ def gap_of(hits, one, two, here, family=family_of):
 gaps = {(one, two): {title: gap_of(official, one, two, here) for title, here in GROUPS.items()}
         for one, two in ((READER, BAG), (HARD, READER))}
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels, one row for each group of captions, with points and intervals. Left, VSE++ less the bag of words: the gap is largest where colours or shapes are exchanged in the twin, and small where places are. Right, Triplet-SH less NT-Xent on VSE++: points near each other in all groups, most of them a little below zero."}, "figure": {"name": "fig-gaps", "caption": "Differences in R@1 (captions as queries) by what stands in a caption's way, and by how many pictures it is true of, with 95 % intervals over test pictures. Left: what reading adds. Right: what the loss changes on one model."}}
-fig, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True)
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels, one row for each group of captions, with points and intervals. Above, VSE++ less the bag of words: the gap is largest where colours or shapes are exchanged in the twin, and small where places are. Below, Triplet-SH less NT-Xent on VSE++: points near each other in all groups, most of them a little below zero."}, "figure": {"name": "fig-gaps", "caption": "Differences in R@1 (captions as queries) by what stands in a caption's way, and by how many pictures it is true of, with 95 % intervals over test pictures. Above: what reading adds. Below: what the loss changes on one model."}}
+fig, axes = plt.subplots(2, 1, figsize=(6.4, 7.4), sharex=True)
 for ax, ((one, two), of) in zip(axes, gaps.items(), strict=True):
     middle, low, high = np.array(list(of.values())).T
     ax.errorbar(middle, range(len(of)), xerr=(middle - low, high - middle), fmt="o", color=LOOKS[one], capsize=3)
     ax.axvline(0, color="black", lw=0.8)
     ax.axhline(3.5, color="black", lw=0.8, ls=":")
-    ax.set(title=f"{TITLES[one]}\nless {TITLES[two]}", xlabel="R@1, points", xlim=(-12, 24))
-axes[0].set_yticks(range(len(GROUPS)), [f"{title} ({here.sum():,})" for title, here in GROUPS.items()], fontsize=9)
-axes[0].invert_yaxis()
+    ax.set(title=f"{TITLES[one]} less {TITLES[two]}", xlim=(-12, 24))
+    ax.set_yticks(range(len(GROUPS)), [f"{title} ({here.sum():,})" for title, here in GROUPS.items()], fontsize=10)
+    ax.invert_yaxis()
+axes[1].set_xlabel("R@1, points")
 reading, losing = gaps.values()
 exchange, moved = "twin: colours or shapes\nexchanged", "twin: places exchanged"
 assert smoke or max(reading, key=lambda title: reading[title][0]) == exchange
@@ -730,7 +730,7 @@ Markdown(f"Over all captions VSE++ is {total[READER, BAG][0]:.1f} points ahead o
 # the twin of which it is false? Here is one such question about colours and one about places. (Relations such as
 # "left of" are the only part of a caption that places can make false.)
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two pairs of pictures. In the first pair two things have exchanged their colours, in the second their places. A caption stands above each pair, which is true of its left picture only, with the score of VSE++ for each picture."}, "figure": {"name": "fig-two-questions", "caption": "A question about colours (left pair) and one about places (right pair): the caption is true of the picture in the green frame only. The number is the score that VSE++ with NT-Xent gives."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two rows, each a pair of pictures. In the upper pair two things have exchanged their colours, in the lower one their places. A caption stands above both pictures of a row, which is true of the left one only, with the score of VSE++ for each picture."}, "figure": {"name": "fig-two-questions", "caption": "A question about colours (upper pair) and one about places (lower pair): the caption is true of the picture in the green frame only. The number is the score that VSE++ with NT-Xent gives."}}
 swapped = swap.numpy()
 QUESTIONS = {"colours exchanged": swapped & (kind == "colour"), "shapes exchanged": swapped & (kind == "shape"),
              "places exchanged": swapped & (kind == "cell"), "one thing elsewhere": ~swapped & (kind == "cell"),
@@ -740,7 +740,7 @@ four_pictures = [(int(asked[k]), int(row)) for k in two for row in (first[k], ot
 titles = [f"{split.captions[c]}: {float(scores[READER][c, i]):.2f}" for c, i in four_pictures]
 frames = [bool(true[c, i]) for c, i in four_pictures]
 assert sum(map(sum, QUESTIONS.values())) == len(asked) and frames == [True, False] * 2
-plots.gallery(split.images[[i for _, i in four_pictures]], titles, frames=frames, columns=4, size=2.2, wrap=24);
+plots.gallery(split.images[[i for _, i in four_pictures]], titles, frames=frames, columns=2, size=2.8, wrap=36);
 
 # %% [markdown]
 # The table counts all such questions. A bag of words has to guess on all three exchanges, and does well where a word differs.

@@ -20,7 +20,7 @@
 # as a picture. A point is a model trained with a loss; on the horizontal axis stands what it costs, on the vertical one
 # the **rsum**: of a hundred queries, how many have their partner in the first place (R@1), among the first five and
 # among the first ten, for captions that look for pictures and for pictures that look for captions, six numbers added
-# up, 600 at most. On the left the pictures were drawn (*scenes*), on the right they are photos (Flickr8k). If one piece
+# up, 600 at most. In the upper panel the pictures were drawn (*scenes*), in the lower one they are photos (Flickr8k). If one piece
 # of advice were right for everybody, the same colour and the same sign would be on top in both.
 #
 # The **models** differ in how they read a caption or a picture. The *bag of words* adds up one vector a word and knows
@@ -88,22 +88,23 @@ def in_seconds(ax):
     ax.xaxis.minorticks_off()
 
 
-def key(ax, **more):
-    """Colours are losses, signs are models."""
-    lines = [plt.Line2D([], [], color=plots.colour(n), marker="o", ls="", label=LABELS[n]) for n in NAMES]
-    lines += [plt.Line2D([], [], color="black", mfc="white", marker=SIGNS[m], ls="", label=MODELS[m]) for m in MODELS]
+def key(ax, systems=tuple(itertools.product(MODELS, NAMES)), **more):
+    """Colours are losses, signs are models: those that are drawn."""
+    models, losses = map(set, zip(*systems, strict=True))
+    lines = [plt.Line2D([], [], color=plots.colour(n), marker="o", ls="", label=LABELS[n]) for n in NAMES if n in losses]
+    lines += [plt.Line2D([], [], color="black", mfc="white", marker=SIGNS[m], ls="", label=MODELS[m])
+              for m in MODELS if m in models]
     ax.legend(handles=lines, fontsize="small", **more)
 
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels, drawn scenes on the left and photos on the right. A point for each model with each loss: seconds of training on a logarithmic axis, test rsum upwards. Squares are VSE++, circles the bag of words, triangles VSRN; the colour is the loss."}, "figure": {"name": "fig-two-places", "caption": "What a training costs and what comes out, for every model with every loss that has all its runs: on 1,500 drawn scenes (left) and 6,000 photos (right). Bars: 95 % intervals of the mean over draws of the data (left) or seeds (right)."}}
-fig, axes = plt.subplots(1, 2, figsize=(8.6, 4))
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels, drawn scenes above and photos below. A point for each model with each loss: seconds of training on a logarithmic axis, test rsum upwards. Squares are VSE++, circles the bag of words, triangles VSRN; the colour is the loss."}, "figure": {"name": "fig-two-places", "caption": "What a training costs and what comes out, for every model with every loss that has all its runs: on 1,500 drawn scenes (above) and 6,000 photos (below). Bars: 95 % intervals of the mean over draws of the data (above) or seeds (below)."}}
+fig, axes = plt.subplots(2, 1, figsize=(6.4, 7))
 for ax, (situation, title) in zip(axes, {"scenes 1500": "1,500 drawn scenes", "photos 6000": "6,000 photos"}.items(),
                                   strict=True):
     for system in rule.ready(situation):
         spot(ax, situation, system)
-    ax.set(title=title)
+    ax.set(title=title, ylabel="test rsum")
     in_seconds(ax)
-axes[0].set_ylabel("test rsum")
 key(fig, ncols=4, loc="outside lower center")
 
 # %% tags=["hide-input"]
@@ -175,10 +176,21 @@ def in_sentences():
     return list(filter(None, said))
 
 
+# %% tags=["remove-cell"]
+def in_three(situation):
+    """The answer about one kind of data, in so few columns that a phone has room for them."""
+    data, start, time, near, others, number = decision.in_short(rule, situation).values()
+    beside = f"<i>as good, for all we know:</i> {near}<br><i>other models:</i> {others}"
+    return {"your data": f"{data}; runs: {number}",
+            "start with": f"{start} ({time})".replace(" s)", "\N{NO-BREAK SPACE}s)"),
+            "beside it": beside.replace("a bag of words", "bag of words").replace(" s)", "\N{NO-BREAK SPACE}s)")}
+
+
 # %% tags=["hide-input", "full-width"]
-paper.styled(pd.DataFrame([decision.in_short(rule, where) for where in KINDS if rule.answer(where)]),
-             "Where to start. Minutes of one core for one training, on photos after their features have been computed. "
-             "Runs: seeds (photos) or draws of the data (drawn pictures) behind each comparison of models.", name="short")
+paper.styled(pd.DataFrame([in_three(where) for where in KINDS if rule.answer(where)]),
+             "Where to start. In brackets: minutes of one core for one training, on photos after their features have "
+             "been computed; behind other models the difference in test rsum. Runs: seeds (photos) or draws of the data "
+             "(drawn pictures) behind each comparison of models.", name="short")
 
 # %% tags=["hide-input"]
 Markdown("\n".join(f"{number}. {text}" for number, text in enumerate(in_sentences(), 1)))
@@ -350,18 +362,18 @@ def lines(ax, kind, model, loss):
         ax.errorbar(*zip(*points, strict=True), color=plots.colour(loss), marker=plots.marker(loss), capsize=3)
 
 
-fig, axes = plt.subplots(1, 3, figsize=(8.6, 3.8), sharey=True)
+fig, axes = plt.subplots(1, 3, figsize=(6.4, 4.2), sharey=True)
 for ax, model in zip(axes, MODELS, strict=True):
     for loss in NAMES:
         lines(ax, "scenes", model, loss)
-    ax.set(xscale="log", title=MODELS[model], xlabel="training scenes", xlim=(300, 8000))
+    ax.set(xscale="log", title=MODELS[model], xlim=(250, 9600), xlabel="training scenes" if model == "vse++" else "")
     ax.set_xticks(sorted(SIZES["scenes"]), [f"{size:,}" for size in sorted(SIZES["scenes"])])
     ax.xaxis.minorticks_off()
     if not ax.containers:
         ax.text(0.5, 0.5, "not run yet", ha="center", transform=ax.transAxes)
 axes[0].set_ylabel("test rsum")
 fig.legend(handles=[plt.Line2D([], [], color=plots.colour(n), marker=plots.marker(n), label=LABELS[n]) for n in NAMES],
-           fontsize="small", ncols=5, loc="outside lower center");
+           fontsize="small", ncols=3, loc="outside lower center");
 
 # %% tags=["hide-input"]
 def gains(kind):
@@ -771,11 +783,12 @@ def own_expected(batch, pictures, captions=5):
     return (batch - 1) * (captions - 1) / (captions * pictures - 1)
 
 
-rows = [{"training pictures": f"{pictures:,}"} | {
-    f"batch of {size}": f"{own_expected(size, pictures):.2f} + {(size - 1) * by_accident:.2f}" for size in (32, 128, 512)}
+rows = [{"pictures": f"{pictures:,}"} | {
+    f"B = {size}": f"{own_expected(size, pictures):.2f} + {(size - 1) * by_accident:.2f}" for size in (32, 128, 512)}
     for pictures in (400, 1500, 6000)]
-paper.styled(pd.DataFrame(rows), "False negatives that a query should meet in a batch: captions of its own picture + "
-             "captions of other pictures that are true of it (scenes). By the formulas.", name="false-negatives")
+paper.styled(pd.DataFrame(rows), "False negatives that a query should meet in a batch of B pairs, by the number of "
+             "training pictures: captions of its own picture + captions of other pictures that are true of it "
+             "(scenes). By the formulas.", name="false-negatives")
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert smoke or abs(counted[0] / own_expected(128, 400) - 1) < 0.15
@@ -954,14 +967,14 @@ points = {(system, updates): (rule.seconds(where, system), early(where, system))
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Seconds of training on a logarithmic axis, test rsum upwards. One coloured line for each model and loss joins its points at the numbers of updates that have been run. A black staircase joins the points that nothing cheaper surpasses."}, "figure": {"name": "fig-pareto", "caption": "Score against seconds on 1,500 scenes: half the updates, 3,000, and twice as many, for every model and loss with complete runs. Mean of the first five draws. Black: what nothing cheaper surpasses, by these means."}}
 edge = front(points)
-fig, ax = plt.subplots(figsize=(7, 4.4))
+fig, ax = plt.subplots(figsize=(6.4, 4.4))
 for system in dict.fromkeys(system for system, _ in points):
     ax.plot(*zip(*(points[system, updates] for updates in BUDGETS if (system, updates) in points), strict=True),
             color=plots.colour(system[1]), marker=SIGNS[system[0]], lw=1)
 ax.step(*zip(*(points[name] for name in edge), strict=True), where="post", color="black", lw=2, zorder=0)
 ax.set_ylabel("test rsum")
 in_seconds(ax)
-key(fig, ncols=4, loc="outside lower center")
+key(fig, [system for system, _ in points], ncols=4, loc="outside lower center")
 assert all(not (cost <= points[name][0] and value > points[name][1]) for name in edge for cost, value in points.values())
 
 # %% tags=["hide-input"]
@@ -1007,14 +1020,15 @@ Markdown(f"All runs on 6,000 photos that this page reads took {CLAIMED:.1f} hour
 #
 # Everything above, as advice. Find the line that looks like your data and your time; "short" means at most two minutes
 # of one core for a training, by which many candidates are out before the rule begins. The column "because" says why,
-# with each difference in test rsum and its 95 % interval (seconds stand there where the choice turns on them); the last
-# one how many runs a comparison rests on and in which studies (folders of `records/studies/`) they are. "Any" time
+# with each difference in test rsum and its 95 % interval (seconds stand there where the choice turns on them), and at its
+# end how many runs a comparison rests on and in which studies (folders of `records/studies/`) they are. "Any" time
 # means that a short and a long budget lead to the same start. Where the runs are missing, the line gives the command
 # that makes them instead of advice.
 
 # %% tags=["hide-input", "full-width"]
 ADVICE = [row for situation in KINDS for row in decision.advice(rule, situation)]
-shown = [{"data; time": f"{row['data']}; {row['time']}"} | {name: row[name] for name in list(row)[2:]} for row in ADVICE]
+shown = [{"data; time: start here": f"{row['data']}; {row['time']}: {row['start here']}",
+          "because": f"{row['because']} <i>Runs: {row['evidence']}.</i>"} for row in ADVICE]
 paper.styled(pd.DataFrame(shown), "Where to start. Each recommendation follows from verdicts by the rule above: the "
              "cheapest that nothing is decidedly ahead of.", name="advice")
 
