@@ -52,6 +52,11 @@ PREPARE = """async () => {
     summary.append(note); }
   for (const image of document.images) { image.loading = 'eager'; await image.decode().catch(() => 0); }
   await document.fonts.ready;
+  // Nothing beside the article: boxes without a content of their own would add an empty sheet, and then Chromium
+  // forgets where the numbers begin.
+  for (let e = document.querySelector('.bd-article, article'); e && e !== document.body; e = e.parentElement)
+    for (const other of [...e.parentElement.children].filter(o => o !== e && !o.matches('script, style, link')))
+      other.remove();
   all('mjx-assistive-mml').forEach(e => e.remove());  // a second, unseen copy, which would count as width
   const room = e => { const s = getComputedStyle(e.parentElement);
     return e.parentElement.clientWidth - parseFloat(s.paddingLeft) - parseFloat(s.paddingRight); };

@@ -77,8 +77,10 @@ for name, among in (("printed", (~OWN).double()), ("run", torch.ones(3, 3))):
 #
 # Both formulas, for one query:
 #
-# $$ \text{printed:}\; -\log \frac{e^{s_+/\tau}}{\sum_{j \in N} e^{s_j/\tau}}, \qquad
-#    \text{run:}\; -\log \frac{e^{s_+/\tau}}{\sum_{j \in \Omega} e^{s_j/\tau}}. $$ (eq-two-denominators)
+# $$ \begin{gathered}
+# \text{printed:}\; -\log \frac{e^{s_+/\tau}}{\sum_{j \in N} e^{s_j/\tau}}, \\
+# \text{run:}\; -\log \frac{e^{s_+/\tau}}{\sum_{j \in \Omega} e^{s_j/\tau}}.
+# \end{gathered} $$ (eq-two-denominators)
 #
 # $N$ are the negatives alone; $\Omega$ are all candidates, the positive among them. With $\Omega$ the fraction is a
 # probability $p$. With $N$ it is the *odds* $p / (1 - p)$, and they can be anything above zero. So the printed loss is
@@ -86,8 +88,8 @@ for name, among in (("printed", (~OWN).double()), ("run", torch.ones(3, 3))):
 #
 # Let us move one score. A query has one positive and seven negatives, and we slide $s_+$ from low to high. As in
 # {doc}`triplet`, the **weight** of a candidate is the slope of the loss by its score, $w_j = \partial \ell / \partial s_j$:
-# above zero it is pushed down, below zero pulled up, and the *pull* on the positive is $-w_+$. A loss that is content
-# with a good positive should flatten out and pull less and less.
+# above zero it is pushed down, below zero pulled up, and the *pull* on the positive is $-w_+$. If a loss is to leave a
+# good positive alone, its curve should flatten out, and the pull should go towards zero.
 
 # %%
 row = [0.60, 0.68, 0.56, 0.52, 0.47, 0.43, 0.31, 0.11]
@@ -105,7 +107,7 @@ def with_positive(s_plus):
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels over the positive's score from 0 to 1. Left: the full loss falls and flattens out above zero, the printed one goes on falling below it. Right: the full loss's pull on the positive fades from nearly ten to below one, the printed one's stays at ten."}, "figure": {"name": "fig-bound", "caption": "What one index does. With the positive in the sum the loss flattens out above zero and its pull fades. Without it, the loss keeps falling and its pull is 1/τ for ever."}}
 s_plus = torch.linspace(0, 1, 101, dtype=torch.float64)
-fig, (left, right) = plt.subplots(1, 2, figsize=(7, 3))
+fig, (left, right) = plt.subplots(1, 2, figsize=(5.8, 2.8))
 for loss, name, style in ((full, "run (Ω)", "-"), (printed, "printed (N)", "--")):
     rows, marks = with_positive(s_plus)
     left.plot(s_plus, loss.per_query(rows, marks), color=plots.COLOURS["ntxent"], ls=style, lw=2.2, label=name)
@@ -127,13 +129,14 @@ for name, loss in (("printed", printed), ("run", full)):
     print(f"{name:8} loss {value}  pull {pull}")
 
 # %% [markdown]
-# The printed loss never has enough. Its pull on the positive is $1/\tau$, however high the positive is. In the *scores*
-# it has no lower bound. (Cosines end at 1 and −1, so there is a floor after all; you will find it in an exercise.)
+# The pull of the printed loss on the positive is $1/\tau$, however high the positive is. In the *scores* the loss has no
+# lower bound. (Cosines end at 1 and −1, so there is a floor after all; you will find it in an exercise.)
 #
-# So what would a model do that was trained on it? Go on pulling where there is nothing left to win. That need not be a
-# fault: others train with this loss on purpose, and {doc}`../lessons/beyond` does so, too, and asks which of the two is
-# better. For ECIR it is a slip of the pen: the slides of the paper, its Eq. 11 (below) and its code have $\Omega$, and
-# further down the value of the released code comes out of that formula and not of this one. The slip is in
+# So what would a model do that was trained on it? It would go on pulling at full strength on positives that are already
+# first. That need not be a fault: others train with this loss on purpose, and {doc}`../lessons/beyond` does so, too, and
+# asks which of the two is better. For ECIR it is a slip of the pen: the slides of the paper, its Eq. 11 (below) and its
+# code have $\Omega$, and further down the formula with $\Omega$ gives the value of the released code, which the printed
+# one does not. The slip is in
 # {ref}`the errata <erratum-ecir-4>`. From here on, NT-Xent is the loss that was run.
 #
 # ## The weights, line by line
@@ -147,8 +150,10 @@ for name, loss in (("printed", printed), ("run", full)):
 # **Line 2.** The derivative of a logarithm is one over its inside. The derivative of the inside by $s_j$ is
 # $e^{s_j/\tau}/\tau$. Together they are a softmax:
 #
-# $$ \frac{\partial}{\partial s_j} \log \sum_{k \in \Omega} e^{s_k/\tau} = \frac{p_j}{\tau}, \qquad
-#    p_j = \frac{e^{s_j/\tau}}{\sum_{k \in \Omega} e^{s_k/\tau}}. $$
+# $$ \begin{gathered}
+# \frac{\partial}{\partial s_j} \log \sum_{k \in \Omega} e^{s_k/\tau} = \frac{p_j}{\tau}, \\
+# p_j = \frac{e^{s_j/\tau}}{\sum_{k \in \Omega} e^{s_k/\tau}}.
+# \end{gathered} $$
 
 # %%
 tau = 0.1
@@ -162,7 +167,10 @@ p.round(decimals=3).tolist()[0]
 # %% [markdown]
 # **Line 3** adds them:
 #
-# $$ w_j = \frac{p_j}{\tau} \quad (j \in N), \qquad w_+ = \frac{p_+ - 1}{\tau}. $$ (eq-ntxent-weights)
+# $$ \begin{gathered}
+# w_j = \frac{p_j}{\tau} \quad (j \in N), \\
+# w_+ = \frac{p_+ - 1}{\tau}.
+# \end{gathered} $$ (eq-ntxent-weights)
 
 
 # %%
@@ -203,8 +211,9 @@ for tau in (0.05, 0.1, 0.5, 2.0):
 # - **The weights of a query sum to zero**, because the shares $p$ sum to one. Adding a constant to all scores changes
 #   nothing. That is true of the printed loss too.
 # - **No negative has weight zero**, unlike in {doc}`triplet`. How many are close to it is a matter of $\tau$.
-# - **The pull on the positive is what it lacks**: $1 - p_+$, over $\tau$. A positive that is safely first is *nearly* left
-#   alone. Below are the weights times $\tau$, which are shares, of our row as it is and with its positive at 0.99.
+# - **The pull on the positive is the share it does not have**: $1 - p_+$, over $\tau$. A positive that is safely first
+#   is *nearly* left alone. Below are the weights times $\tau$, which are shares, of our row as it is and with its
+#   positive at 0.99.
 
 # %% tags=["nbval-check-output"]
 for loss in (full, printed):
@@ -273,26 +282,30 @@ print("printed:", f"{float(printed(S3, OWN)):.4f}", " pull on each positive:",
       round(-float(printed.score_gradient(S3, OWN)[0, 0]), 4))
 
 # %% [markdown]
-# The figure shows both gradients beside the scores, in one colour scale. (A cell adds what two queries say of one score, an
-# image and a caption, over $2B$; so a row need not sum to zero.) As run, the pair that is well ahead (the first)
-# should be pulled least.
+# The figure shows the scores and below them both gradients, in one colour scale. (A cell adds what two queries say of
+# one score, an image and a caption, over $2B$; so a row need not sum to zero.) As run, the pair that is well ahead (the
+# first) should be pulled least.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Three matrices of three images and three captions: scores, the gradient of the loss that was run, and the gradient of the printed one. The printed loss pulls all three positives by 3.33; the other pulls them by 0.40, 1.85 and 2.73."}, "figure": {"name": "fig-ntxent-s3", "caption": "The gradient of the batch loss, both directions. As run, a positive is pulled by what it lacks. As printed, all are pulled alike."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Three matrices of three images and three captions: scores, the gradient of the loss that was run, and the gradient of the printed one. The printed loss pulls all three positives by 3.33; the other pulls them by 0.40, 1.85 and 2.73."}, "figure": {"name": "fig-ntxent-s3", "caption": "The gradient of the batch loss, both directions. As run, the pair that is well ahead (first row) is pulled least. As printed, all three are pulled alike. Colours go by the root of a weight, so that small ones can be seen. Framed: own pairs."}}
 pulls = [-loss.score_gradient(S3, OWN).diagonal() for loss in (full, printed)]
 assert [round(float(x), 2) for x in pulls[0]] == [0.40, 1.85, 2.73] and (pulls[1] - 10 / 3).abs().max() < 1e-9
-fig, axes = plt.subplots(1, 3, figsize=(7, 2.8))
-plots.matrix(axes[0], S3, OWN, title="scores s")
-for ax, loss, name in zip(axes[1:], (full, printed), ("as run", "as printed"), strict=True):
-    plots.matrix(ax, loss.score_gradient(S3, OWN), OWN, title=name, weights=True, limit=3.4)
+norm = plots.weight_scale(float(pulls[1].max()))
+fig, axes = plt.subplots(2, 2, figsize=(5.2, 5.2))
+plots.matrix(axes[0, 0], S3, OWN, title="scores s")
+for ax, loss, name in zip(axes[1], (full, printed), ("as run", "as printed"), strict=True):
+    plots.matrix(ax, loss.score_gradient(S3, OWN), OWN, title=name, weights=True, norm=norm)
+axes[0, 1].axis("off")
+plots.weight_key(fig, axes[0, 1], norm)
 
 # %% [markdown]
 # ## The temperature
 #
-# Slide $\tau$ below, from 0.01 to 1, and watch how many bars there are and how long they get: the weights carry a factor
-# $1/\tau$, and their shares $p_j$ change with it. To the left one negative should be left, to the right all should be
-# alike. Beside NT-Xent stands Triplet-SH with a margin of 0, which pushes the highest negative if it is ahead of the
-# positive. At which $\tau$ do you begin to take the one for the other, but for a factor? The last line counts how
-# many negatives take part in effect (defined further down).
+# Slide $\tau$ below, from 0.01 to 1, and watch how many bars there are and how long they get: the weights carry a
+# factor $1/\tau$, and their shares $p_j$ change with it. To the left, at a low (*cold*) temperature, one negative
+# should be left; to the right, at a high (*hot*) one, all should be alike. Beside NT-Xent stands Triplet-SH with a
+# margin of 0, which pushes the highest negative if it is ahead of the positive. At which $\tau$ do you begin to take
+# the one for the other, but for a factor? The last line counts how many negatives take part in effect (defined further
+# down).
 
 # %% tags=["hide-input"]
 def effective(tau):
@@ -305,6 +318,11 @@ def alike(tau):
     """The share of the push that the hardest negative gets."""
     w = NTXent(tau=tau).weights(scores, positives)[~positives]
     return float(w.max() / w.sum())
+
+
+def pulled(tau):
+    """The pull on the positive as a share of 1/tau, which is 1 - p."""
+    return float(-tau * NTXent(tau=tau).weights(scores, positives)[positives])
 
 
 TAUS = [0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0]
@@ -320,16 +338,23 @@ Markdown(f"At τ = 0.01 one negative has all the weight, {float(cold[1]):.0f} of
          f"{effective(1.0):.1f} of the seven negatives take part in effect; at 0.1 there are {effective(0.1):.1f}. The "
          "curve under the bars says why: the hotter, the less a score has to do with who is pushed. And when could one "
          f"take NT-Xent for Triplet-SH? At τ = 0.03 the hardest negative has {100 * alike(0.03):.0f} % of the push, at "
-         f"0.05 {100 * alike(0.05):.0f} %, at 0.1 {100 * alike(0.1):.0f} %.")
+         f"0.05 {100 * alike(0.05):.0f} %, at 0.1 {100 * alike(0.1):.0f} %. (The whole push is the pull on the positive, "
+         f"and that is not yet 1/τ either: {100 * pulled(0.03):.0f} % of it at 0.03, {100 * pulled(0.1):.0f} % at 0.1.)")
 
 # %% [markdown]
 # ### Cold
 #
 # As $\tau \to 0$ the softmax gives everything to the largest score. Here that is a negative, at 0.68. It gets all the
-# push, and the positive all the pull. If the positive is first, nothing happens at all. That is a rule we know:
+# push, and the positive all the pull. If the positive is first, nothing happens at all. Ties apart, that is a rule that
+# we know:
 #
-# $$ \tau w \to \text{the weights of Triplet-SH with margin } 0, \qquad
-#    \tau \ell \to \big[\max_{j \in N} s_j - s_+\big]_+. $$
+# $$ \begin{gathered}
+# \tau w \to w \text{ of Triplet-SH with margin } 0, \\
+# \tau \ell \to \big[\max_{j \in N} s_j - s_+\big]_+.
+# \end{gathered} $$
+#
+# Below is the largest difference between the two sides of the first line, at $\tau$ = 0.1, 0.03, 0.01 and 0.001: first
+# for our row, then with its positive at 0.72, ahead of all.
 
 # %% tags=["nbval-check-output"]
 hinge = TripletSH(margin=0.0)
@@ -351,17 +376,36 @@ for s in (scores, ahead):
     print([round(d, 4) for d in distance])
 
 # %% [markdown]
-# Mind the word *margin*. A cold NT-Xent stops as soon as the positive is first. Triplet-SH goes on until it is first by
-# its margin $\alpha$. For NT-Xent, $\tau$ is what plays this part: a few $\tau$ ahead, and the positive is left alone.
-#
+# Mind the word *margin*. In the limit NT-Xent stops as soon as the positive is first. Triplet-SH goes on until it is
+# first by its margin $\alpha$. At a temperature above zero NT-Xent has no such edge, but $\tau$ plays a similar part: a
+# positive that is $m$ ahead of $n$ negatives of one score has $1 - p_+ = 1 / (1 + e^{m/\tau} / n)$. So how many $\tau$ it
+# must be ahead depends on how many negatives compete with it.
+
+# %% tags=["hide-input"]
+def ahead_by(n, left=0.1):
+    """How far ahead of n negatives of one score the pull on the positive is a share `left` of 1/tau, in units of tau."""
+    return float(torch.log(torch.tensor(n * (1 / left - 1), dtype=torch.float64)))
+
+
+for n in (1, 7, 127):
+    row_of = torch.zeros(1, n + 1, dtype=torch.float64)
+    row_of[0, 0] = 0.1 * ahead_by(n)
+    assert abs(float(full.weights(row_of, torch.arange(n + 1)[None] == 0)[0, 0]) + 1) < 1e-9  # a tenth of 1/tau = 10
+Markdown(f"For the pull to fall to a tenth of 1/τ the positive must be {ahead_by(1):.1f} τ ahead of one negative, "
+         f"{ahead_by(7):.1f} τ of seven alike, and {ahead_by(127):.1f} τ of 127 alike.")
+
+# %% [markdown]
 # ### Hot
 #
 # As $\tau \to \infty$ all candidates get the same share. With $M$ candidates
 #
-# $$ \tau w_j \to \frac1M \quad (j \in N), \qquad \tau w_+ \to \frac1M - 1, $$
+# $$ \begin{gathered}
+# \tau w_j \to \frac1M \quad (j \in N), \\
+# \tau w_+ \to \frac1M - 1,
+# \end{gathered} $$
 #
 # which is Triplet with a margin so large that everyone is active, divided by $M$. The weights themselves vanish as
-# $1/\tau$.
+# $1/\tau$. Again the largest difference, at $\tau$ = 0.1, 1, 10 and 1000:
 
 # %% tags=["nbval-check-output"]
 all_alike = Triplet(margin=10.0).weights(scores, positives) / 8
@@ -378,8 +422,10 @@ assert distance == sorted(distance, reverse=True) and distance[-1] < 1e-3
 #
 # $$ n_\text{eff} = \Big(\sum_{j \in N} \lvert w_j \rvert\Big)^2 \Big/ \sum_{j \in N} w_j^2. $$
 #
-# It is 1 if one negative has all the weight, and $|N|$ if all have the same. Here it is for 128 random pairs, over all
-# temperatures from cold to hot; from the two limits above we expect it to start at 1 and to end at 127.
+# It is 1 if one negative has all the weight, and $|N|$ if all have the same. Here is its mean over the image queries of
+# 128 made-up pairs of random vectors, over all temperatures from cold to hot; from the two limits above we expect it to
+# start at 1 and to end at 127. In between it depends on how far the scores of the negatives spread, so a trained model
+# has other numbers; {doc}`../lessons/cocos` counts on trained ones.
 
 # %%
 rng = torch.Generator().manual_seed(1)
@@ -398,10 +444,10 @@ for tau in (0.05, 0.1, 1.0):
     counted = cocos.count(NTXent(tau=tau), batch, pairs, convention="exact")
     assert abs(counted["n_eff"] - n_eff(tau)) < 1e-9
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "The effective number of negatives over the temperature, both axes logarithmic: one at the left, 127 at the right, rising in between. Marks at 0.05 and 0.1."}, "figure": {"name": "fig-n-eff", "caption": "Effective number of negatives over the temperature, for a batch of 128 random pairs. It rises from one to all 127. Marked: the temperatures of LTD and ECIR, on the steep part."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "The effective number of negatives over the temperature, both axes logarithmic: one at the left, 127 at the right, rising in between. Marks at 0.05 and 0.1."}, "figure": {"name": "fig-n-eff", "caption": "Effective number of negatives over the temperature, for a batch of 128 random pairs. It rises from one to all 127. Marked are the temperatures that LTD and ECIR use; the numbers there are those of this batch and not of their models."}}
 grid = torch.logspace(-2.7, 1, 60, dtype=torch.float64).tolist()
 assert n_eff(grid[0]) < 1.2 and n_eff(grid[-1]) > 126 and 1.2 < n_eff(0.05) < n_eff(0.1) < 100
-fig, ax = plt.subplots(figsize=(6.2, 3.2))
+fig, ax = plt.subplots(figsize=(5, 3))
 ax.plot(grid, [n_eff(tau) for tau in grid], color=plots.COLOURS["ntxent"], lw=2.2)
 for tau, name in ((0.05, "LTD"), (0.1, "ECIR")):
     ax.plot([tau], [n_eff(tau)], "o", color="black", ms=6)
@@ -411,9 +457,14 @@ ax.set_xticks([0.01, 0.1, 1, 10], ["0.01", "0.1", "1", "10"])
 ax.set_yticks([1, 10, 100], ["1", "10", "100"]);
 
 # %% tags=["hide-input"]
+shares = {tau: cocos.count(NTXent(tau=tau), batch, pairs, convention="definition")["C_neg"] for tau in (0.05, 0.1, 1.0)}
+assert abs(shares[0.1] - n_eff(0.1)) < 0.5 and n_eff(1.0) > 5 * shares[1.0]
 Markdown(f"At τ = 0.1 a query of this batch pushes **{n_eff(0.1):.1f}** effective negatives of 127; at τ = 0.05, "
          f"**{n_eff(0.05):.1f}**. The number needs no threshold. ECIR counts the shares above 0.01 instead: "
-         f"{cocos.count(full, batch, pairs, convention='definition')['C_neg']:.1f} at τ = 0.1.")
+         f"{shares[0.1]:.1f} at τ = 0.1 and {shares[0.05]:.1f} at 0.05. The two numbers measure different things, and "
+         f"that they nearly agree at 0.1 is a coincidence. At τ = 1, where every negative is pushed nearly alike, "
+         f"{n_eff(1.0):.1f} take part in effect, but only {shares[1.0]:.1f} have a share above 0.01, since 127 equal "
+         "shares are below it.")
 
 # %% [markdown]
 # ## Several positives
@@ -543,13 +594,15 @@ print(f"length for x and 2x: {float(gradient.norm()):.4f}, {float(twice.norm()):
 
 # %% [markdown]
 # - The part along $q$ is gone. It was $\sum_j w_j s_j$, the mean score under $p$ minus $s_+$, over $\tau$.
-# - The rest is divided by $\lVert x \rVert$. A vector twice as long takes a step half as long, and turns by about a quarter
-#   of the angle.
+# - The rest is divided by $\lVert x \rVert$. Under plain gradient descent a vector twice as long takes a step half as
+#   long, and turns by about a quarter of the angle. (Adam divides the length of a step out again, so this need not hold
+#   there.)
 #
-# How much does it matter? Take $\lVert x \rVert = 1$. With its part along $q$ removed, a candidate's pull or push has the
-# length $\lvert w_j \rvert \sqrt{1 - s_j^2}$, because that is the length of $v_j - s_j q$. The root is largest, 1, where query and candidate are at a right angle. It
-# is zero at *both* poles: where the query points at the candidate, and where it points exactly away from it. At the far
-# pole all directions lead back to the candidate alike, so that none is preferred.
+# How much does it matter? Take $\lVert x \rVert = 1$. With its part along $q$ removed, a candidate's pull or push has
+# the length $\lvert w_j \rvert \sqrt{1 - s_j^2}$, because that is the length of $v_j - s_j q$. The root is largest, 1,
+# where query and candidate are at a right angle. It is zero at *both* poles: where the query points at the candidate,
+# and where it points exactly away from it. At the far pole all directions lead back to the candidate alike, so that
+# none is preferred.
 
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 for j, v in enumerate(V):
@@ -583,16 +636,16 @@ def on_circle(degrees):
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Three curves over the angle of the query from minus 180 to 180 degrees. The weight of the positive is zero near 0 degrees and full, ten, from about 60 to 180 and on to minus 180. The positive's pull on the tangent reaches ten at 90 degrees and is zero at 0 and 180. The whole gradient is zero at 120 degrees, in the middle of the plateau of the weight."}, "figure": {"name": "fig-projection", "caption": "NT-Xent on a circle, positive at 0°, negative at 60°. The weight is nearly full from 60° to 180°. The positive's pull arrives whole at a right angle and not at all at 180°. The whole gradient is zero at 120°, where the query points from the positive to the negative."}}
 degrees = [float(d) for d in range(-180, 181)]
 weight, pull, whole = zip(*(on_circle(d) for d in degrees), strict=True)
-fig, ax = plt.subplots(figsize=(6.4, 3.4))
+fig, ax = plt.subplots(figsize=(5.4, 3.7))
 ax.plot(degrees, weight, color="black", lw=1.8, ls="--", label="weight of the positive")
-ax.plot(degrees, pull, color=PULLED, lw=1.6, ls=":", label="its pull, after projection")
+ax.plot(degrees, pull, color=PULLED, lw=2, ls=":", label="its pull, after projection")
 ax.plot(degrees, whole, color=plots.COLOURS["ntxent"], lw=2.4, label="whole gradient, after projection")
 for place in (0, 60):
     ax.axvline(place, color="#999999", lw=0.8)
-    ax.text(place + 2, 14.1, "positive" if place == 0 else "negative", fontsize=9.5, va="top")
-ax.set(xlabel="angle of the query, degrees", ylabel="length", ylim=(-0.3, 14.5))
+    ax.text(place + 2, 11.9, "positive" if place == 0 else "negative", fontsize=9.5, va="top")
+ax.set(xlabel="angle of the query, degrees", ylabel="length", ylim=(-0.3, 12))
 ax.set(xticks=range(-180, 181, 60), yticks=range(0, 11, 2))
-ax.legend(fontsize=9.5, loc="upper left");
+ax.legend(fontsize=10, loc="lower center", bbox_to_anchor=(0.5, 1));
 
 # %% tags=["hide-input"]
 by_angle = dict(zip(degrees, zip(weight, pull, whole, strict=True), strict=True))
@@ -626,20 +679,22 @@ assert min(by_angle[float(d)][0] for d in range(60, 181)) > 9.3
 Markdown("\n".join([
     f"- On the 3 × 3 matrix the printed Eq. 4 gives {values['printed']:.4f}, the one that was run {values['run']:.4f}; "
     "so does the released code.",
-    "- As printed the pull on a positive is 1/τ for ever. As run it is (1 − p)/τ, and ends.",
+    "- As printed the pull on a positive is 1/τ however high it is. As run it is (1 − p)/τ, and fades as p nears one.",
     f"- Of seven negatives {effective(0.01):.1f} took part in effect at τ = 0.01, {effective(0.1):.1f} at 0.1, "
     f"{effective(1.0):.1f} at 1.",
-    f"- LTD's Eq. 2d has shares that sum to {float(share['Eq. 2d'].sum()):.2f} in our example; a softmax sums to one.",
-    f"- The projection took the part {before:+.2f} along q out of the gradient, exactly.",
+    f"- LTD's Eq. 2d has shares that sum to {float(share['Eq. 2d'].sum()):.2f} in our example, where a softmax "
+    "sums to one. Its code does not use Eq. 2d.",
+    f"- The normalisation took the part {before:+.2f} along q out of the gradient in our example, and left none.",
 ]))
 
 # %% [markdown]
-# - $w_j = (p_j - 1[j = +])/\tau$: a softmax and a one. The weights of a query sum to zero.
-# - Cold, NT-Xent is Triplet-SH without a margin; hot, it is Triplet with everyone active.
+# - $w_j = (p_j - 1[j = +])/\tau$, where $p$ is a softmax. The weights of a query sum to zero.
+# - For small $\tau$, NT-Xent acts like Triplet-SH with margin 0, for large $\tau$ like Triplet with everyone active, but
+#   for a factor.
 # - ECIR's Eq. 11 is minus the gradient of the loss as run, and contradicts its Eq. 4.
-# - With several positives, the others stay out of the sum. Else they would be negatives.
-# - What a query feels of a candidate is $\lvert w_j \rvert \sqrt{1 - s_j^2} / \lVert x \rVert$: all at a right angle, nothing
-#   at either pole.
+# - With several positives, the library leaves the others out of the sum, because they would be pushed like negatives.
+# - What a query feels of a candidate is $\lvert w_j \rvert \sqrt{1 - s_j^2} / \lVert x \rVert$: the whole weight (over
+#   $\lVert x \rVert$) at a right angle, and nothing at either pole.
 #
 # ## Exercises
 #

@@ -99,7 +99,8 @@ positive = torch.arange(12) < 5
 # $$
 # \begin{gathered}
 # \text{AP} = \frac1{|P|} \sum_{i \in P} \frac{A_i}{R_i}, \\
-# A_i = 1 + \sum_{j \in P} 1[s_j - s_i > 0], \quad R_i = 1 + \sum_{j \in \Omega} 1[s_j - s_i > 0].
+# A_i = 1 + \sum_{j \in P} 1[s_j - s_i > 0], \\
+# R_i = 1 + \sum_{j \in \Omega} 1[s_j - s_i > 0].
 # \end{gathered}
 # $$
 
@@ -110,8 +111,8 @@ true_ap = float((A / R).double().mean())
 print("A", A.tolist(), " R", R.tolist(), f" AP {true_ap:.4f}")
 
 # %% [markdown]
-# A step has slope zero wherever it has a slope. So the gradient of AP is zero wherever there is one: it says nowhere
-# which way to go, and training needs a substitute.
+# AP depends on the scores only through these steps. A step is flat on both sides and has no slope where it jumps, so the
+# gradient of AP is zero wherever it exists. It does not tell a model which way to go, and training needs a substitute.
 #
 # ## A step, made smooth
 #
@@ -174,6 +175,16 @@ by_tau = {tau: round(float(smooth_ap(s, positive, tau)), 4) for tau in taus}
 assert abs(by_tau[0.001] - true_ap) < 1e-4
 by_tau
 
+# %% tags=["hide-input"]
+off_by = {tau: true_ap - value for tau, value in by_tau.items()}
+assert off_by[0.001] < 1e-4 < 0.01 < off_by[0.01] < off_by[0.05] < off_by[0.1]
+_, A, C = parts(s, positive, 0.1)
+lost = (torch.tensor([1, 2 / 3, 3 / 5, 4 / 7, 5 / 9], dtype=torch.float64) - (A / (A + C))[:, 0]).tolist()
+assert lost[0] > 0.6 * sum(lost) and max(lost) == lost[0]
+Markdown(f"At τ = 0.001 the smooth AP is the true one, to the digits shown. At 0.01 it is {off_by[0.01]:.3f} too low and "
+         f"at 0.1 {off_by[0.1]:.3f}. Most of that is lost at the highest positive: its term A/R is 1 in truth and "
+         f"{float(A[0] / (A[0] + C[0])):.2f} at τ = 0.1, since those below it now count in part as above it.")
+
 # %% [markdown]
 # The loss of a query is $1 - \text{AP}$ (ECIR Eq. 8). One line of algebra makes it shorter, and all that follows too:
 #
@@ -193,8 +204,10 @@ print(f"1 - A/R = {float(1 - A / (A + C)):.2e}    C/R = {float(C / (A + C)):.2e}
 #
 # **Line 1, the sigmoid.** Its derivative is $\sigma(1 - \sigma)$, and $s_i$ enters with a minus:
 #
-# $$ \frac{\partial G_{ij}}{\partial s_j} = + g_{ij}, \qquad \frac{\partial G_{ij}}{\partial s_i} = - g_{ij}, \qquad
-#    g_{ij} = \frac{G_{ij} (1 - G_{ij})}{\tau}. $$
+# $$ \begin{gathered}
+# \frac{\partial G_{ij}}{\partial s_j} = + g_{ij}, \qquad \frac{\partial G_{ij}}{\partial s_i} = - g_{ij}, \\
+# g_{ij} = \frac{G_{ij} (1 - G_{ij})}{\tau}.
+# \end{gathered} $$
 
 # %%
 pair = torch.tensor([[0.50, 0.52]], dtype=torch.float64)  # s_i, s_j
@@ -215,11 +228,13 @@ line_1.round(decimals=4).tolist()
 # %% [markdown]
 # **Line 2, the quotient.** By the quotient rule, with $R = A + C$:
 #
-# $$ \frac{\partial}{\partial C} \frac{C}{R} = \frac{R - C}{R^2} = + \frac{A}{R^2}, \qquad
-#    \frac{\partial}{\partial A} \frac{C}{R} = - \frac{C}{R^2}. $$
+# $$ \begin{gathered}
+# \frac{\partial}{\partial C} \frac{C}{R} = \frac{R - C}{R^2} = + \frac{A}{R^2}, \\
+# \frac{\partial}{\partial A} \frac{C}{R} = - \frac{C}{R^2}.
+# \end{gathered} $$
 #
-# A negative above costs; a positive above helps. How much, depends on both counts and not on the rank alone; a section
-# below takes that up.
+# A negative above $i$ raises its term of the loss, and another positive above $i$ lowers it. By how much depends on both
+# counts and not on the rank alone; a section below takes that up.
 
 # %%
 AC = torch.tensor([[2.0, 3.0], [1.0, 0.5], [4.2, 7.1]], dtype=torch.float64)
@@ -258,11 +273,14 @@ for tau in (0.01, 0.05, 0.1):
 # %% [markdown]
 # Collected by candidate, the same sum reads
 #
-# $$ w_j = \frac1{|P|} \sum_{i \in P} A_i u_{ij} \quad (j \in N), \qquad
-#    w_i = -\frac1{|P|} \Big[ A_i \sum_{j \in N} u_{ij} - C_i \sum_{l \in P,\, l \ne i} u_{il}
-#          + \sum_{l \in P,\, l \ne i} C_l u_{li} \Big] \quad (i \in P). $$ (eq-smoothap-weights)
+# $$ \begin{gathered}
+# w_j = \frac1{|P|} \sum_{i \in P} A_i u_{ij} \quad (j \in N), \\
+# w_i = -\frac1{|P|} \Big[ A_i \sum_{j \in N} u_{ij} \\
+# - C_i \sum_{l \in P'} u_{il} + \sum_{l \in P'} C_l u_{li} \Big] \, (i \in P)
+# \end{gathered} $$ (eq-smoothap-weights)
 #
-# The last sum is what $i$ does for *other* positives: being above them is good for their precision.
+# where $P'$ are the positives other than $i$. The last sum is what $i$ does for *other* positives: being above them is
+# good for their precision.
 
 # %%
 def collected(s, positive, tau):
@@ -344,20 +362,42 @@ def at_tie(i, tau=0.01, j=7):
 by_rank, by_both = (R_last / R_top) ** 2, humps()[0] / humps()[-1]
 assert by_both < 0.3 * by_rank and A_last > 4 * A_top
 
+# %% tags=["remove-cell"]
+def peaks(tau, j=7):
+    """The scores at which the weight of negative j has a maximum."""
+    own = torch.linspace(0.3, 0.7, 801, dtype=torch.float64)
+    moved_to = s.repeat(len(own), 1)
+    moved_to[:, j] = own
+    w = SmoothAP(tau=tau).weights(moved_to, positive.expand(len(own), -1))[:, j]
+    return own[1:-1][(w[1:-1] > w[:-2]) & (w[1:-1] > w[2:])].tolist()
+
+
+def at_score(own, tau=0.01, j=7):
+    """The weight of negative j at a score."""
+    return float(my_weights(torch.where(torch.arange(12) == j, own, s), positive, tau)[j])
+
+
+assert [len(peaks(tau)) for tau in (0.005, 0.01, 0.02)] == [5, 3, 1] and abs(peaks(0.01)[2] - 0.613) < 1e-3
+assert [round(peak, 2) for peak in peaks(0.01)[:2]] == [0.44, 0.50]
+
 # %% tags=["hide-input"]
-Markdown("At τ = 0.01 the curve has its humps where they were expected, but they are not alike: a tie with the "
+at = ", ".join(f"{peak:.2f}" for peak in peaks(0.01))
+Markdown(f"At τ = 0.005 the curve has its {len(peaks(0.005))} humps. At 0.01 there are only **{len(peaks(0.01))}**, at "
+         f"{at}: the three highest positives lie three or four τ apart, and their humps have run into one. At 0.02 there "
+         f"is only {len(peaks(0.02))}. Between the humps the weight goes down, but not to zero. Far "
+         f"above all positives it does: at 0.82, {0.82 - 0.62:.1f} above the highest, it is {at_score(0.82):.0e} at "
+         "τ = 0.01. So a negative that is far ahead of every positive, which costs the most, is left alone.")
+
+# %% tags=["hide-input"]
+Markdown("The weight also depends on where in the list the tie is. At τ = 0.01 a tie with the "
          f"highest positive weighs **{by_both:.0f} times** as much as one with the lowest. Why not more? The rank at "
-         f"the two ties is {R_top:.1f} and {R_last:.1f}, and it is squared in the denominator; by itself that would "
+         f"the two ties is {R_top:.2f} and {R_last:.2f}, and it is squared in the denominator; by itself that would "
          f"make a factor of {by_rank:.0f}. But beside it stands A, the number of positives down to there, and that is "
          f"{A_top:.1f} at the top and {A_last:.1f} at the end.")
 
 # %% [markdown]
-# Where two positives lie closer together than a few $\tau$, their humps run into one. Below and above all of them there
-# is nothing: a negative that is far ahead of every positive is left alone.
-
-# %% [markdown]
-# A low temperature is a good copy of AP and a poor guide: it acts on near ties only. A high one sees further, and
-# measures something else. The published value is 0.01.
+# So the choice of $\tau$ has two sides. At a low one the smooth AP is near the true AP, but only pairs that nearly tie
+# have weight. At a high one distant pairs have weight too, but what is optimised is further from AP. ECIR uses 0.01.
 #
 # ### A positive that is pushed down
 #
@@ -369,19 +409,26 @@ low = torch.tensor([0.305, 0.300, 0.9, 0.9, 0.9, 0.9, 0.9], dtype=torch.float64)
 two = torch.arange(7) < 2
 upper, lower = my_weights(low, two, 0.01)[:2].tolist()
 assert upper > 0 > lower
+_, A, C = parts(low, two, 0.01)
+assert abs(float(A.sum()) - 3) < 1e-12 and (C - 5).abs().max() < 1e-12
 print(f"weight of the upper positive {upper:+.4f}, of the lower {lower:+.4f}")
 
 # %% [markdown]
-# The negatives are out of reach. What is left is how the two positives share their ranks. True AP does not change if
-# they swap; the smooth copy prefers them to tie.
+# The negatives are too far off to matter, so that $C$ is 5 for both positives. What is left is how the two share their
+# ranks: their two $A$ add up to 3 whatever their gap is. As $A / (A + 5)$ is concave in $A$, the sum of the two terms is
+# largest if both have the same $A$, that is, if they tie. True AP does not change if they swap.
 #
 # ## The published derivation
 #
 # ECIR Eq. 12 gives the gradient with respect to the query vector $q$. Candidates are vectors $v_j$, and
 # $s_j = q \cdot v_j$. With $\text{sim} = G(1-G)/\tau$ and $\mathcal R(i, S_N) - 1 = C_i$ it reads
 #
-# $$ \frac{\partial \text{AP}}{\partial q} = \frac1{|P|} \sum_{i \in P} \frac1{R_i^2} \Big( A_i \sum_{j \in N}
-#    \text{sim}(D_{ij}) (v_i - v_j) - C_i \sum_{j \in P} \text{sim}(D_{ij}) (v_i - v_j) \Big). $$
+# $$ \begin{gathered}
+# \frac{\partial \text{AP}}{\partial q} = \frac1{|P|} \sum_{i \in P} \frac1{R_i^2}
+# \; \Big( \\
+# \quad A_i \sum_{j \in N} \text{sim}(D_{ij}) (v_i - v_j) \\
+# - C_i \sum_{j \in P} \text{sim}(D_{ij}) (v_i - v_j) \Big).
+# \end{gathered} $$
 #
 # We type it as printed. It takes $G$ as an argument, because we will disagree about what goes into it.
 
@@ -473,14 +520,17 @@ rows = []
 for (difference, order_of), value in four.items():
     ratio = float((value * truth).sum() / (truth * truth).sum())
     assert (value - ratio * truth).abs().max() < 1e-12 and abs(abs(ratio) - 1) < 1e-12
-    rows.append({"difference": "wrong" if difference else "right", "quotient": "wrong" if order_of else "right",
-                 "derived / true": f"{ratio:+.0f}", "verdict": "right" if ratio > 0 else "every weight reversed"})
+    letter = next(x for x, pair_of in signs.items() if pair_of == (1 - 2 * difference, 1 - 2 * order_of))
+    rows.append({"bars": letter, "difference": "wrong" if difference else "right",
+                 "quotient": "wrong" if order_of else "right", "derived / true": f"{ratio:+.0f}",
+                 "verdict": "right" if ratio > 0 else "every weight reversed"})
 paper.styled(pd.DataFrame(rows), name="two-signs")
 
 # %% [markdown]
-# That answers the opening question. Two wrongs made a right, and reading could miss it: each line looks like
-# mathematics. A comparison at the end cannot find them either, since the end is right. So compare each *line* with
-# autograd, right and as in the appendix:
+# The letters are those of the bars at the top. That answers the opening question: each wrong sign reverses every weight,
+# so two of them cancel. A derivation with only one, like B or C, shows at the end, because its result has the wrong sign.
+# One with both, like A, does not: its end is right. Such a slip is found by comparing each *line* with autograd. We do so
+# twice, with our sign and with that of the appendix:
 
 # %% tags=["nbval-check-output"]
 def off(line, function, at):
@@ -527,8 +577,8 @@ paper.styled(table, title, name="rank-terms")
 
 # %% [markdown]
 # The smooth rank of $i$ is $R_i = n + 1.5$, because the tie counts half. With negatives ahead $A_i$ stays 1, and the weight
-# falls as $R^{-2}$. With positives ahead $A_i$ grows with the rank, and the weight falls as $A / R^2$, about as $R^{-1}$.
-# So the rank alone does not tell how much a positive counts.
+# falls as $R^{-2}$, as the paper says. With positives ahead $A_i$ grows with the rank, and the weight falls as $A / R^2$,
+# about as $R^{-1}$. So the rank alone does not tell how much a positive counts.
 #
 # ## Exact, in less memory
 #
@@ -590,7 +640,7 @@ by_images, by_captions = loss.weights(S, M), loss.weights(S.T, M.T).T
 assert int(by_captions.abs().sum(0).argmax()) == 2 and by_captions[:, 2].abs().sum() > 0.5 * by_captions.abs().sum()
 assert by_images[0, 3].abs() < 1e-6 and int((by_images.abs() > 0.1).sum()) == 7
 norm = plots.weight_scale(float(by_images.abs().max()))
-fig, axes = plt.subplots(3, 1, figsize=(4.4, 7.6))
+fig, axes = plt.subplots(3, 1, figsize=(4.4, 8))
 plots.matrix(axes[0], S, M, title="scores s")
 plots.matrix(axes[1], by_images, M, title="weights, image queries", weights=True, norm=norm)
 plots.matrix(axes[2], by_captions, M, title="weights, caption queries", weights=True, norm=norm)
@@ -644,12 +694,14 @@ def pair_slope(gap, clamp):
 gaps = (0.0, 0.02, 0.05, 0.1, 0.2, 0.49, 0.51)
 table = pd.DataFrame([{"gap": gap, "with clamp": f"{pair_slope(-gap, True):.1e}",
                        "without": f"{pair_slope(-gap, False):.1e}"} for gap in gaps])
+assert 1e8 < pair_slope(0.0, True) / pair_slope(-0.2, True) < 1.5e8
 assert pair_slope(-0.51, True) == 0 and 0 < pair_slope(-0.51, False) < 1e-19
 paper.styled(table.astype(str), "Slope of the sigmoid at a gap, over τ.", name="clamp")
 
 # %% [markdown]
-# No. The sigmoid has let go long before. This is the real limit: at $\tau = 0.01$, a positive that is 0.2 behind its
-# negatives gets next to no gradient, however wrong it is.
+# No. Where the clamp begins to cut, the slope is already $e^{-50}/\tau$, at any $\tau$. The reach of the sigmoid is the
+# limit that matters: at $\tau = 0.01$, a pair 0.2 apart has a slope about a hundred million times smaller than a tie.
+# So a positive that is that far behind its negatives gets next to no gradient from them.
 #
 # ## A perfect list
 #
@@ -667,14 +719,16 @@ counted = float((terms > 0.01).sum() / 5)
 
 # %% tags=["hide-input"]
 assert value < 1e-12 and float(weights.abs().max()) < 1e-19
+assert int((terms / 0.01 > 0.01).sum()) > int((terms > 0.01).sum())  # with 1/tau more pairs are counted
 Markdown(f"The loss is {value:.0e} and the largest weight **{float(weights.abs().max()):.0e}**. "
-         f"Yet the largest pair term G(1−G)/R², as ECIR counts it, is **{float(terms.max()):.2f}**, and a positive has "
-         f"on average **{counted:.1f}** pair terms above 0.01.")
+         f"Yet the largest pair term G(1−G)/R², as ECIR's code counts it, is **{float(terms.max()):.2f}**, and a "
+         f"positive has on average **{counted:.1f}** pair terms above 0.01.")
 
 # %% [markdown]
 # The pair terms are between positives. In the weights each is multiplied by $C_i$, the number of negatives above $i$,
 # and there is none (what is left is the tail of the sigmoid, $e^{-58}$ and less). ECIR counts the pair terms above 0.01
-# (its Eq. 13; {doc}`../lessons/cocos` counts with it). So it counts pairs that contribute nothing.
+# (its Eq. 13; the released code leaves out the factor $1/\tau$, with which even more would be counted;
+# {doc}`../lessons/cocos` counts with it). So on a list like this it counts pairs that contribute nothing.
 #
 # ## What we found
 
@@ -692,10 +746,11 @@ Markdown("\n".join([
 ]))
 
 # %% [markdown]
-# - 1 − A/R = C/R: shorter to derive, and exact where the list is nearly perfect.
+# - 1 − A/R = C/R, which is shorter to derive and keeps its digits where the list is nearly perfect.
 # - A negative is weighted by $A_i$, another positive by $-C_i$. Only rows of positives are needed, not the whole cube.
-# - A positive can be pushed down.
-# - Check each line of a derivation, not only its end.
+# - With a small $\tau$ only near ties have weight. A negative far ahead of every positive is left alone.
+# - A positive can be pushed down: in the example, towards a tie with another positive.
+# - A derivation in which two slips cancel passes a check of its last line; a check of each line finds them.
 #
 # ## Exercises
 #

@@ -88,9 +88,9 @@ def in_seconds(ax):
     ax.xaxis.minorticks_off()
 
 
-def key(ax, systems=tuple(itertools.product(MODELS, NAMES)), **more):
-    """Colours are losses, signs are models: those that are drawn."""
-    models, losses = map(set, zip(*systems, strict=True))
+def key(ax, systems=None, **more):
+    """Colours are losses, signs are models: those that are drawn, or all."""
+    models, losses = map(set, zip(*systems or itertools.product(MODELS, NAMES), strict=True))
     lines = [plt.Line2D([], [], color=plots.colour(n), marker="o", ls="", label=LABELS[n]) for n in NAMES if n in losses]
     lines += [plt.Line2D([], [], color="black", mfc="white", marker=SIGNS[m], ls="", label=MODELS[m])
               for m in MODELS if m in models]

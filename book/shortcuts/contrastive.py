@@ -407,7 +407,8 @@ def sums(runs, form):
 (paper.styled(pd.DataFrame([{"row": ROWS[row]} | {f"{bits} bits, {form}": sums(found[row, bits], form)
                                                   for bits in (0, 2, 4) for form in ("without", "with")}
                             for row in ROWS]),
-              f"Test rsum without and with stamps, two draws of data. Missing runs: {MAKE}.", name="ltd-stamps")
+              f"Test rsum without and with stamps; two draws of data are planned, and where both are there the cell "
+              f"has the range. Missing runs: {MAKE}.", name="ltd-stamps")
  if study else Markdown(f"These {len(found) * 2} runs are not there yet; `{MAKE}` makes them."))
 
 # %% [markdown]

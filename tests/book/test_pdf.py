@@ -209,6 +209,9 @@ def test_everything_fits_the_paper(site, paper, name):
     assert paper.evaluate(MEASURE % SHEET_HEIGHT) == []
     assert found["raw"] == found["broken"] == 0
     assert paper.locator("article h1").first.is_visible()
+    texts = [sheet.extract_text() for sheet in pdf.printed(paper, pdf.margins("book", "chapter", 7)).pages]
+    assert [number for number, text in enumerate(texts, 7) if not re.search(rf"^{number}$", text, flags=re.M)] == []
+    assert len(re.sub(r"\s", "", texts[-1])) > 30, "the last sheet is empty"
 
 
 def write_page(folder, body):

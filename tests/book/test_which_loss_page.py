@@ -53,6 +53,7 @@ def test_every_run_that_the_page_waits_for_is_on_its_list(made, monkeypatch):
     monkeypatch.setattr(studies.decision, "complete", lambda study: None)
     monkeypatch.setattr(studies.flickr8k, "complete", lambda study: None)
     monkeypatch.setattr(studies.regions, "complete", lambda study: None)
+    monkeypatch.setattr(studies.flickr8k, "searched", lambda study, losses: list(losses))
     for module in (studies.decision, studies.flickr8k, studies.regions):
         monkeypatch.setattr(module, "chosen", lambda *a, **k: {"lr": 1e-2})
     found = decide()
