@@ -322,8 +322,8 @@ for place, found in EVIDENCE.items():
 
 # %% tags=["hide-input"]
 arrived = [place for place in EVIDENCE if place[0] in ("flickr30k", "coco") and EVIDENCE[place].verdicts]
-shown = "".join(ledger_of(dataset).data for dataset in dict.fromkeys(d for d, _ in arrived))
-HTML(shown + "".join(map(parts_of, arrived))) if arrived else Markdown("No runs on Flickr30k or MS-COCO yet.")
+ledgers = "".join(ledger_of(dataset).data for dataset in dict.fromkeys(d for d, _ in arrived))
+HTML(ledgers + "".join(map(parts_of, arrived))) if arrived else Markdown("No runs on Flickr30k or MS-COCO yet.")
 
 # %% [markdown]
 # ## GOAL
