@@ -91,8 +91,8 @@ body {{ font: 14px/1.5 sans-serif; margin: 0 }} a {{ color: inherit; text-decora
 .cover h1 {{ font-size: 42px; line-height: 1.2; margin: 0 0 32px }}
 .cover p {{ max-width: 460px; margin: 0 0 12px }}
 .cover .note {{ color: #444; margin-top: 90px; font-size: 12.5px }} h2 {{ font-size: 27px; margin: 0 0 10px }}
-h3 {{ font-size: 12.5px; margin: 11px 0 1px; break-after: avoid }}
-.line {{ display: flex; align-items: baseline; font-size: 12.5px; line-height: 1.4; break-inside: avoid }}
+h3 {{ font-size: 12.5px; margin: 9px 0 1px; break-after: avoid }}
+.line {{ display: flex; align-items: baseline; font-size: 12.5px; line-height: 1.36; break-inside: avoid }}
 .line i {{ flex: 1; border-bottom: 1px dotted #888; margin: 0 7px }} .line b {{ font-weight: 400 }}
 </style><section class="cover">{logo}<h1>{title}</h1><p>{author}</p><p>{year}</p><p class="note">
 These are the pages of an executable book, printed as they were built. What is folded on the pages is left out, but for
