@@ -336,7 +336,9 @@ assert on_four["ntxent"][~own4][violation == 0].max() < 0.1 * on_four["ntxent"].
 # ## Count what it touches
 #
 # How many negatives shape a query's gradient? We make 128 random pairs, a caption's vector being its image's plus noise.
-# The library counts with `cocos` ({doc}`../lessons/cocos`); `convention="exact"` works for any loss with weights.
+# The library counts with `cocos` ({doc}`../lessons/cocos`); `convention="exact"` works for any loss with weights. `C_0`
+# is how many queries have no weight above 0.01; `C_q` is how many weights above 0.01 each of the others has, on average,
+# the positive's included; and `n_eff` is the effective number of negatives, whose formula stands below.
 
 # %%
 rng = torch.Generator().manual_seed(1)
@@ -349,8 +351,7 @@ counts = {plots.label(name): cocos.count(loss, batch, pairs128, convention="exac
 # %% tags=["hide-input"]
 lines = [{"loss": name, "C_q": f"{c['C_q']:.2f}", "C_0": f"{c['C_0']:.0f}", "n_eff": f"{c['n_eff']:.2f}"}
          for name, c in counts.items()]
-paper.styled(pd.DataFrame(lines), "C_0: queries without a weight above 0.01; C_q: weights above 0.01, the positive's "
-             "included, mean over all other queries; n_eff: effective negatives", name="own-counts")
+paper.styled(pd.DataFrame(lines), "Weights of 128 queries", name="own-counts")
 
 # %% tags=["hide-input"]
 silent = {name: (three_losses[name].weights(batch, pairs128) == 0).all(1) for name in ("triplet", "quadratic")}
@@ -451,7 +452,8 @@ Markdown(f"A difference of **{ours - theirs:+.1f}** in test rsum. Is Quadratic {
 #
 # ```bash
 # for seed in 0 1 2; do
-#     icr run book/reproduce/run.ipynb -p loss=quadratic -p seed=$seed -p lr=0.003 \
+#     icr run book/reproduce/run.ipynb -p loss=quadratic -p seed=$seed \
+#         -p lr=0.003 \
 #         -p record=records/scenes/vsepp/quadratic/seed$seed.json
 # done
 # ```

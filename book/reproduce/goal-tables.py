@@ -51,16 +51,16 @@ cells = paper.goal.cells()
 wide = cells.pivot(index="objective", columns=["setting", "direction"], values="mean").loc[OBJECTIVES]
 wide = wide[[(setting, side) for setting in paper.goal.SETTINGS for side in paper.goal.SIDES]]
 gain = wide - wide.loc[CON]
-fig, ax = plt.subplots(figsize=(7.4, 5.2))
+fig, ax = plt.subplots(figsize=(6.2, 6.2))
 limit = float(gain.abs().max().max())
 shown = ax.imshow(gain, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
 rows, columns = np.nonzero((wide == wide.max()).to_numpy())
-ax.plot(columns, rows, "o", color="black", ms=5)
-ax.set_yticks(range(15), [plots.label(f"goal:{name}") for name in OBJECTIVES], fontsize=10)
+ax.plot(columns, rows, "o", color="black", mec="white", mew=1, ms=7)
+ax.set_yticks(range(15), [plots.label(f"goal:{name}") for name in OBJECTIVES], fontsize=11)
 SHORT = {"r152": "R152", "r152_ft": "R152, tuned", "vit": "ViT", "vit_ft": "ViT, tuned", "butd": "BUTD", "wsl": "WSL"}
 names = [f"{SHORT[setting]}, {side[0]}" for setting, side in wide.columns]
-ax.set_xticks(range(12), names, rotation=60, ha="right", fontsize=9)
-fig.colorbar(shown, label="R@1 over con × con");
+ax.set_xticks(range(12), names, rotation=60, ha="right", rotation_mode="anchor", fontsize=11)
+fig.colorbar(shown, location="top", aspect=30, label="R@1 over con × con");
 
 # %% [markdown]
 # Most of the map is blue: nearly everything is above the plain triplet loss. The dots are the answer to the question.

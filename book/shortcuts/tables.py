@@ -99,7 +99,7 @@ Markdown(f"The baselines have {BASE['Flickr30k']:.0f} and {BASE['MS-COCO']:.0f},
 # 5$ image to text. CxC {cite:p}`parekh2021crisscrossed` is MS-COCO with further right answers that people rated, so its
 # rows are the *models* of MS-COCO's rows, scored in another way.
 
-# %% tags=["hide-input", "full-width"]
+# %% tags=["hide-input"]
 paper.layout(paper.table("ltd/1"))
 
 # %% [markdown]
@@ -221,7 +221,7 @@ Markdown(f"A picture has {many['i2t']:.0f} true captions among the candidates, a
 # %% [markdown]
 # ## Table 2: with the triplet loss, and without a caption encoder
 
-# %% tags=["hide-input", "full-width"]
+# %% tags=["hide-input"]
 paper.layout(paper.table("ltd/2"))
 
 # %% tags=["remove-cell"]
@@ -270,7 +270,7 @@ Markdown("It lost nevertheless. Less the baseline of Table 1: " + "; ".join(
 # %% [markdown]
 # ## Table 3: is the baseline any good?
 
-# %% tags=["hide-input", "full-width"]
+# %% tags=["hide-input"]
 paper.layout(paper.table("ltd/3"))
 
 # %% tags=["remove-cell"]
@@ -373,7 +373,7 @@ Markdown("Two lines of the table agree in every digit, *LTD constrained* and the
 
 # %% [markdown]
 # Means of rows hide that all rows were trained on the same five draws. So each row is compared with the baseline draw
-# by draw. On the left is what was gained in rsum. On the right is **swap accuracy**, asked of *swap twins*: of two
+# by draw. The upper panel has what was gained in rsum. The lower one has **swap accuracy**, asked of *swap twins*: of two
 # captions that differ only in the places of two words, does the picture find the true one? Guessing has 50 %. If LTD
 # works by making the encoder keep what the caption says, then both should rise.
 
@@ -406,21 +406,21 @@ def forest(ax, found, shift, **how):
 
 
 def leads():
-    fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6), sharey=True, layout="constrained")
-    forest(left, {row: rsum for row, (rsum, _) in AHEAD.items()}, 0.12, color="#5e3c99", label="temperature 0.05")
-    forest(right, {row: swap for row, (_, swap) in AHEAD.items()}, 0.12, color="#5e3c99")
+    fig, (above, below) = plt.subplots(2, 1, figsize=(6.4, 7.4), sharey=True, layout="constrained")
+    forest(above, {row: rsum for row, (rsum, _) in AHEAD.items()}, 0.12, color="#5e3c99", label="temperature 0.05")
+    forest(below, {row: swap for row, (_, swap) in AHEAD.items()}, 0.12, color="#5e3c99")
     if warm := {row: found for row, found in at_warm.items() if row in AHEAD}:
-        forest(left, warm, -0.18, color="#e08214", mfc="white", label="temperature 0.1")
-        left.legend(loc="lower left", fontsize=9)
-    for ax, title in ((left, "rsum"), (right, "swap accuracy")):
+        forest(above, warm, -0.18, color="#e08214", mfc="white", label="temperature 0.1")
+        fig.legend(loc="outside upper center", ncols=2, fontsize=10)
+    for ax, title in ((above, "rsum"), (below, "swap accuracy")):
         ax.axvline(0, color="black", lw=0.8)
         ax.set(title=f"{title} less the baseline")
         ax.grid(axis="x", alpha=0.3)
-    left.set_yticks(range(len(AHEAD)), [ltd_evidence.TITLES[row] for row in reversed(AHEAD)])
+    above.set_yticks(range(len(AHEAD)), [ltd_evidence.TITLES[row] for row in reversed(AHEAD)])
     plt.show()
 
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels with a row for each objective of LTD on scenes and a point with an interval: left the difference to the baseline in rsum, right in swap accuracy. Left, the rows held below a bound lie to the right of zero but for the released softmax, the sums at it or to the left. Right, no interval lies to the right of zero."}, "figure": {"name": "fig-ltd-leads", "caption": "Each row of scenes less its baseline, paired by draw, with 95 % intervals. Filled: the paper's temperature. Open: row and baseline at twice that temperature."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels with a row for each objective of LTD on scenes and a point with an interval: above the difference to the baseline in rsum, below in swap accuracy. Above, the rows held below a bound lie to the right of zero but for the released softmax, the sums at it or to the left. Below, no interval lies to the right of zero."}, "figure": {"name": "fig-ltd-leads", "caption": "Each row of scenes less its baseline, paired by draw, with 95 % intervals. Filled: the paper's temperature. Open: row and baseline at twice that temperature."}}
 if AHEAD:
     leads()
 

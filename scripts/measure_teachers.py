@@ -1,4 +1,4 @@
-"""Write down what sentence encoders see of captions of scenes: icrlib/paper/teachers_seen.json, one entry a teacher.
+"""Write down what sentence encoders see of captions of scenes: icrlib/data/targets/measured.json, one entry a teacher.
 
 For teachers that are too large to be asked whenever the book is built. "mpnet" wants its packages or a folder; the
 error of icrlib names the ways.
@@ -12,11 +12,10 @@ from pathlib import Path
 import click
 
 import icrlib
-from icrlib.data.targets import teacher
+from icrlib.data.targets import measured, teacher
 from icrlib.files import write_bytes
-from icrlib.paper import teachers
 
-FILE = Path(teachers.__file__).with_name(teachers.RECORDED)
+FILE = Path(measured.__file__).with_name(measured.RECORDED)
 
 
 @click.command(help=__doc__)
@@ -25,7 +24,7 @@ def main(names: tuple[str, ...]) -> None:
     data = icrlib.load_dataset("scenes", seed=0)
     found = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     for name in names:
-        found[name] = {key: round(value, 6) for key, value in teachers.measured(data, teacher(name)).items()}
+        found[name] = {key: round(value, 6) for key, value in measured.measured(data, teacher(name)).items()}
         click.echo(f"{name}: {found[name]}")
     write_bytes(FILE, (json.dumps(found, indent=1, sort_keys=True) + "\n").encode())
 

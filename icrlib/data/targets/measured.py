@@ -15,7 +15,7 @@ from icrlib.data.targets.store import vectors
 
 TRUE = ("turned round", "one other word", "other words")
 COUNT, FLOOR_COUNT = 200, 1000  # captions that are asked, and captions that the floor is taken from
-RECORDED = "teachers_seen.json"
+RECORDED = "measured.json"
 
 
 def seen(captions: Split | Sequence[str], teacher: Teacher, count: int = COUNT) -> dict[str, float]:
@@ -41,5 +41,5 @@ def measured(data: object, teacher: Teacher) -> dict[str, float]:
 
 
 def recorded(name: str) -> dict[str, float]:
-    """:func:`measured` of a teacher as ``scripts/teachers_seen.py`` wrote it down, on the scenes of seed 0."""
+    """:func:`measured` of a teacher as ``scripts/measure_teachers.py`` wrote it down, on the scenes of seed 0."""
     return json.loads(Path(__file__).with_name(RECORDED).read_text(encoding="utf-8"))[name]
