@@ -165,8 +165,8 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 # | {doc}`foundations/albums` | Can an album be searched that nobody has described? | under a minute |
 # | {doc}`foundations/pipelines` | Features once, or fresh crops each time: what does it change? | about three minutes |
 # | {doc}`gradients/triplet` | One formula, a sum or a maximum: whom do they move? | under a minute |
-# | {doc}`gradients/ntxent` | Why is one printed loss negative, and what does the temperature do? | under a minute |
-# | {doc}`gradients/smoothap` | How do two wrong signs give one right formula? | under a minute |
+# | {doc}`gradients/ntxent` | What does the temperature of a softmax do, and why is one printed loss negative? | under a minute |
+# | {doc}`gradients/smoothap` | How does one differentiate a rank, and find a wrong sign? | under a minute |
 # | {doc}`gradients/one-picture` | Twelve losses on the same scores: whom do they push, and who agrees with whom? | under a minute |
 # | {doc}`lessons/training` | Same model, same data, four losses: what changes? | a minute and a half |
 # | {doc}`lessons/reading` | When does a model begin to read its captions, and what does it pay? | a minute and a half |

@@ -14,7 +14,7 @@
 # ---
 
 # %% [markdown]
-# # NT-Xent: one formula printed, another one run
+# # NT-Xent: a softmax, and what its temperature does
 #
 # **What you will be able to do:** derive the weights of NT-Xent (also called InfoNCE) and check each line by machine; say
 # what the temperature does, down to its two limits; and follow the gradient through the normalisation of the query.

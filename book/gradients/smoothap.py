@@ -14,7 +14,7 @@
 # ---
 
 # %% [markdown]
-# # SmoothAP: two wrong signs, one right formula
+# # SmoothAP: how to differentiate a rank
 #
 # **What you will be able to do:** derive the weights of SmoothAP and check each line; say which candidates it moves, and
 # which it leaves alone; find a wrong sign in a derivation by machine. **Time:** under a minute on one core. **You
