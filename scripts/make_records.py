@@ -26,6 +26,9 @@ from studies import STUDIES, Planned, flickr8k, hopeless
 @click.option("--part", default="0/1", show_default=True, help="Begin at this share of the list, such as 1/2.")
 def main(study: str | None, features: Path | None, plan: bool, losses: tuple[str, ...], part: str) -> None:
     if study is None:
+        if features or plan or losses:
+            raise click.UsageError("--features, --plan and --loss are about one study; name it (STUDY=name for make), "
+                                   "or leave them out for the list of all")  # fmt: skip
         return overview()
     runs = list(STUDIES[study]())
     if strange := set(losses) - {run.loss for run in runs}:

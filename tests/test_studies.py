@@ -239,3 +239,6 @@ def test_without_a_study_all_are_listed():
     assert done.exit_code == 0 and list(lines) == list(studies.STUDIES)
     assert " 80 records  Everything as the data set's defaults" in lines["ecir"]
     assert all(len(line.split("records  ")[1]) > 15 for line in lines.values())
+    for words in (["--plan"], ["--loss", "ntxent"], ["--features", "."]):
+        done = CliRunner().invoke(make_records.main, words)
+        assert done.exit_code == 2 and "about one study; name it" in done.output

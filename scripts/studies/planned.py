@@ -91,28 +91,31 @@ def best(runs: Iterable[Planned], tag: str = "") -> Planned:
     return max(tried, key=lambda run: records.load(run.path)["chosen"]["val_rsum"])
 
 
+def missing(study: str) -> Counter[str]:
+    """How many runs of a study have no record, by loss."""
+    return Counter(run.loss for run in STUDIES[study]() if not run.path.exists())
+
+
 def complete(study: str) -> None:
     """Refuse to go on from a search that is not finished: the best of what is there may not be the best."""
-    missing = [run for run in STUDIES[study]() if not run.path.exists()]
-    if missing:
-        raise click.ClickException(f"{len(missing)} runs of the search are missing; make records STUDY={study} first")
+    if left := missing(study).total():
+        raise click.ClickException(f"{left} runs of the search are missing; make records STUDY={study} first")
 
 
 def searched(study: str, losses: Iterable[str]) -> list[str]:
     """Those of ``losses`` whose own search is finished; says which are not, and refuses where none is."""
-    missing = Counter(run.loss for run in STUDIES[study]() if not run.path.exists())
-    found = [loss for loss in losses if not missing[loss]]
+    left = missing(study)
+    found = [loss for loss in losses if not left[loss]]
     if not found:
         complete(study)
-    if left := [loss for loss in losses if missing[loss]]:
-        click.echo(f"left out, since their search is not finished: {', '.join(left)}; make records STUDY={study} "
+    if waiting := [loss for loss in losses if left[loss]]:
+        click.echo(f"left out, since their search is not finished: {', '.join(waiting)}; make records STUDY={study} "
                    "first", err=True)  # fmt: skip
     return found
 
 
 def finished(study: str) -> bool:
     """Whether a search is finished; says so if not. For lists of which a part can be trained before it is."""
-    missing = sum(not run.path.exists() for run in STUDIES[study]())
-    if missing:
-        click.echo(f"the rest waits for {missing} runs of a search; make records STUDY={study} first", err=True)
-    return not missing
+    if left := missing(study).total():
+        click.echo(f"the rest waits for {left} runs of a search; make records STUDY={study} first", err=True)
+    return not left
