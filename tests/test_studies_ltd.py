@@ -104,6 +104,31 @@ def test_photos(finish, capsys):
     assert found["tuned-unit 0"]["model_options"]["caption_norm"]
 
 
+def test_photos_at_twice_the_temperature(finish):
+    """Three seeds of what was better on the validation photos, and of nothing else."""
+    finish("photo_ltd_tuning", lambda run: 200.0 + 9 * (run.tag in ("lr0.001-drop", "tuned-unit-lr0.003")))
+    warmer = {run.tag: resolved(run) for run in studies.STUDIES["photo_ltd_warmer_tuning"]()}
+    assert list(warmer) == ["con", "tuned", "tuned-unit"]
+    assert {c["loss_options"]["tau"] for c in warmer.values()} == {0.1}
+    assert [warmer[name]["lr"] for name in ("con", "tuned-unit")] == [1e-3, 3e-3] and warmer["con"]["drop_words"] == 0.1
+    with pytest.raises(click.ClickException, match="make records STUDY=photo_ltd_warmer_tuning first"):
+        listed("photo_ltd_warmer")
+    finish("photo_ltd_warmer_tuning", lambda run: 209.0 + (run.tag == "con"))  # "tuned-unit" is as good as before
+    assert set(listed("photo_ltd_warmer")) == {f"{name} {seed}" for name in ("con", "tuned") for seed in range(3)}
+
+
+def test_sentences_on_few_photos(finish):
+    tags = [run.tag for run in studies.STUDIES["photo_few_sentences_tuning"]()]
+    assert len(tags) == len(set(tags)) == 3 * (1 + 2 + 2)
+    finish("photo_few_sentences_tuning", lambda run: 100.0 + 9 * (run.tag in ("fixed-lr0.01", "tuned-lr0.003-tau0.1")))
+    found = {name: resolved(run) for name, run in listed("photo_few_sentences").items()}
+    assert set(found) == {f"{name} {seed}" for name in ("fixed", "tuned", "tuned-unit") for seed in range(3)}
+    assert found["fixed 0"]["lr"] == 1e-2
+    assert (found["tuned 2"]["lr"], found["tuned 2"]["loss_options"]["tau"]) == (3e-3, 0.1)
+    assert {(c["updates"], c["evaluate_every"]) for c in found.values()} == {(1200, 25)}  # as of photo_small_own
+    assert all(run.photos == 400 for run in studies.STUDIES["photo_few_sentences"]())
+
+
 def test_stamps_differ_in_the_objective_alone():
     found = [resolved(run) for run in studies.STUDIES["ltd_stamps"]() if run.data["bits"] == 4 and run.seed == 0]
     assert len(found) == 4 and {c["method"] for c in found} == {"ltd"}

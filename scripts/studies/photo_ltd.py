@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from studies.flickr8k import PHOTO_SEED, photos
-from studies.planned import RATES, Planned, best, chosen, complete, finished, registered
+from studies.flickr8k import FEW_UPDATES, PHOTO_SEED, few_photos, photos
+from studies.planned import RATES, Planned, best, chosen, complete, finished, registered, validation
 
 RATES_HERE = (round(RATES[0] / 3, 11), *RATES[:2])  # rounded as records hold it
 LEFT_OUT = {"": 0.0, "-drop": 0.1, "-drop0.2": 0.2}
@@ -18,6 +18,7 @@ SENTENCE = {"embed_dim": 384}
 # Row: method, loss, settings. The caption head of rows 4.*.2 as released, and with vectors of length 1.
 SENTENCES = {"fixed": ("alignment", SENTENCE), "tuned": ("ntxent", SENTENCE),
              "tuned-unit": ("ntxent", SENTENCE | {"caption_norm": True})}  # fmt: skip
+WARMER = 0.1  # twice the published temperature of LTD, and NT-Xent's on photos; scenes preferred it
 
 
 @registered
@@ -66,3 +67,50 @@ def photo_ltd() -> Iterator[Planned]:
         for eta in bounds:
             yield photos("photo_ltd", "ltd", "ntxent", seed, f"eta{eta:g}",
                          decoded | {"objective": "lagrange", "eta": eta})  # fmt: skip
+
+
+@registered
+def photo_ltd_warmer_tuning() -> Iterator[Planned]:
+    """Is the published temperature too low on photos, as it was on scenes? Baseline and tuned sentence vectors."""
+    complete("photo_ltd_tuning")
+    yield from _warmer("photo_ltd_warmer_tuning", PHOTO_SEED)
+
+
+@registered
+def photo_ltd_warmer() -> Iterator[Planned]:
+    """Three seeds of those that are better with it on the validation photos."""
+    complete("photo_ltd_warmer_tuning")
+    published = {name: best(photo_ltd_tuning(), begins) for name, begins in _PUBLISHED.items()}
+    better = {run.tag for run in photo_ltd_warmer_tuning() if validation(run) > validation(published[run.tag])}
+    for seed in range(3):
+        yield from (run for run in _warmer("photo_ltd_warmer", seed) if run.tag in better)
+
+
+@registered
+def photo_few_sentences_tuning() -> Iterator[Planned]:
+    """The sentence encoder on 400 photos: rate, and the temperature of its tuned vectors."""
+    for (name, (loss, settings)), lr in product(SENTENCES.items(), RATES):
+        for tau in (None,) if loss == "alignment" else (0.05, WARMER):
+            yield few_photos("photo_few_sentences_tuning", "sentence", loss, PHOTO_SEED,
+                             f"{name}-lr{lr:g}" + (f"-tau{tau:g}" if tau else ""),
+                             _FEW | settings | {"lr": lr} | ({"tau": tau} if tau else {}))  # fmt: skip
+
+
+@registered
+def photo_few_sentences() -> Iterator[Planned]:
+    """What that search chose, on three seeds."""
+    complete("photo_few_sentences_tuning")
+    for seed, name in product(range(3), SENTENCES):
+        run = best(photo_few_sentences_tuning(), f"{name}-lr")
+        yield few_photos("photo_few_sentences", "sentence", run.loss, seed, name, run.settings)
+
+
+_FEW = {"evaluate_every": FEW_UPDATES // 48}  # as often as the other runs on 400 photos
+_PUBLISHED = {"con": "lr", "tuned": "tuned-lr", "tuned-unit": "tuned-unit-lr"}  # how the tags of their searches begin
+
+
+def _warmer(study: str, seed: int) -> Iterator[Planned]:
+    """The runs of the search that were best, with twice the temperature."""
+    for name, begins in _PUBLISHED.items():
+        run = best(photo_ltd_tuning(), begins)
+        yield photos(study, run.method, run.loss, seed, name, run.settings | {"tau": WARMER})

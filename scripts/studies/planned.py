@@ -88,7 +88,12 @@ def search_of(dataset: str, method: str, loss: str) -> tuple[str, str] | None:
 def best(runs: Iterable[Planned], tag: str = "") -> Planned:
     """Of finished runs whose tags begin with ``tag``, the one with the highest validation rsum."""
     tried = [run for run in runs if run.tag.startswith(tag)]
-    return max(tried, key=lambda run: records.load(run.path)["chosen"]["val_rsum"])
+    return max(tried, key=validation)
+
+
+def validation(run: Planned) -> float:
+    """The validation rsum of a finished run, at its chosen evaluation."""
+    return records.load(run.path)["chosen"]["val_rsum"]
 
 
 def missing(study: str) -> Counter[str]:
