@@ -17,7 +17,20 @@ import studies
 from icrlib.cli.runs import parse
 from icrlib.paper import decision
 from studies import flickr8k
-from which_loss_runs import BOOK, LOSSES, NOTEBOOK, SCRIPT, cells, decide, real, run, section, sizes, without_runs
+from which_loss_runs import (
+    BOOK,
+    LOSSES,
+    NOTEBOOK,
+    SCRIPT,
+    cells,
+    decide,
+    of_sentences,
+    real,
+    run,
+    section,
+    sizes,
+    without_runs,
+)
 
 
 @pytest.fixture
@@ -326,6 +339,11 @@ def photos(made):
                 study, f"{study}_tuning")]  # fmt: skip
             search += [record | {"config": record["config"] | {"seed": 100, "lr": lr}, "chosen": {
                 "update": record["chosen"]["update"], "val_rsum": 300 - lr}} for lr in (0.001, 0.003)]  # fmt: skip
+    like = [runs["bow", seed] for seed in range(3)]
+    for study, row in itertools.product(("photo_ltd", "photo_few_sentences"), ("fixed", "tuned")):
+        of_sentences(made, study, like, row, None)
+    for record in made["photo_few_sentences"]:
+        record["data_hash"] = record["config"]["data_hash"] = "few"
 
 
 def test_the_whole_page_with_the_runs_of_today(made):

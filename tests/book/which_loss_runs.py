@@ -20,7 +20,7 @@ MODELS = ("bow", "vse++", "vsrn")
 COST = {"bow": 10.0, "vse++": 40.0, "vsrn": 200.0}  # seconds of 3,000 updates
 NOT_YET = ("sizes", "size_tuning", "few", "few_tuning", "vsrn", "vsrn_tuning", "batches", "batch_tuning",
            "false_negatives", "photo_small_own", "photo_small_edges", "photo_vsrn", "photo_vsrn_tuning",
-           "photo_length", "photo_short")  # fmt: skip
+           "photo_length", "photo_short", "photo_ltd", "photo_ltd_warmer", "photo_few_sentences")  # fmt: skip
 find = records.find
 
 
@@ -90,3 +90,21 @@ def sizes(made, train=400, rsum=None, models=MODELS, losses=LOSSES, seeds=3, sec
                           for seed in range(seeds)]  # fmt: skip
         made["size_tuning"] += [run(model, loss, 100, 1.0, lr=lr, val=400 - 1000 * abs(lr - 0.003), **about)
                                 for lr in (0.001, 0.003, 0.01)]  # fmt: skip
+
+
+def of_sentences(made, study, like, row, rsum, *, val=300.0, tau=0.05, unit=False, seeds=3):
+    """Runs with a sentence encoder: copies of real runs ``like`` them, with other words and results in them.
+
+    ``rsum``: one for each seed, or one number for all; None: as in the real runs, with their ranks.
+    """
+    loss = "alignment" if row == "fixed" else "ntxent"
+    for record in copy.deepcopy(like[:seeds]):
+        c = record["config"]
+        c |= {"method": "sentence", "loss": loss, "optimiser": "adamp", "schedule": "cosine_epoch", "drops": [],
+              "loss_options": {"queries": "mean", "directions": "mean"} | ({} if row == "fixed" else {"tau": tau}),
+              "model_options": {"embed_dim": 384} | ({} if row == "fixed" else {"tuned": True, "caption_norm": unit})}
+        c.pop("asked", None)
+        record["chosen"] = {"update": 300, "val_rsum": val}
+        if rsum is not None:  # without ranks: a t-test over seeds
+            record["test"] = {"rsum": rsum[c["seed"]] if isinstance(rsum, list) else rsum}
+        made[study].append(record)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from icrlib.paper.decision.plan import MODELS, OWN_LISTS, TITLES, Row, called
 from icrlib.paper.decision.rule import CONSTANTS, Decision, System
 
+PHOTOS = {"dataset": "flickr8k", "features": "FOLDER"}
 Lacking = dict[tuple[str, ...], dict[str, dict[System, tuple[int, int]]]]
 
 
@@ -36,8 +39,11 @@ def lacks(decision: Decision, *situations: str) -> str:
         what = []
         for situation, systems in places.items():
             have, wanted = (sum(numbers) for numbers in zip(*systems.values(), strict=True))
-            names = [called(s) for s in systems] if len(systems) < 3 else [
-                f"{MODELS[m]} with {len(of)} losses" for m in MODELS if (of := [s for s in systems if s[0] == m])]
+            names = (
+                [called(s) for s in systems]
+                if len(systems) < 3
+                else [f"{MODELS[m]} with {len(of)} losses" for m in MODELS if (of := [s for s in systems if s[0] == m])]
+            )
             what.append(f"{TITLES[situation]} ({', '.join(names)}): {have} of {wanted} runs")
         found.append(f"- {'; '.join(what)}. " + ", then ".join(f"`{command}`" for command in typed))
     return "\n".join(found)
@@ -45,17 +51,28 @@ def lacks(decision: Decision, *situations: str) -> str:
 
 def settings_of(decision: Decision, situation: str, system: System) -> dict:
     """The settings of a recommended run that are not the same for all, by name."""
-    c = decision.runs[situation][system][0]["config"]
+    return settings(decision.runs[situation][system][0])
+
+
+def settings(record: Mapping) -> dict:
+    """The settings of a run that are not the same for all of its method, by name."""
+    c = record["config"]
     options = {name: value for name, value in c["loss_options"].items() if name in CONSTANTS}
     own = {name: c[name] for name in ("batch_size", "updates", "lr")} | options
     own |= {name: c[name] for name in ("warmup", "drop_words") if c.get(name)}
-    return own | {name: value for name, value in c["model_options"].items() if name in ("embed_dim", "word_dim")}
+    return own | {name: value for name, value in c["model_options"].items()
+                  if name in ("embed_dim", "word_dim", "caption_norm")}  # fmt: skip
 
 
 def command(decision: Decision, situation: str, system: System) -> str:
     """The command that trains a system as its runs were trained; for photos FOLDER stands for the features."""
     kind, size = situation.split()
-    source = {"dataset": "scenes", "train": size} if kind == "scenes" else {"dataset": "flickr8k", "features": "FOLDER"}
-    source |= {"regions": True} if kind == "scenes" and system[0] == "vsrn" else {}
-    told = source | {"method": system[0], "loss": system[1], "seed": 0} | settings_of(decision, situation, system)
+    source = {"dataset": "scenes", "train": size} if kind == "scenes" else PHOTOS
+    source = source | ({"regions": True} if kind == "scenes" and system[0] == "vsrn" else {})
+    return typed(source | dict(zip(("method", "loss"), system, strict=True)) | {"seed": 0}
+                 | settings_of(decision, situation, system))  # fmt: skip
+
+
+def typed(told: Mapping) -> str:
+    """The command of a run with these parameters."""
     return "icr run book/reproduce/run.ipynb " + " ".join(f"-p {name}={value}" for name, value in told.items())

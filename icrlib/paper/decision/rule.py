@@ -27,7 +27,9 @@ from icrlib.paper.verdicts import Verdict, family, verdict
 CONSTANTS = ("tau", "margin")
 NEAR = 1.25  # what differs by no more than this factor costs the same
 _OF_LOSS = ("loss_options", "learn_tau", "learn_bias", "batches")
-_ALSO_PRICED = ("beyond", "beyond_tuning")  # studies that only tell what an update costs
+# Studies that only tell what an update costs.
+_ALSO_PRICED = ("beyond", "beyond_tuning", "photo_ltd_tuning", "photo_ltd", "photo_few_sentences_tuning",
+                "photo_few_sentences")  # fmt: skip
 
 System = tuple[str, str]  # a model and a loss
 Rungs = list[tuple[System, dict[System, Verdict]]]  # where one stood, and the others against it
@@ -98,8 +100,12 @@ class Decision:
 
     def tried(self, study: str, model: str, loss: str, only: Mapping | None = None) -> list[dict]:
         """The runs of a study with this model, loss and settings; "train" is a size of the data."""
-        return [r for r in self.study(study) if (r["config"]["method"], r["config"]["loss"]) == (model, loss) and all(
-            (r["config"]["data_options"] | r["config"])[key] == value for key, value in (only or {}).items())]
+        return [
+            r
+            for r in self.study(study)
+            if (r["config"]["method"], r["config"]["loss"]) == (model, loss)
+            and all((r["config"]["data_options"] | r["config"])[key] == value for key, value in (only or {}).items())
+        ]
 
     def ready(self, situation: str) -> list[System]:
         """The models with losses that have all runs that were planned."""
@@ -125,8 +131,11 @@ class Decision:
         return float(np.mean([measure(r) for r in self.runs[situation][system]]))
 
     def seconds(self, situation: str, system: System) -> float:
-        """What a run costs in seconds of one core, by the quickest run of its kind: others shared the machine."""
-        record = self.runs[situation][system][0]
+        """What a run of a system costs, as :meth:`price`; others may have shared the machine."""
+        return self.price(self.runs[situation][system][0])
+
+    def price(self, record: Mapping) -> float:
+        """Seconds of one core for a run of one of the rule's studies, by the quickest run of its kind."""
         return record["config"]["updates"] * self._speed[_kind(record)]
 
     def versus(self, situation: str, ours: System, other: System) -> Verdict:
