@@ -591,14 +591,13 @@ Markdown("" if len(known) < 3 else "That run does not exist yet: `make records S
 # %% tags=["hide-input"]
 regions = rule.answer("regions 6000")
 to_be_run("regions 6000") if not regions else Markdown(
-    f"On photos as regions {called(regions.system)} reaches a test rsum of {rule.mean('regions 6000', regions.system):.1f}, "
-    f"at {rule.seconds('regions 6000', regions.system) / 60:.0f} minutes a training: "
+    f"On photos as regions {called(regions.system)} reaches a test rsum of "
+    f"{rule.mean('regions 6000', regions.system):.1f}, at {rule.seconds('regions 6000', regions.system) / 60:.0f} minutes a training: "
     f"{decision.told(rule, 'regions 6000', regions.losses['vsrn'])}.")
 
 # %% tags=["hide-input"]
 lacking = decision.lacks(rule, "regions 6000") if regions else ""
-Markdown("Of the other losses on regions the runs are missing: each takes some hours of one core, SmoothAP most.\n\n"
-         + lacking if lacking else "")
+Markdown("Of the other losses on regions the runs are missing, and with them what this line would compare:\n\n" + lacking if lacking else "")
 
 # %% tags=["hide-input"]
 def beyond_on_regions():
@@ -608,14 +607,15 @@ def beyond_on_regions():
 
 
 def as_set(r):
-    return f"{decision.validation(r):.0f} (rate {r['config']['lr']:g}, {r['config']['drop_words']:.0%} of the words left out)"
+    c = r["config"]
+    return f"{decision.validation(r):.0f} (rate {c['lr']:g}, {c['drop_words']:.0%} of the words left out)"
 
 
 on_edge, past_it = beyond_on_regions()
 gain = max(map(decision.validation, past_it)) - decision.validation(on_edge) if on_edge and past_it else None
 Markdown("" if gain is None else
          "Its search ended at the highest rate and with the most words left out that were tried. More of either, on the "
-         f"same seed: validation rsum {', '.join(map(as_set, past_it))}, and {as_set(on_edge)} was the best of the search. "
+         f"same seed: validation rsum {', '.join(map(as_set, past_it))}; the best of the search was {as_set(on_edge)}. "
          + ("So the three seeds are trained below what VSRN can reach here, and their number is a lower bound."
             if gain > 3 else "So the edge of the search did not hold it back by more than 3 points, on this seed."))
 
@@ -802,8 +802,8 @@ def of_sentences(situation):
 paper.styled(pd.DataFrame([line for situation in FROZEN for line in of_sentences(situation)]),
              "A frozen sentence encoder (MiniLM) beside models that learn their words: validation rsum, test rsum with "
              "half of its 95 % interval over three seeds, and seconds of a training without the encoder's own pass over "
-             "the captions, which is done once. Last column: of its two rows the one that is better on validation photos, "
-             "less the line's; corrected as one family.", name="sentences") if FROZEN else Markdown("")
+             "the captions, which is done once. Last column: of its two rows the one that is better on validation "
+             "photos, less the line's; corrected as one family.", name="sentences") if FROZEN else Markdown("")
 
 # %% tags=["remove-cell"]
 def stands(situation):
