@@ -592,12 +592,14 @@ Markdown("" if len(known) < 3 else "That run does not exist yet: `make records S
 regions = rule.answer("regions 6000")
 to_be_run("regions 6000") if not regions else Markdown(
     f"On photos as regions {called(regions.system)} reaches a test rsum of "
-    f"{rule.mean('regions 6000', regions.system):.1f}, at {rule.seconds('regions 6000', regions.system) / 60:.0f} minutes a training: "
+    f"{rule.mean('regions 6000', regions.system):.1f}, at "
+    f"{rule.seconds('regions 6000', regions.system) / 60:.0f} minutes a training: "
     f"{decision.told(rule, 'regions 6000', regions.losses['vsrn'])}.")
 
 # %% tags=["hide-input"]
 lacking = decision.lacks(rule, "regions 6000") if regions else ""
-Markdown("Of the other losses on regions the runs are missing, and with them what this line would compare:\n\n" + lacking if lacking else "")
+Markdown("Of the other losses on regions the runs are missing, and with them what this line would compare:\n\n"
+         + lacking if lacking else "")
 
 # %% tags=["hide-input"]
 def beyond_on_regions():
