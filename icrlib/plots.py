@@ -218,6 +218,7 @@ def top_k(split, caption: int, scores: Tensor, k: int = 5) -> Figure:
     own, true = int(split.image_of[caption]), split.relevance[caption]
     titles = [f"{value:.2f}" + (" (its own)" if int(row) == own else "")
               for value, row in zip(best.values.tolist(), best.indices, strict=True)]  # fmt: skip
-    fig = gallery(split.images[best.indices.numpy()], titles, frames=true[best.indices].tolist(), columns=k)
-    fig.suptitle(textwrap.fill(f"“{split.captions[caption]}”", 70), fontsize=12)
+    # Three in a row, so that they can be told apart on a phone.
+    fig = gallery(split.images[best.indices.numpy()], titles, frames=true[best.indices].tolist(), columns=3, size=2.15)
+    fig.suptitle(textwrap.fill(f"“{split.captions[caption]}”", 62), fontsize=12)
     return fig

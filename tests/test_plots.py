@@ -227,3 +227,5 @@ def test_top_k_orders_by_score_marks_its_own_and_frames_by_truth():
     assert [ax.get_xlabel() for ax in fig.axes] == ["false", "true", "true"]
     assert [int(ax.images[0].get_array()[0, 0, 0]) // 12 for ax in fig.axes] == [2, 3, 0]
     assert "a ring" in fig.get_suptitle()
+    four = plots.top_k(split, 0, torch.tensor([0.3, 0.1, 0.5, 0.4]), k=4)
+    assert four.axes[0].get_gridspec().ncols == 3 and not four.axes[4].axison  # a fourth begins a second row

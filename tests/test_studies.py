@@ -233,6 +233,16 @@ def test_what_a_search_has_left_open_is_left_out_and_named(monkeypatch, tmp_path
         *(("ntxent", seed) for seed in range(3)), *(("smoothap", seed) for seed in range(3))]
 
 
+def test_beyond_the_edge_one_setting_is_moved_at_a_time(monkeypatch):
+    best = {"lr": 3e-3, "drop_words": 0.4}
+    monkeypatch.setattr(studies.flickr8k, "searched", lambda *a: ["ntxent"])
+    monkeypatch.setattr(studies.flickr8k, "chosen", lambda *a, **k: best)
+    found = [run.settings for run in studies.STUDIES["photo_vsrn_edges"]()]
+    moved = [{name for name in best if run[name] != best[name]} for run in found]
+    assert moved == [{"lr"}, {"drop_words"}]
+    assert found[0]["lr"] > 3e-3 and found[1]["drop_words"] > 0.4
+
+
 def test_without_a_study_all_are_listed():
     done = CliRunner().invoke(make_records.main, [])
     lines = {line.split()[0]: line for line in done.output.splitlines() if " records  " in line}
