@@ -104,17 +104,25 @@ def test_photos(finish, capsys):
     assert found["tuned-unit 0"]["model_options"]["caption_norm"]
 
 
-def test_photos_at_twice_the_temperature(finish):
+def test_two_doubts_on_photos(finish):
     """Three seeds of what was better on the validation photos, and of nothing else."""
     finish("photo_ltd_tuning", lambda run: 200.0 + 9 * (run.tag in ("lr0.001-drop", "tuned-unit-lr0.003")))
-    warmer = {run.tag: resolved(run) for run in studies.STUDIES["photo_ltd_warmer_tuning"]()}
-    assert list(warmer) == ["con", "tuned", "tuned-unit"]
-    assert {c["loss_options"]["tau"] for c in warmer.values()} == {0.1}
-    assert [warmer[name]["lr"] for name in ("con", "tuned-unit")] == [1e-3, 3e-3] and warmer["con"]["drop_words"] == 0.1
-    with pytest.raises(click.ClickException, match="make records STUDY=photo_ltd_warmer_tuning first"):
-        listed("photo_ltd_warmer")
-    finish("photo_ltd_warmer_tuning", lambda run: 209.0 + (run.tag == "con"))  # "tuned-unit" is as good as before
-    assert set(listed("photo_ltd_warmer")) == {f"{name} {seed}" for name in ("con", "tuned") for seed in range(3)}
+    found = {run.tag: resolved(run) for run in studies.STUDIES["photo_ltd_more_tuning"]()}
+    assert set(found) == {"con-warm", *(f"{row}-{tag}" for row in ("tuned", "tuned-unit")
+                                        for tag in ("short", "warm", "warm-short"))}  # fmt: skip
+    assert {tag: c["loss_options"]["tau"] for tag, c in found.items()} == {
+        tag: 0.1 if "warm" in tag else 0.05 for tag in found}
+    assert {tag: (c["updates"], c["updates"] // c["evaluate_every"]) for tag, c in found.items()} == {
+        tag: (1200 if "short" in tag else 3600, 12) for tag in found}
+    assert [found[name]["lr"] for name in ("con-warm", "tuned-unit-short")] == [1e-3, 3e-3]
+    assert found["con-warm"]["drop_words"] == 0.1 and found["tuned-unit-short"]["model_options"]["caption_norm"]
+    with pytest.raises(click.ClickException, match="make records STUDY=photo_ltd_more_tuning first"):
+        listed("photo_ltd_more")
+    # The tuned vectors of length 1 are no better than before.
+    finish("photo_ltd_more_tuning", lambda run: 209.0 + (run.tag == "con-warm") + (run.tag == "tuned-warm-short"))
+    found = {name: resolved(run) for name, run in listed("photo_ltd_more").items()}
+    assert set(found) == {f"{name} {seed}" for name in ("con", "tuned") for seed in range(3)}
+    assert (found["tuned 1"]["loss_options"]["tau"], found["tuned 1"]["updates"]) == (0.1, 1200)
 
 
 def test_sentences_on_few_photos(finish):

@@ -58,7 +58,7 @@ def test_a_row_with_two_seeds_is_missing_and_says_nothing(made):
 def test_of_several_settings_validation_prefers_one_and_the_test_has_no_say(made):
     of_sentences(made, "photo_ltd", like(), "tuned", 290.0, val=240.0)
     of_sentences(made, "photo_ltd", like(), "tuned", 200.0, val=250.0, unit=True)
-    of_sentences(made, "photo_ltd_warmer", like(), "tuned", 180.0, val=260.0, tau=0.1, unit=True)
+    of_sentences(made, "photo_ltd_more", like(), "tuned", 180.0, val=260.0, tau=0.1, unit=True)
     of_sentences(made, "photo_ltd", like(), "fixed", 300.0, val=230.0)
     groups = sentences.frozen(decide(), MANY)
     (tau,) = {r["config"]["loss_options"]["tau"] for r in groups["tuned"]}

@@ -16,7 +16,7 @@ from icrlib.paper.runs import common_draws
 from icrlib.paper.verdicts import Verdict, family, verdict
 
 # Where the runs of a situation are, and the searches that make them, in the order in which they are typed.
-STUDIES = {"photos 400": ("photo_few_sentences",), "photos 6000": ("photo_ltd", "photo_ltd_warmer")}
+STUDIES = {"photos 400": ("photo_few_sentences",), "photos 6000": ("photo_ltd", "photo_ltd_more")}
 LISTS = {"photos 400": ("photo_few_sentences_tuning", "photo_few_sentences"),
          "photos 6000": ("photo_ltd_tuning", "photo_ltd")}  # fmt: skip
 SENTENCES = {"fixed": "sentence vectors as they are", "tuned": "a trained head on sentence vectors"}
