@@ -1,0 +1,110 @@
+"""The rows with sentence vectors on photos, in shortcuts/tables: real runs on photos under other names."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import chapter_cells
+from icrlib import records
+from icrlib.paper import photos
+from icrlib.records import files
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "book" / "shortcuts" / "tables.py"
+REAL = {system: sorted((r for r in records.find(study="photo_runs")
+                        if (r["config"]["method"], r["config"]["loss"]) == system), key=lambda r: r["config"]["seed"])
+        for system in (("bow", "ntxent"), ("bow", "triplet"), ("vse++", "ntxent"))}  # fmt: skip
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """A folder of records with the models' own runs on photos, and none of LTD's."""
+    for name in ("photo_runs", "photo_tuning"):
+        shutil.copytree(ROOT / "records" / "studies" / name, tmp_path / "studies" / name)
+    monkeypatch.setattr(files, "root", lambda: tmp_path)
+    return tmp_path
+
+
+def put(root, study, row, like, **settings):
+    """The runs ``like``, with all that came out of them, as runs of a row."""
+    method, loss = {"con": ("ltd", "ntxent"), "fixed": ("sentence", "alignment"), "tuned": ("sentence", "ntxent")}[row]
+    for record in copy.deepcopy(like):
+        c = record["config"]
+        c |= {"method": method, "loss": loss, "objective": "con", "loss_options": {"tau": 0.05}} | settings
+        place = root / "studies" / study / "flickr8k" / method / loss / f"{row}-seed{c['seed']}.json"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")}))
+
+
+def section():
+    source = chapter_cells.sources(SCRIPT)
+    head = next(cell for cell in source if cell.startswith("import matplotlib")).split("smoke = chapter")[0]
+    ours = next(cell for cell in source if cell.startswith("OURS = "))
+    first = next(k for k, cell in enumerate(source) if cell.startswith("def photo_rows"))
+    signed = "def signed(i):\n    return f'{i.mean:+.1f} [{i.low:+.1f}, {i.high:+.1f}]'"
+    cells = [head, "SIDES = {}", ours, signed, *source[first : first + 3]]
+    return chapter_cells.execute(cells, {"smoke": False})
+
+
+def test_without_runs_nothing_is_claimed(book):
+    names, said = section()
+    assert names["WORDLESS"] == {} and said == ["These rows have no runs yet.", ""]
+
+
+def test_a_row_that_lies_between_two_encoders_turns_the_sign(book):
+    """Tuned vectors as good as a bag of words with Triplet: behind the same with NT-Xent, ahead of a weak baseline."""
+    put(book, "photo_ltd", "tuned", REAL["bow", "triplet"])
+    put(book, "photo_ltd", "con", REAL["vse++", "ntxent"])
+    for record in records.find(study="photo_ltd", method="ltd"):  # every rank is half as good
+        spoil(record)
+    names, (table, said) = section()
+    assert "baseline" in table and "tuned targets" not in names["SCRATCH"]
+    behind, ahead, _ = names["sides"]("tuned")
+    assert ahead == ["baseline"] and "a bag of words with NT-Xent" in behind
+    assert "**Tuned targets** are behind" in said and "ahead of *baseline*" in said
+    assert "the sign of the paper's sentence depends on the encoder" in said and names["TURNS"] == ["tuned"]
+    found = names["AGAINST"]["tuned", "a bag of words with NT-Xent"]
+    twin = photos.estimate(REAL["bow", "triplet"], REAL["bow", "ntxent"])
+    assert (found.mean, found.low, found.high) == pytest.approx((twin.mean, *twin.interval(0.95)))
+
+
+def spoil(record):
+    """Double all ranks of a record, and let its numbers follow."""
+    test = record["test"]
+    for side in ("i2t", "t2i"):
+        ranks = np.frombuffer(base64.b64decode(test["ranks"][side]), dtype="<u2") * 2
+        test["ranks"][side] = base64.b64encode(ranks.astype("<u2").tobytes()).decode()
+        for k in (1, 5, 10):
+            test[side][f"r{k}"] = 100 * float((ranks <= k).mean())
+    test["rsum"] = sum(test[side][f"r{k}"] for side in ("i2t", "t2i") for k in (1, 5, 10))
+    path = Path(record["path"])
+    path = path if path.is_absolute() else files.root() / path
+    path.write_text(json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")}))
+
+
+def test_behind_all_the_sign_is_the_same(book):
+    put(book, "photo_ltd", "fixed", REAL["bow", "triplet"])
+    for record in records.find(study="photo_ltd", method="sentence"):
+        spoil(record)
+    put(book, "photo_ltd", "con", REAL["vse++", "ntxent"])
+    names, (_, said) = section()
+    assert names["TURNS"] == [] and said.endswith("The sign is the same beside all of them.")
+    assert "ahead of" not in said
+
+
+def test_other_settings_are_rows_of_their_own_and_say_which(book):
+    put(book, "photo_ltd", "tuned", REAL["bow", "triplet"])
+    put(book, "photo_ltd", "con", REAL["bow", "triplet"])
+    put(book, "photo_ltd_more", "con", REAL["vse++", "ntxent"], loss_options={"tau": 0.1})
+    put(book, "photo_ltd_more", "tuned", REAL["vse++", "ntxent"], loss_options={"tau": 0.1}, updates=1200)
+    names, (table, _) = section()
+    new = ["baseline, temperature 0.1, 3,600 updates", "tuned targets, temperature 0.1, 1,200 updates"]
+    assert set(new) <= set(names["ON_PHOTOS"]) and new[0] in names["SCRATCH"] and new[1] not in names["SCRATCH"]
+    assert all(name in table for name in new)
