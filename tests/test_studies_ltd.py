@@ -109,11 +109,11 @@ def test_two_doubts_on_photos(finish):
     finish("photo_ltd_tuning", lambda run: 200.0 + 9 * (run.tag in ("lr0.001-drop", "tuned-unit-lr0.003")))
     found = {run.tag: resolved(run) for run in studies.STUDIES["photo_ltd_more_tuning"]()}
     assert set(found) == {"con-warm", *(f"{row}-{tag}" for row in ("tuned", "tuned-unit")
-                                        for tag in ("short", "warm", "warm-short"))}  # fmt: skip
+                                        for tag in ("short", "warm", "warm-short", "shorter", "cold-short"))}
     assert {tag: c["loss_options"]["tau"] for tag, c in found.items()} == {
-        tag: 0.1 if "warm" in tag else 0.05 for tag in found}
+        tag: 0.1 if "warm" in tag else 0.025 if "cold" in tag else 0.05 for tag in found}
     assert {tag: (c["updates"], c["updates"] // c["evaluate_every"]) for tag, c in found.items()} == {
-        tag: (1200 if "short" in tag else 3600, 12) for tag in found}
+        tag: (600 if "shorter" in tag else 1200 if "short" in tag else 3600, 12) for tag in found}
     assert [found[name]["lr"] for name in ("con-warm", "tuned-unit-short")] == [1e-3, 3e-3]
     assert found["con-warm"]["drop_words"] == 0.1 and found["tuned-unit-short"]["model_options"]["caption_norm"]
     with pytest.raises(click.ClickException, match="make records STUDY=photo_ltd_more_tuning first"):

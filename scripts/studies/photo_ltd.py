@@ -18,7 +18,7 @@ SENTENCE = {"embed_dim": 384}
 # Row: method, loss, settings. The caption head of rows 4.*.2 as released, and with vectors of length 1.
 SENTENCES = {"fixed": ("alignment", SENTENCE), "tuned": ("ntxent", SENTENCE),
              "tuned-unit": ("ntxent", SENTENCE | {"caption_norm": True})}  # fmt: skip
-WARMER = 0.1  # twice the published temperature of LTD, and NT-Xent's on photos; scenes preferred it
+COLDER, WARMER = 0.025, 0.1  # half and twice LTD's published temperature; scenes preferred the latter
 
 
 @registered
@@ -77,10 +77,19 @@ def photo_ltd_more_tuning() -> Iterator[Planned]:
     shorter schedules were searched.
     """
     complete("photo_ltd_tuning")
-    short = {"updates": PHOTO_UPDATES // 3, "evaluate_every": PHOTO_UPDATES // 36}
+    short, shorter = (
+        {"updates": PHOTO_UPDATES // part, "evaluate_every": PHOTO_UPDATES // (12 * part)} for part in (3, 6)
+    )
+    warm, cold = {"tau": WARMER}, {"tau": COLDER}
+    of_vectors = {
+        "short": short,
+        "warm": warm,
+        "warm-short": warm | short,
+        "shorter": shorter,
+        "cold-short": cold | short,
+    }
     for name, begins in _PUBLISHED.items():
-        run, warm = best(photo_ltd_tuning(), begins), {"tau": WARMER}
-        changes = {"warm": warm} if name == "con" else {"short": short, "warm": warm, "warm-short": warm | short}
+        run, changes = best(photo_ltd_tuning(), begins), {"warm": warm} if name == "con" else of_vectors
         for tag, change in changes.items():
             yield photos("photo_ltd_more_tuning", run.method, run.loss, PHOTO_SEED, f"{name}-{tag}",
                          run.settings | change)  # fmt: skip
