@@ -77,22 +77,8 @@ def photo_ltd_more_tuning() -> Iterator[Planned]:
     shorter schedules were searched.
     """
     complete("photo_ltd_tuning")
-    short, shorter = (
-        {"updates": PHOTO_UPDATES // part, "evaluate_every": PHOTO_UPDATES // (12 * part)} for part in (3, 6)
-    )
-    warm, cold = {"tau": WARMER}, {"tau": COLDER}
-    of_vectors = {
-        "short": short,
-        "warm": warm,
-        "warm-short": warm | short,
-        "shorter": shorter,
-        "cold-short": cold | short,
-    }
-    for name, begins in _PUBLISHED.items():
-        run, changes = best(photo_ltd_tuning(), begins), {"warm": warm} if name == "con" else of_vectors
-        for tag, change in changes.items():
-            yield photos("photo_ltd_more_tuning", run.method, run.loss, PHOTO_SEED, f"{name}-{tag}",
-                         run.settings | change)  # fmt: skip
+    for name in _PUBLISHED:
+        yield from _more(name)
 
 
 @registered
@@ -100,9 +86,29 @@ def photo_ltd_more() -> Iterator[Planned]:
     """Three seeds of the best of those, where it is better on the validation photos than what was published."""
     complete("photo_ltd_more_tuning")
     for seed, (name, begins) in product(range(3), _PUBLISHED.items()):
-        run = best(photo_ltd_more_tuning(), f"{name}-")
+        run = best(_more(name))
         if validation(run) > validation(best(photo_ltd_tuning(), begins)):
             yield photos("photo_ltd_more", run.method, run.loss, seed, name, run.settings)
+
+
+def _more(name: str) -> Iterator[Planned]:
+    """One row at other temperatures, and with other lengths of schedule."""
+    short, shorter = (
+        {"updates": PHOTO_UPDATES // part, "evaluate_every": PHOTO_UPDATES // (12 * part)} for part in (3, 6)
+    )
+    changes = {"warm": {"tau": WARMER}}
+    if name != "con":
+        cold = {"tau": COLDER}
+        changes |= {
+            "short": short,
+            "warm-short": changes["warm"] | short,
+            "shorter": shorter,
+            "cold-short": cold | short,
+        }
+    run = best(photo_ltd_tuning(), _PUBLISHED[name])
+    for tag, change in changes.items():
+        yield photos("photo_ltd_more_tuning", run.method, run.loss, PHOTO_SEED, f"{name}-{tag}",
+                     run.settings | change)  # fmt: skip
 
 
 @registered
