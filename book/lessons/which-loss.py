@@ -831,8 +831,8 @@ Markdown("\n\n".join(SAID))
 LEADS = [TITLES[s] for s, (place, _) in STANDS.items() if place == "ahead of"]
 TRAILS = [TITLES[s] for s, (place, _) in STANDS.items() if place == "behind"]
 Markdown(" ".join([
-    *([f"So with {' and '.join(LEADS)} a frozen encoder is worth trying, with a lead on your photos that is smaller than "
-       "the one here by an unknown amount; only your own validation photos can tell."] if LEADS else []),
+    *([f"So with {' and '.join(LEADS)} a frozen encoder is worth trying. On your photos its lead may be smaller than "
+       "here, by how much nobody can say; your own validation photos can tell."] if LEADS else []),
     *([f"With {' and '.join(TRAILS)} it is behind although it may know the test captions, so that we see no reason to "
        "expect more of it elsewhere."] if TRAILS else []),
     *(["Where it is not on one side of both, we know of no measured difference, and the cheaper is the better choice."]

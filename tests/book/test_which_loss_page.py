@@ -346,6 +346,18 @@ def photos(made):
         record["data_hash"] = record["config"]["data_hash"] = "few"
 
 
+def test_a_loss_without_its_own_search_is_searched_first(made):
+    """VSRN's losses on photos are searched one by one: that one has its runs says nothing of the others."""
+    photos(made)
+    for study in ("photo_vsrn", "photo_vsrn_tuning"):
+        made[study] = [r for r in made[study] if r["config"]["loss"] == "ntxent"]
+    runs, search = (f"`make records STUDY=photo_vsrn{of} FEATURES=folder`" for of in ("", "_tuning"))
+    said = decision.lacks(decide(), "regions 6000")
+    assert said.endswith(f"0 of 9 runs. {search}, then {runs}") and said.count("\n") == 0
+    made["photo_vsrn"].pop()
+    assert f"(VSRN with NT-Xent): 2 of 3 runs. {runs}" in decision.lacks(decide(), "regions 6000")
+
+
 def test_the_whole_page_with_the_runs_of_today(made):
     names, said = page()
     assert "make records STUDY=sizes" in said and "not run yet" in said and names["cleaned"] == {}

@@ -12,13 +12,14 @@ Lacking = dict[tuple[str, ...], dict[str, dict[System, tuple[int, int]]]]
 
 
 def _commands(decision: Decision, row: Row, model: str, loss: str) -> tuple[str, ...]:
-    """What makes a row's runs: the search first, if no run shows that it is finished."""
+    """What makes a row's runs: the search first, unless it has runs of this loss and some run shows it is finished."""
     own = OWN_LISTS.get((row.study, model, loss))
     search, runs = own or (row.search, row.study)
     started = decision.tried(row.study, model, loss, row.only) if own else decision.study(row.study)
+    searched = decision.tried(search, model, "ntxent" if loss == "dcl" else loss, row.only)
     photos = row.situation.startswith(("photos", "regions"))
     return tuple(f"make records STUDY={name}" + (" FEATURES=folder" if photos else "")
-                 for name in ([runs] if started else [search, runs]))  # fmt: skip
+                 for name in ([runs] if started and searched else [search, runs]))  # fmt: skip
 
 
 def missing(decision: Decision, *situations: str) -> Lacking:
