@@ -129,7 +129,9 @@ Markdown(f"The highest mean: {first_of}. " + ("It is the same in both places, so
 # The next table is all that this page can say today, one line for each kind of data that has been run. It comes out of a
 # rule that the rest of the page explains: start with the cheapest, and pay more only for what is decidedly ahead. "As
 # good, for all we know" names what the runs could not tell apart from it, or only narrowly. Where none of these takes a
-# minute, the seconds between them are no reason to prefer one: try them, and let your validation data choose.
+# minute, the seconds between them are no reason to prefer one: try them, and let your validation data choose. One reader
+# stands outside of the table, because others trained it, on captions that may be among ours: a sentence encoder. With
+# few photos read {ref}`the section on it <sentence-encoder>`, too.
 
 # %% tags=["remove-cell"]
 def of_twins(situation, system):
@@ -763,6 +765,7 @@ Markdown(f"In test rsum, means of three seeds: after the first search {leads('ph
          if both else "")
 
 # %% [markdown]
+# (sentence-encoder)=
 # ## Would a sentence encoder do better?
 #
 # All models above learn what words mean from the captions that they are given, and 400 photos have 2,000 of those.
@@ -830,13 +833,19 @@ Markdown("\n\n".join(SAID))
 # %% tags=["hide-input"]
 LEADS = [TITLES[s] for s, (place, _) in STANDS.items() if place == "ahead of"]
 TRAILS = [TITLES[s] for s, (place, _) in STANDS.items() if place == "behind"]
+NO_LEAD = [TITLES[where] for where, (place, _) in STANDS.items() if place is None
+           and not any(v.word == "holds" for (here, _), v in BESIDE.items() if here == where)]
+OF_BAG = {where: v.difference.mean for (where, s), v in BESIDE.items() if s[0] == "bow"}
 Markdown(" ".join([
+    *([f"What the encoder brings along is worth {'more' if OF_BAG['photos 400'] > OF_BAG['photos 6000'] else 'no more'} "
+       f"with few captions: less a bag of words it has {OF_BAG['photos 400']:+.0f} rsum with 400 photos and "
+       f"{OF_BAG['photos 6000']:+.0f} with 6,000."] if len(OF_BAG) == 2 else []),
     *([f"So with {' and '.join(LEADS)} a frozen encoder is worth trying. On your photos its lead may be smaller than "
        "here, by how much nobody can say; your own validation photos can tell."] if LEADS else []),
     *([f"With {' and '.join(TRAILS)} it is behind although it may know the test captions, so that we see no reason to "
        "expect more of it elsewhere."] if TRAILS else []),
-    *(["Where it is not on one side of both, we know of no measured difference, and the cheaper is the better choice."]
-      if any(place is None for place, _ in STANDS.values()) else [])]) if STANDS else "")
+    *([f"With {' and '.join(NO_LEAD)} nothing speaks for it: it is decidedly ahead of neither model, although it may "
+       "know the test captions."] if NO_LEAD else [])]))
 
 # %% [markdown]
 # ## How many of your negatives are false?
@@ -1259,6 +1268,9 @@ Markdown("\n".join([
         f"{title} {LABELS[a.losses['vse++'][-1][0][1]]}" for title, a in budget_ends.items()
         if a and "vse++" in a.losses) + ". In seconds, nothing cheaper surpasses " + ", ".join(
         f"{called(system)} ({updates:,} updates)" for system, updates in edge) + ", by the means.",
+    *(["- **A sentence encoder that others trained**, less a bag of words: " + "; ".join(
+        f"{TITLES[where]} {v.difference} ({v.word})" for (where, s), v in BESIDE.items() if s[0] == "bow")
+        + ". It may have read the test captions, so that a lead is an upper bound."] if BESIDE else []),
     f"- **How much of this is known.** Of the {of_all} comparisons at the last steps of the table, {unclear} could "
     "not be told apart. There the advice is to take the cheaper, or at the same cost the one that was better on "
     "validation data, which is a rule and not a finding.",
