@@ -807,9 +807,9 @@ def of_sentences(situation):
 # %% tags=["hide-input"]
 paper.styled(pd.DataFrame([line for situation in FROZEN for line in of_sentences(situation)]),
              "A frozen sentence encoder (MiniLM) beside models that learn their words: validation rsum, test rsum with "
-             "half of its 95 % interval over three seeds, updates and seconds of a training without the encoder's own pass over "
-             "the captions, which is done once. Last column: of its two rows the one that is better on validation "
-             "photos, less the line's; corrected as one family.", name="sentences") if FROZEN else Markdown("")
+             "half of its 95 % interval over three seeds, updates and seconds of a training without the encoder's own "
+             "pass over the captions, which is done once. Last column: of its two rows the one that is better on "
+             "validation photos, less the line's; corrected as one family.", name="sentences") if FROZEN else Markdown("")
 
 # %% tags=["remove-cell"]
 def stands(situation):
