@@ -108,3 +108,7 @@ def test_other_settings_are_rows_of_their_own_and_say_which(book):
     new = ["baseline, temperature 0.1, 3,600 updates", "tuned targets, temperature 0.1, 1,200 updates"]
     assert set(new) <= set(names["ON_PHOTOS"]) and new[0] in names["SCRATCH"] and new[1] not in names["SCRATCH"]
     assert all(name in table for name in new)
+    better = names["AGAINST"]["tuned", "a bag of words with NT-Xent"]  # validation prefers VSE++'s run to Triplet's
+    twin = photos.estimate(REAL["vse++", "ntxent"], REAL["bow", "ntxent"])
+    prefers = [np.mean([r["chosen"]["val_rsum"] for r in REAL[s]]) for s in (("vse++", "ntxent"), ("bow", "triplet"))]
+    assert prefers[0] > prefers[1] and better.mean == pytest.approx(twin.mean)

@@ -97,7 +97,7 @@ def test_the_page_says_on_which_side_it_stands(made, shift, place):
     rows = list(names["of_sentences"](MANY))
     assert [row["sentence encoder less this"] == "–" for row in rows] == [True, True, False, False]
     word = "holds" if shift > 0 else "fails"
-    assert all(row["sentence encoder less this"].endswith(f"rsum ({word})") for row in rows[2:])
+    assert all(row["sentence encoder less this"].endswith(f"] ({word})") for row in rows[2:])
 
 
 def test_between_two_models_it_is_on_no_side(made):
