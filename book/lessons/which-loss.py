@@ -776,14 +776,14 @@ Markdown(f"In test rsum, means of three seeds: after the first search {leads('ph
 # behind the vectors learn as well, with NT-Xent. LTD asks the same in the last rows of its Table 2
 # ({doc}`../shortcuts/tables`).
 #
-# The fewer the captions, the more of the words in a test caption were never read in training, and MiniLM has read them
-# all. So whatever it gives should be worth more with 400 photos than with 6,000.
+# The fewer the captions, the more of the words in a test caption were never read in training, and MiniLM has read most
+# of them. So whatever it gives should be worth more with 400 photos than with 6,000.
 #
 # One thing has to be known before any number: MiniLM was trained on captions of Flickr30k, two of the same photo as a
 # pair, test photos not excepted. Flickr30k was made by adding photos to Flickr8k. So on these photos it may have read
-# the very captions that it is tested with, and been told which of them belong together. That is worth more here than it
-# will be on your photos, and nobody can say how much more. If MiniLM is *ahead*, its lead is an upper bound; if it is
-# *behind*, it is so in spite of that. This is why it stands outside the rule and outside the table.
+# the very captions that it is tested with, and been told which of them belong together. If so, that is worth more here
+# than it will be on your photos; how much more was not measured. If MiniLM is *ahead*, what it has read may be part of
+# its lead; if it is *behind*, it is so in spite of that. This is why it stands outside the rule and outside the table.
 
 # %% tags=["remove-cell"]
 FROZEN = {situation: groups for situation in sentences.STUDIES if (groups := sentences.frozen(rule, situation))}
@@ -824,7 +824,7 @@ STANDS = {situation: stands(situation) for situation in FROZEN}
 # %% tags=["hide-input"]
 SAID = [f"**{TITLES[situation][0].upper()}{TITLES[situation][1:]}.** " + (
     f"The sentence encoder is decidedly {place} both models that learned their words: " if place else
-    "It is not on one side of both models: ") + f"{told}." for situation, (place, told) in STANDS.items()]
+    "Its place is not the same beside both models: ") + f"{told}." for situation, (place, told) in STANDS.items()]
 SAID += [f"- {TITLES[where]}: not complete. " + ", then ".join(f"`{c}`" for c in typed)
          for where, typed in SENTENCES_LACK.items()]
 Markdown("\n\n".join(SAID))
@@ -836,14 +836,16 @@ NO_LEAD = [TITLES[where] for where, (place, _) in STANDS.items() if place is Non
            and not any(v.word == "holds" for (here, _), v in BESIDE.items() if here == where)]
 OF_BAG = {where: v.difference.mean for (where, s), v in BESIDE.items() if s[0] == "bow"}
 Markdown(" ".join([
-    *([f"What the encoder brings along is worth {'more' if OF_BAG['photos 400'] > OF_BAG['photos 6000'] else 'no more'} "
-       f"with few captions: less a bag of words it has {OF_BAG['photos 400']:+.0f} rsum with 400 photos and "
-       f"{OF_BAG['photos 6000']:+.0f} with 6,000."] if len(OF_BAG) == 2 else []),
+    *([f"Less a bag of words it has {OF_BAG['photos 400']:+.0f} rsum with 400 photos and {OF_BAG['photos 6000']:+.0f} "
+       "with 6,000: what it brings along is worth "
+       f"{'more' if OF_BAG['photos 400'] > OF_BAG['photos 6000'] else 'no more'} with few captions. (Its head had NT-Xent alone, and the bag of words its pick of losses; with NT-Xent, too, that "
+       f"has {rule.mean('photos 6000', ('bow', 'ntxent')):.0f} with 6,000 photos.)"]
+      if len(OF_BAG) == 2 and ("bow", "ntxent") in rule.ready("photos 6000") else []),
     *([f"So with {' and '.join(LEADS)} a frozen encoder is worth trying. On your photos its lead may be smaller than "
-       "here, by how much nobody can say; your own validation photos can tell."] if LEADS else []),
+       "here; your own validation photos can tell."] if LEADS else []),
     *([f"With {' and '.join(TRAILS)} it is behind although it may know the test captions, so that we see no reason to "
        "expect more of it elsewhere."] if TRAILS else []),
-    *([f"With {' and '.join(NO_LEAD)} nothing speaks for it: it is decidedly ahead of neither model, although it may "
+    *([f"With {' and '.join(NO_LEAD)} no lead was measured: it is decidedly ahead of neither model, although it may "
        "know the test captions."] if NO_LEAD else [])]))
 
 # %% [markdown]
@@ -1269,7 +1271,7 @@ Markdown("\n".join([
         f"{called(system)} ({updates:,} updates)" for system, updates in edge) + ", by the means.",
     *(["- **A sentence encoder that others trained**, less a bag of words: " + "; ".join(
         f"{TITLES[where]} {v.difference} ({v.word})" for (where, s), v in BESIDE.items() if s[0] == "bow")
-        + ". It may have read the test captions, so that a lead is an upper bound."] if BESIDE else []),
+        + ". It may have read the test captions, which may be part of a lead."] if BESIDE else []),
     f"- **How much of this is known.** Of the {of_all} comparisons at the last steps of the table, {unclear} could "
     "not be told apart. There the advice is to take the cheaper, or at the same cost the one that was better on "
     "validation data, which is a rule and not a finding.",

@@ -531,16 +531,17 @@ def listed(row):
 
 TURNS = [row for row in WORDLESS if all(sides(row)[:2])]
 Markdown(" ".join([*map(listed, WORDLESS), *([
-    "So the sign of the paper's sentence depends on the encoder that one trains from scratch, and until that is a good "
-    "one, it says little about sentence vectors."] if TURNS else [
+    f"So for {' and '.join(ltd_evidence.TITLES[row] for row in TURNS)} the sign of the paper's sentence, that they do "
+    "not reach an encoder trained from scratch, depends on the encoder, and until that is a good one, it says little "
+    "about sentence vectors."] if TURNS else [
     "The sign is the same beside all of them."] if WORDLESS else [])]))
 
 # %% tags=["hide-input"]
 OF_VSE = records.find(study="ecir", method="vse++", loss="ntxent")
 far = less(OURS["scenes"]["con"], OF_VSE) if OF_VSE and "con" in OURS["scenes"] else None
 Markdown("" if not far or not WORDLESS else
-         f"That LTD's baseline is no strong encoder is no accident of these photos: on scenes it has {signed(far)} rsum "
-         f"less VSE++ with NT-Xent (n = {far.n}). Half of its GRU answers every caption alike "
+         f"That LTD's baseline is no strong encoder is not peculiar to these photos: on scenes, too, it is behind VSE++ "
+         f"with NT-Xent, by {signed(far)} rsum (n = {far.n}). Half of its GRU answers every caption alike "
          "(the errata say why), which may be one reason; how much it costs was not measured.")
 
 # %% [markdown]
