@@ -838,7 +838,8 @@ OF_BAG = {where: v.difference.mean for (where, s), v in BESIDE.items() if s[0] =
 Markdown(" ".join([
     *([f"Less a bag of words it has {OF_BAG['photos 400']:+.0f} rsum with 400 photos and {OF_BAG['photos 6000']:+.0f} "
        "with 6,000: what it brings along is worth "
-       f"{'more' if OF_BAG['photos 400'] > OF_BAG['photos 6000'] else 'no more'} with few captions. (Its head had NT-Xent alone, and the bag of words its pick of losses; with NT-Xent, too, that "
+       f"{'more' if OF_BAG['photos 400'] > OF_BAG['photos 6000'] else 'no more'} with few captions. "
+       "(Its head had NT-Xent alone, and the bag of words its pick of losses; with NT-Xent, too, that "
        f"has {rule.mean('photos 6000', ('bow', 'ntxent')):.0f} with 6,000 photos.)"]
       if len(OF_BAG) == 2 and ("bow", "ntxent") in rule.ready("photos 6000") else []),
     *([f"So with {' and '.join(LEADS)} a frozen encoder is worth trying. On your photos its lead may be smaller than "
