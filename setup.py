@@ -2,8 +2,8 @@
 
 Runs of a search (seeds from 100 on) are many and the book reads little of them, so the wheel carries them shortened:
 without the ranks of single queries, counted at the chosen epoch only, without the log of single updates, and of other
-evaluations than that and the last only plain numbers, the rsum and the twins. Of three studies chapters draw curves: on
-scenes these keep all of that.
+evaluations than that and the last only plain numbers, the rsum and the twins, on scenes and of some searches on
+photos. Of three studies chapters draw curves: on scenes these keep all of that.
 The chapters read the rest: tests/book/test_wheel.py executes those that look into single runs of searches.
 """
 
@@ -17,6 +17,11 @@ CARRIED = {"icrlib._records": "records", "icrlib._static": "book/_static"}
 SEARCH_SEEDS = 100  # settings are searched on seeds from here on, results come from those below
 MEASURED = ("cocos", "order")  # at every evaluation; kept at the chosen one
 CURVES = ("tuning", "half_tuning", "ltd_rules")  # searches of which chapters draw single runs
+# Searches on photos of which chapters read what was chosen alone; some were looked at 48 times.
+PLAIN = ("photo_small_tuning", "photo_small_edges", "photo_few_sentences_tuning", "photo_ltd_tuning",
+         "photo_ltd_more_tuning", "photo_small")  # fmt: skip
+SURPASSED = ("photo_small",)  # by photo_small_own; of it the book reads numbers alone, as of a search
+OFTEN = ("photo_small_own", "photo_few_sentences")  # looked at 48 times; the book reads what was chosen
 packages, package_dir = find_packages(include=["icrlib", "icrlib.*"]), {}
 for package, folder in CARRIED.items():
     if Path(folder).is_dir():
@@ -24,19 +29,28 @@ for package, folder in CARRIED.items():
         package_dir[package] = folder
 
 
+def plain(history, chosen):
+    """Of evaluations but the chosen and the last one only plain numbers, the rsum and the twins."""
+    return [entry if entry["update"] == chosen or entry is history[-1] else
+            {name: value for name, value in entry.items() if name == "twins" or not isinstance(value, dict)}
+            | {"val": {"rsum": entry["val"]["rsum"]}} for entry in history]  # fmt: skip
+
+
 def shortened(record, study):
     """A record as the wheel carries it: a search's without what only its own run's reader would look at."""
-    if not isinstance(record, dict) or record.get("config", {}).get("seed", 0) < SEARCH_SEEDS:
+    if not isinstance(record, dict):
+        return record
+    if record.get("config", {}).get("seed", 0) < SEARCH_SEEDS and study not in SURPASSED:
+        if study in OFTEN:
+            return record | {"history": plain(record["history"], record["chosen"]["update"])}
         return record
     history = [entry if entry["update"] == record["chosen"]["update"] else {
         name: value for name, value in entry.items() if name not in MEASURED} for entry in record["history"]]
     dropped = ("log", "log_columns")
     if record["config"]["dataset"] == "scenes" and study in CURVES:
         dropped = ()
-    elif record["config"]["dataset"] == "scenes":
-        history = [entry if entry["update"] == record["chosen"]["update"] or entry is history[-1] else
-                   {name: value for name, value in entry.items() if name == "twins" or not isinstance(value, dict)}
-                   | {"val": {"rsum": entry["val"]["rsum"]}} for entry in history]  # fmt: skip
+    elif record["config"]["dataset"] == "scenes" or study in PLAIN:
+        history = plain(history, record["chosen"]["update"])
     kept = {key: value for key, value in record.items() if key not in dropped}
     return kept | {"history": history, "test": {k: v for k, v in record["test"].items() if k != "ranks"}}
 
