@@ -133,7 +133,7 @@ def _unusable(entry: dict, number: int) -> str | None:
     for name in ("filepath", "filename"):
         if CONTROL.search(entry.get(name, "")):
             return f"{name} holds a line break or another control character; got {entry[name]!r}; rename the file"
-    if steps[0] in ("", "..") or re.match(r"[A-Za-z]:", steps[0]):
+    if steps[0] in ("", ".", "..") or re.match(r"[A-Za-z]:", steps[0]):
         return f"filename must lead to a file inside of the image folder; got {inside!r}"
     longest = max(steps, key=lambda step: len(step.encode()))
     if len(longest.encode()) > LONGEST:

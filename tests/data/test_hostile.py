@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import icrlib
@@ -159,6 +159,7 @@ def test_captions_come_back_as_they_were_written(tmp_path, captions):
 
 @cases(300)
 @given(names=st.lists(TEXT, min_size=4, max_size=4, unique=True))
+@example(names=["0", ".", "00", "000"])  # the folder itself is no file in it
 def test_names_of_files_stay_with_their_photos(tmp_path, names):
     """Any name that a file can have is read, or refused with its number; through the JSON and the list of files."""
     place = tmp_path / "p"
