@@ -617,7 +617,11 @@ def as_set(r):
 
 on_edge, past_it = beyond_on_regions()
 gain = max(map(decision.validation, past_it)) - decision.validation(on_edge) if on_edge and past_it else None
-Markdown("" if gain is None else
+at_edge = on_edge and all(on_edge["config"][name] == max(r["config"][name] for r in rule.tried(
+    "photo_vsrn_tuning", "vsrn", "ntxent")) for name in ("lr", "drop_words"))
+Markdown(("Its search ended at the highest rate and with the most words left out that were tried, so that this number "
+          "may be too low. What lies beyond has not been run: `make records STUDY=photo_vsrn_edges FEATURES=folder`."
+          if at_edge else "") if gain is None else
          "Its search ended at the highest rate and with the most words left out that were tried. More of either, on the "
          f"same seed: validation rsum {', '.join(map(as_set, past_it))}; the best of the search was {as_set(on_edge)}. "
          + ("So the three seeds are trained below what VSRN can reach here, and their number is a lower bound."
@@ -1172,8 +1176,11 @@ def folded(text):
     return "```bash\n" + " \\\n    ".join([parts[0], *lines]) + "\n```"
 
 
-Markdown("\n\n".join(f"{KINDS[where]}, {called(system)}:\n\n{folded(text)}"
-                     for (where, system), text in COMMANDS.items()))
+WORTH_TRYING = {where: sentences.command(rule, where) for where, (place, _) in STANDS.items() if place == "ahead of"}
+Markdown("\n\n".join([
+    *(f"{KINDS[where]}, {called(system)}:\n\n{folded(text)}" for (where, system), text in COMMANDS.items()),
+    *(f"{KINDS[where]}, a sentence encoder (it stands outside of the table):\n\n{folded(text)}"
+      for where, text in WORTH_TRYING.items())]))
 
 # %% [markdown]
 # ## Try it: few pictures, little time
