@@ -5,7 +5,7 @@
 #   WORKERS=2                  test processes
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help records reproduce test-slurm book html pdf notebooks test check bench soak bookstats lint lab wheel browser screenshots clean distclean venv
+.PHONY: help records probes reproduce test-slurm book html pdf notebooks test check bench soak bookstats lint lab wheel browser screenshots clean distclean venv
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -46,6 +46,9 @@ bench: $(DONE) ## speed as ratios, against twins and peers measured in the same 
 records: $(DONE) ## list the studies, or train the missing runs of one [STUDY=reading PART=0/2 LOSS=ntxent FEATURES=folder PLAN=1]
 	OMP_NUM_THREADS=1 $(PY) scripts/make_records.py $(STUDY) --part $(or $(PART),0/1) \
 	  $(if $(LOSS),--loss $(LOSS)) $(if $(FEATURES),--features $(FEATURES)) $(if $(PLAN),--plan)
+
+probes: $(DONE) ## ask the models of a study on scenes what a linear map reads from them [STUDY=ltd_more]
+	@OMP_NUM_THREADS=1 $(PY) scripts/probe_runs.py $(if $(STUDY),$(STUDY),$(error probes: which study? STUDY=ltd_more))
 
 # DATASET, METHODS, LOSSES, SEEDS, TUNED (0, 1 or 0,1) span the grid. FEATURES=folder or PHOTOS=folder [IMAGES= BACKBONE=]
 # where the data is; SETTINGS="updates=600" for all runs; STUDY=name keeps the records in records/studies/name. FRESH=1:

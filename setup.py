@@ -1,9 +1,10 @@
 """What pyproject.toml cannot say: the wheel carries records/ and the book's scripts as icrlib._records and ._static.
 
-Runs of a search (seeds from 100 on) are many and the book reads little of them, so the wheel carries them shortened:
-without the ranks of single queries, counted at the chosen epoch only, without the log of single updates, and of other
-evaluations than that and the last only plain numbers, the rsum and the twins, on scenes and of some searches on
-photos. Of three studies chapters draw curves: on scenes these keep all of that.
+The log of single updates stays with the studies of which chapters draw it, and with no other. Runs of a search (seeds
+from 100 on) are many and the book reads little of them, so the wheel carries them shortened further: without the ranks
+of single queries, counted at the chosen epoch only, and of other evaluations than that and the last only plain numbers,
+the rsum and the twins, on scenes and of some searches on photos. Of three studies chapters draw curves: on scenes these
+keep every evaluation.
 The chapters read the rest: tests/book/test_wheel.py executes those that look into single runs of searches.
 """
 
@@ -16,6 +17,7 @@ from setuptools.command.build_py import build_py
 CARRIED = {"icrlib._records": "records", "icrlib._static": "book/_static"}
 SEARCH_SEEDS = 100  # settings are searched on seeds from here on, results come from those below
 MEASURED = ("cocos", "order")  # at every evaluation; kept at the chosen one
+LOGGED = ("tuning", "reading", "ecir", "ltd", "ltd_eta", "ltd_rules", "ltd_tuned", "ltd_more")
 CURVES = ("tuning", "half_tuning", "ltd_rules")  # searches of which chapters draw single runs
 # Searches on photos of which chapters read what was chosen alone; some were looked at 48 times.
 PLAIN = ("photo_small_tuning", "photo_small_edges", "photo_few_sentences_tuning", "photo_ltd_tuning",
@@ -38,20 +40,19 @@ def plain(history, chosen):
 
 def shortened(record, study):
     """A record as the wheel carries it: a search's without what only its own run's reader would look at."""
-    if not isinstance(record, dict):
+    if not isinstance(record, dict) or "config" not in record:
         return record
-    if record.get("config", {}).get("seed", 0) < SEARCH_SEEDS and study not in SURPASSED:
-        if study in OFTEN:
-            return record | {"history": plain(record["history"], record["chosen"]["update"])}
-        return record
-    history = [entry if entry["update"] == record["chosen"]["update"] else {
-        name: value for name, value in entry.items() if name not in MEASURED} for entry in record["history"]]
-    dropped = ("log", "log_columns")
-    if record["config"]["dataset"] == "scenes" and study in CURVES:
-        dropped = ()
-    elif record["config"]["dataset"] == "scenes" or study in PLAIN:
-        history = plain(history, record["chosen"]["update"])
-    kept = {key: value for key, value in record.items() if key not in dropped}
+    config, history, update = record["config"], record["history"], record["chosen"]["update"]
+    curves = config["dataset"] == "scenes" and study in CURVES
+    kept = record if study in LOGGED else {k: v for k, v in record.items() if k not in ("log", "log_columns")}
+    if config["seed"] < SEARCH_SEEDS and study not in SURPASSED:
+        return kept | {"history": plain(history, update)} if study in OFTEN else kept
+    if not curves:
+        kept = {key: value for key, value in kept.items() if key not in ("log", "log_columns")}
+    history = [entry if entry["update"] == update else {
+        name: value for name, value in entry.items() if name not in MEASURED} for entry in history]
+    if not curves and (config["dataset"] == "scenes" or study in PLAIN):
+        history = plain(history, update)
     return kept | {"history": history, "test": {k: v for k, v in record["test"].items() if k != "ranks"}}
 
 

@@ -1,0 +1,88 @@
+"""Ask the models of a study on scenes what a linear map can read from them: lines of records/probes.jsonl.
+
+Beside the runs, the vectors that they had to decode (their targets) are asked the same. A model is taken from runs/,
+where `make records` left it; one that is not there is trained again, with the settings of its record. Lines that are
+there are not made again.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import torch
+
+import icrlib
+from icrlib import probes, records
+from icrlib.data.splits import Dataset
+from icrlib.data.targets import teacher, vectors
+from icrlib.files import write_bytes
+from icrlib.models.base import RetrievalModel
+from icrlib.progress import bar
+from icrlib.training.saved import load_model
+from studies import STUDIES, Planned
+
+
+@click.command(help=__doc__)
+@click.argument("study", type=click.Choice(list(STUDIES)))
+def main(study: str) -> None:
+    torch.set_num_threads(1)
+    runs = [run for run in STUDIES[study]() if run.path.exists()]
+    if not runs:
+        raise click.ClickException(f"{study} has no records yet; make records STUDY={study} first")
+    if strange := {run.dataset for run in runs} - {"scenes"}:
+        raise click.ClickException(f"{study} is about {', '.join(sorted(strange))}; probes know what is in a picture "
+                                   "of scenes only")  # fmt: skip
+    for run in bar(runs, "probing"):
+        record = records.load(run.path)
+        data = None
+        for about in [{"identity": record["identity"]}, *_targets(record)]:
+            if any(about.items() <= line.items() for line in probes.lines()):
+                continue
+            data = data or icrlib.load_dataset(run.dataset, **run.data)
+            keep(about | {"data_hash": record["data_hash"]}, asked(about, run, record, data))
+
+
+def _targets(record: dict) -> list[dict]:
+    """The target of a run on its data, as what a line is about; none for a run that decodes none."""
+    name = (record["config"].get("auxiliary_options") or {}).get("target")
+    return [{"target": name, "data_hash": record["data_hash"]}] if name else []
+
+
+def asked(about: dict, run: Planned, record: dict, data: Dataset) -> dict:
+    """{"caption": {fact: percent right}, …} of a run's model, or of the target's vectors, and chance."""
+    if "target" in about:
+        found = {name: (None, vectors(getattr(data, name).captions, teacher(about["target"]), progress=False))
+                 for name in ("train", "val", "test")}  # fmt: skip
+        table = probes.read(found, {name: getattr(data, name) for name in found}, kinds=("caption",))
+    else:
+        table = probes.probe(model_of(run, record, data), data)
+    facts = {of: {row.fact: round(row.accuracy, 3) for row in part.itertuples()} for of, part in table.groupby("of")}
+    chance = {of: {row.fact: round(row.chance, 3) for row in part.itertuples()} for of, part in table.groupby("of")}
+    return {"facts": facts, "chance": chance}
+
+
+def model_of(run: Planned, record: dict, data: Dataset) -> RetrievalModel:
+    """The model that the run left in runs/, else one that is trained again; it must have the record's test rsum."""
+    folder = Path("runs") / run.path.relative_to(records.root()).with_suffix("")
+    if (folder / "model.safetensors").is_file():
+        model = load_model(folder)
+    else:
+        model = icrlib.train(data, run.method, run.loss, seed=run.seed, device="cpu", **run.settings).model
+    got, noted = icrlib.evaluate(model, data.test)["rsum"], record["test"]["rsum"]
+    if abs(got - noted) > 0.5:
+        raise click.ClickException(f"{run.path.name}: this model has a test rsum of {got:.1f}, the record {noted:.1f}; "
+                                   f"remove {folder}, and it is trained again")  # fmt: skip
+    return model
+
+
+def keep(about: dict, found: dict) -> None:
+    """Append a line; the file is written whole or not at all."""
+    lines = [*probes.lines(), about | found]
+    text = "".join(json.dumps(line, ensure_ascii=False, sort_keys=True) + "\n" for line in lines)
+    write_bytes(records.root() / probes.LINES, text.encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Both halves of LTD's training, in shortcuts/tables; made-up records, the twin by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import chapter_cells
+from icrlib.records import files
+from ltd_studies import made_up, put
+
+SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "tables.py"
+FIRST, SECOND = [1.0, 3.0, 2.0], [6.0, 9.0, 4.0]  # the lead after each half, one number a draw
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "root", lambda: tmp_path)
+    return tmp_path
+
+
+def section():
+    source = chapter_cells.sources(SCRIPT)
+    head = next(cell for cell in source if cell.startswith("import matplotlib")).split("smoke = chapter")[0]
+    helpers = next(cell for cell in source if cell.startswith("def over_baseline"))
+    less = next(cell for cell in source if cell.startswith("def warmer")).split("WARM = ")[0]
+    first = next(k for k, cell in enumerate(source) if cell.startswith("def halves"))
+    helpers = "def signed" + helpers.split("def signed")[1].split("AHEAD =")[0]
+    return chapter_cells.execute([head, helpers, less, *source[first : first + 3]], {"smoke": False})
+
+
+def run(book, row, seed, lead=(0.0, 0.0), late=0.0):
+    """250 to 3,000 updates, the network learns after 1,500; the best evaluation is the last but one, ``late`` less
+    than it the last."""
+    kind, way = ("con", "con") if row == "con" else ("sbert", "published")
+    base = 300.0 + 9 * seed
+    record = made_up(kind, way, seed, rsum=base + 50 + lead[1], swap=60.0 + lead[0], finetune_after=1500)
+    for entry in record["history"]:
+        first, at = entry["update"] <= 1500, entry["update"]
+        entry["val"]["rsum"] = base + (at / 100 + lead[0] * (at == 1500) if first else 20 + at / 100 + lead[1])
+    record["history"][-1]["val"]["rsum"] = record["history"][-2]["val"]["rsum"] - late
+    put(book, "ltd_finetune", record, row)
+
+
+def test_without_all_draws_the_command_stands_there(book):
+    for seed in range(3):
+        run(book, "con", seed)
+    for seed in range(2):
+        run(book, "lag", seed)
+    names, (table, said) = section()
+    assert names["HALF"] == {} and said == ""
+    assert table == "These six runs are not complete yet: `make records STUDY=ltd_finetune`."
+
+
+def test_the_lead_is_told_after_each_half_and_so_is_its_change(book):
+    for seed in range(3):
+        run(book, "con", seed)
+        run(book, "lag", seed, (FIRST[seed], SECOND[seed]), late=0.5)
+    names, (table, said) = section()
+    for name, leads in (("first", FIRST), ("second", SECOND), ("test", SECOND), ("swap", FIRST)):
+        half = stats.t.ppf(0.975, 2) * np.std(leads, ddof=1) / 3**0.5
+        found = names["HALF"][name]
+        mean = np.mean(leads)
+        assert (found.mean, found.low, found.high) == pytest.approx((mean, mean - half, mean + half))
+    # at 1,500 the baseline has 15 over its start, at 2,750, the best of the second half, 20 + 27.5
+    assert "is worth +32.5 rsum to the baseline" in said
+    assert "neither grows nor shrinks measurably (the change is +4.3 [" in said
+    assert "changed by +2.0 to +2.5" in said and said.endswith("so that the halves were long enough.")
+    assert "324.0 ± 7.3" in table and "309 + 15" not in table
+
+
+def test_a_lead_that_surely_grows_and_halves_that_were_too_short(book):
+    for seed in range(3):
+        run(book, "con", seed, late=-8.0)
+        run(book, "lag", seed, (FIRST[seed], FIRST[seed] + 7 + 0.1 * seed), late=-8.0)
+    _, (_, said) = section()
+    assert "; it grows (the change is +7.1 [" in said and "after *so many* updates" in said

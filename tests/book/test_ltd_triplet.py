@@ -1,0 +1,74 @@
+"""The rows of the triplet loss on scenes, in shortcuts/tables; made-up records, the twin by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import chapter_cells
+from icrlib.records import files
+from ltd_studies import made_up, put
+
+SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "tables.py"
+WOBBLE = [0.0, 2.0, -1.0, 1.5, 0.5]
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "root", lambda: tmp_path)
+    return tmp_path
+
+
+def section():
+    source = chapter_cells.sources(SCRIPT)
+    head = next(cell for cell in source if cell.startswith("import matplotlib")).split("smoke = chapter")[0]
+    ours = next(cell for cell in source if cell.startswith("OURS = "))
+    helpers = next(cell for cell in source if cell.startswith("def over_baseline")).split("AHEAD =")[0]
+    less = next(cell for cell in source if cell.startswith("def warmer")).split("WARM = ")[0]
+    first = next(k for k, cell in enumerate(source) if cell.startswith("TRIPLET, BOUND"))
+    given = "SIDES, lift = {}, {'Flickr30k': {'triplet_lag': 209.0}, 'MS-COCO': {'triplet_lag': 14.0}}"
+    return chapter_cells.execute([head, given, ours, helpers, less, *source[first : first + 3]], {"smoke": False})
+
+
+def rows(book, **leads):
+    """The baseline and rows that are so far ahead of it, by a wobble a draw; "eta0.1" is one of two bounds."""
+    for seed in range(5):
+        norm = {"loss": "triplet_sh", "model_options": {"embed_dim": 128, "word_dim": 64, "head_norm": True}}
+        put(book, "ltd", made_up("con", "con", seed, rsum=380.0 + 9 * seed), "con")
+        put(book, "ltd_triplet", made_up("con", "con", seed, rsum=400.0 + 9 * seed, **norm), "con")
+        for name, lead in leads.items():
+            way, more = ("dual", {}) if name == "dual" else ("published", {"eta": float(name.removeprefix("eta_"))})
+            made = made_up("sbert", way, seed, rsum=400.0 + 9 * seed + lead + WOBBLE[seed], swap=60.0 - lead / 10,
+                           **norm, **more)  # fmt: skip
+            put(book, "ltd_triplet", made, name)
+
+
+def test_without_runs_the_command_stands_there(book):
+    names, (table, said) = section()
+    assert names["TRIPLET_LEADS"] == {} and said == "" and "`make records STUDY=ltd_triplet`" in table
+
+
+def test_each_bound_is_a_row_of_its_own(book):
+    rows(book, **{"dual": 0.0, "eta_0.1": 12.0, "eta_0.2": -12.0})
+    names, (table, said) = section()
+    leads = names["TRIPLET_LEADS"]
+    assert list(leads) == ["dual", "constrained, η = 0.1", "constrained, η = 0.2"]
+    half = stats.t.ppf(0.975, 4) * np.std(WOBBLE, ddof=1) / 5**0.5
+    for name, lead in zip(leads, (0.0, 12.0, -12.0), strict=True):
+        rsum, swap = leads[name]
+        mean = lead + np.mean(WOBBLE)
+        assert (rsum.mean, rsum.low, rsum.high) == pytest.approx((mean, mean - half, mean + half))
+        assert swap.mean == pytest.approx(-lead / 10) and f"{mean:+.1f}" in table
+    assert said.startswith("In rsum *constrained, η = 0.1* is ahead of the baseline and *constrained, η = 0.2* is "
+                           "behind the baseline. The others cannot")  # fmt: skip
+    assert "The largest lift is +12.6, where the paper printed +209 and +14." in said
+    assert "Triplet-SH alone has +20.0 [+20.0, +20.0] rsum more than InfoNCE alone (n = 5)" in said
+
+
+def test_no_clear_row_is_said_to_be_none(book):
+    rows(book, dual=0.0)
+    _, (_, said) = section()
+    assert said.startswith("No interval of rsum is clear of zero. Triplet-SH alone") and "largest lift" not in said

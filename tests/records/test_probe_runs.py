@@ -1,0 +1,101 @@
+"""scripts/probe_runs.py on a study of two tiny runs: models from runs/, models trained again, targets once."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+import icrlib
+import make_records
+import probe_runs
+import studies
+from icrlib import probes, records
+from icrlib.data.targets import teacher, vectors
+
+DATA = {"seed": 3, "train": 60, "val": 20, "test": 30}
+ROWS = {"con": {"objective": "con"}, "form": {"objective": "dual", "target": "form"}}
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder of records of its own, and a study "tiny" whose two runs are trained in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "records").mkdir()
+    for module in (records, records.files, probes):
+        monkeypatch.setattr(module, "root", lambda: tmp_path / "records")
+    short = {"updates": 20, "evaluate_every": 10}
+    runs = [studies.Planned("tiny", "scenes", "ltd", "ntxent", 3, tag, more | short, DATA)
+            for tag, more in ROWS.items()]  # fmt: skip
+    monkeypatch.setitem(studies.STUDIES, "reading", lambda: runs)  # a name that the commands know
+    return tmp_path, runs
+
+
+def probe():
+    return CliRunner().invoke(probe_runs.main, ["reading"])
+
+
+def test_models_and_targets_are_asked_once(place):
+    root, runs = place
+    assert "no records yet; make records STUDY=reading" in probe().output
+    for run in runs:
+        make_records.train(run, None)
+    assert probe().exit_code == 0
+    found = probes.lines()
+    assert [set(line) & {"identity", "target"} for line in found] == [{"identity"}, {"identity"}, {"target"}]
+    data = icrlib.load_dataset("scenes", **DATA)
+    for run, line in zip(runs, found, strict=False):
+        folder = root / "runs" / run.path.relative_to(root / "records").with_suffix("")
+        twin = probes.probe(icrlib.load_model(folder), data)
+        for row in twin.itertuples():
+            assert line["facts"][row.of][row.fact] == pytest.approx(row.accuracy, abs=1e-3)
+            assert line["chance"][row.of][row.fact] == pytest.approx(row.chance, abs=1e-3)
+    form = {name: (None, vectors(getattr(data, name).captions, teacher("form"), progress=False))
+            for name in ("train", "val", "test")}  # fmt: skip
+    twin = probes.read(form, {name: getattr(data, name) for name in form}, kinds=("caption",))
+    assert list(found[2]["facts"]) == ["caption"] and set(twin["of"]) == {"caption"}
+    of_form = dict(zip(twin["fact"], twin["accuracy"], strict=True))
+    assert found[2]["facts"]["caption"] == pytest.approx(of_form, abs=1e-3)
+    shutil.rmtree(root / "runs")
+    assert probe().exit_code == 0 and probes.lines() == found and not (root / "runs").exists()
+
+
+def test_what_is_gone_is_trained_again_and_another_model_is_refused(place):
+    root, runs = place
+    for run in runs:
+        make_records.train(run, None)
+    assert probe().exit_code == 0
+    first = probes.lines()
+    shutil.rmtree(root / "runs")
+    (root / "records" / probes.LINES).unlink()
+    assert probe().exit_code == 0 and probes.lines() == first
+    (root / "records" / probes.LINES).unlink()
+    icrlib.train(icrlib.load_dataset("scenes", **DATA), "ltd", "ntxent", seed=9, updates=1, evaluate_every=1,
+                 progress=False).save(root / "runs/studies/tiny/scenes/ltd/ntxent/con-seed3")  # fmt: skip
+    said = probe()
+    assert said.exit_code == 1 and "con-seed3.json: this model has a test rsum of" in said.output
+    assert "con-seed3, and it is trained again" in " ".join(said.output.split()) and probes.lines() == []
+
+
+def test_only_scenes_have_facts(place, monkeypatch):
+    root, (run, _) = place
+    photo = studies.Planned("tiny", "flickr8k", "vse++", "ntxent", 0, "x")
+    photo.path.parent.mkdir(parents=True)
+    photo.path.write_text("{}")
+    monkeypatch.setitem(studies.STUDIES, "reading", lambda: [photo])
+    assert "is about flickr8k" in probe().output
+
+
+def test_of_runs_takes_the_lines_of_the_given_runs_and_of_their_data(place, monkeypatch):
+    made = [{"identity": "a", "data_hash": "d", "facts": {"caption": {"x": 1.0}, "picture": {"y": 2.0}}},
+            {"identity": "b", "data_hash": "e", "facts": {"caption": {"x": 3.0}, "picture": {"y": 4.0}}},
+            {"target": "form", "data_hash": "d", "facts": {"caption": {"x": 5.0}}},
+            {"target": "form", "data_hash": "e", "facts": {"caption": {"x": 6.0}}}]  # fmt: skip
+    monkeypatch.setattr(probes, "lines", lambda: [line | {"chance": line["facts"]} for line in made])
+    found = probes.of_runs([{"identity": "a"}, {"identity": "not probed"}])
+    assert found["runs"].to_dict() == {"a": {"x": 1.0}} and found["targets"].to_dict() == {("form", "d"): {"x": 5.0}}
+    pictures = probes.of_runs([{"identity": "a"}, {"identity": "b"}], "picture")
+    assert pictures["runs"].to_dict() == {"a": {"y": 2.0}, "b": {"y": 4.0}} and pictures["targets"].empty
+    assert pictures["chance"].to_dict() == {"d": {"y": 2.0}, "e": {"y": 4.0}}
+    assert probes.of_runs([])["runs"].empty
