@@ -87,13 +87,24 @@ def test_triplet_rows(finish):
                for c in found.values())  # fmt: skip
 
 
+def test_infonce_with_batch_norms_has_its_own_search(finish):
+    finish("ltd_tuning", lambda run: 300.0)
+    finish("ltd_eta_tuning", lambda run: 300.0 + run.settings.get("eta", 0.0))
+    finish("ltd_norms_tuning", lambda run: 300.0 + 9 * (run.tag == "lr0.001-drop"))
+    found = [resolved(run) for run in studies.STUDIES["ltd_norms"]()]
+    assert len(found) == 10 and {(c["loss"], c["lr"], c["drop_words"], c["loss_options"]["tau"]) for c in found} == {
+        ("ntxent", 1e-3, 0.1, 0.05)}
+    assert all(c["model_options"]["head_norm"] for c in found) and {c["eta"] for c in found} == {None, 0.26}
+    assert all(resolved(run)["model_options"]["head_norm"] for run in studies.STUDIES["ltd_norms_tuning"]())
+
+
 def test_photos(finish, capsys):
     best = {"con": "lr0.001-drop", "fixed": "fixed-lr0.003", "tuned": "tuned-lr0.001", "tuned-unit":
             "tuned-unit-lr0.000333333"}  # fmt: skip
     finish("photo_ltd_tuning", lambda run: 200.0 + 9 * (run.tag in best.values()))
     found = listed("photo_ltd")  # what needs no bound is not held up by the search for one
     assert {name.split(" ")[0] for name in found} == {"con", "fixed", "tuned", "tuned-unit"} and len(found) == 12
-    assert "the rest waits for 4 runs of a search; make records STUDY=photo_ltd_eta_tuning" in capsys.readouterr().err
+    assert "the rest waits for 5 runs of a search; make records STUDY=photo_ltd_eta_tuning" in capsys.readouterr().err
     finish("photo_ltd_eta_tuning", lambda run: 200.0 + 9 * (run.settings["eta"] == 0.3))
     found = {name: resolved(run) for name, run in listed("photo_ltd").items()}
     assert len(found) == 3 * 7

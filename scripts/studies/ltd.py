@@ -178,3 +178,24 @@ def ltd_triplet() -> Iterator[Planned]:
         for eta in bounds:
             yield _row("ltd_triplet", "triplet_sh", seed, f"eta{eta:g}",
                        decoded | {"objective": "lagrange", "eta": eta})  # fmt: skip
+
+
+@registered
+def ltd_norms_tuning() -> Iterator[Planned]:
+    """InfoNCE with the batch norms that the release has with the triplet loss only: rate and left-out words."""
+    for lr, (tag, words) in product(RATES, (("", WHOLE), ("-drop", DROPPED))):
+        yield _row("ltd_norms_tuning", "ntxent", TUNING_DRAWS[0], f"lr{lr:g}{tag}", _NORMED | {"lr": lr} | words)
+
+
+@registered
+def ltd_norms() -> Iterator[Planned]:
+    """Is it the loss or the batch norms that parts rows 3.* from rows 1.*? The baseline and LTD below its bound."""
+    complete("ltd_norms_tuning")
+    alone = _NORMED | chosen("ltd_norms_tuning", "ltd", "ntxent")
+    for seed in FEWER_DRAWS:
+        yield _row("ltd_norms", "ntxent", seed, "con", alone)
+        yield _row("ltd_norms", "ntxent", seed, "sbert-published",
+                   alone | TARGETS["sbert"] | {"objective": "lagrange", "eta": _bounds()["sbert"]})  # fmt: skip
+
+
+_NORMED = {"objective": "con", "tau": 0.05, "head_norm": True}

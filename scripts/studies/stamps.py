@@ -22,6 +22,9 @@ ROWS: dict[str, tuple[str, dict]] = {
 }
 
 
+LONGER = 2700  # three times the updates
+
+
 @registered
 def ltd_stamps() -> Iterator[Planned]:
     """The whole table on the first draw, then on the second; the ends of the bits first."""
@@ -29,3 +32,13 @@ def ltd_stamps() -> Iterator[Planned]:
         loss, settings = ROWS[row]
         data = {"seed": seed, "bits": bits, "train": 1500, "val": VAL, "test": TEST}
         yield Planned("ltd_stamps", "stamps", "ltd", loss, seed, f"bits{bits}-{row}", settings, data)
+
+
+@registered
+def ltd_stamps_longer() -> Iterator[Planned]:
+    """Three times the updates, first draw, the ends of the bits: at 900 the validation rsum still climbs steeply."""
+    for row, bits in product(("ntxent", "dual"), (4, 0)):
+        loss, settings = ROWS[row]
+        data = {"seed": DRAWS[0], "bits": bits, "train": 1500, "val": VAL, "test": TEST}
+        yield Planned("ltd_stamps_longer", "stamps", "ltd", loss, DRAWS[0], f"bits{bits}-{row}",
+                      settings | {"updates": LONGER, "evaluate_every": LONGER // 12}, data)  # fmt: skip

@@ -20,10 +20,22 @@ def made_up(without_stamped=False):
         loss, given = studies.stamps.ROWS[row]
         config = {"loss": loss, "objective": given["objective"], "data_seed": seed,
                   "data_options": {"seed": seed, "bits": bits}}  # fmt: skip
-        one = {"config": config, "test": {"rsum": 300.0 + seed - LOSES[row] * bits / 4}}
+        one = {"config": config | {"updates": 900}, "test": {"rsum": 300.0 + seed - LOSES[row] * bits / 4},
+               "history": [{"val": {"rsum": value}} for value in (100.0, 110.0, 127.0)]}  # fmt: skip
         if not without_stamped:
             one["test"]["stamped"] = {"rsum": 310.0 + seed + 30 * bits / 4}
         yield one
+
+
+def longer(gain):
+    """Runs of the first draw with more updates: 100 more without stamps, and from 0 bits to 4 ``gain`` with them."""
+    for one in made_up():
+        config, test = one["config"], one["test"]
+        bits = config["data_options"]["bits"]
+        if config["data_seed"] == 0 and bits != 2 and (config["loss"], config["objective"]) in {
+                ("ntxent", "con"), ("ntxent", "dual")}:  # fmt: skip
+            yield one | {"config": config | {"updates": 2700}, "test": {
+                "rsum": test["rsum"] + 100, "stamped": {"rsum": 420.0 + gain * bits / 4}}}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -32,7 +44,9 @@ def test_what_the_stamped_runs_say(there, monkeypatch):
     monkeypatch.setenv("ICR_SMOKE", "1")
     monkeypatch.setitem(LOSES, "dual", 59.0 if there == "near" else 100.0)
     found = list(made_up()) if there else list(made_up(without_stamped=True))  # of the latter nothing is told
-    monkeypatch.setattr(records, "find", lambda study=None, **_: found if study == "ltd_stamps" else [])
+    more = {True: list(longer(50.0)), "near": list(longer(-20.0)), False: []}[there]
+    given = {"ltd_stamps": found, "ltd_stamps_longer": more}
+    monkeypatch.setattr(records, "find", lambda study=None, **_: given.get(study, []))
     names, shown = chapter_cells.run(SCRIPT)
     table = next(text for text in shown if "T_icr-ltd-stamps" in text or text.startswith("These 24 runs"))
     if there:
@@ -40,8 +54,13 @@ def test_what_the_stamped_runs_say(there, monkeypatch):
         assert names["stamped_text"].endswith({
             True: "LTD, constraint loses least of what is in the scenes (2 draws)",
             "near": "LTD, constraint and LTD, dual are too near to each other to say who loses less (2 draws)"}[there])
+        said = names["longer_read"]
+        gain, with_them = {True: ("+50", "now rise"), "near": ("-20", "still fall")}[there]
+        assert "still climbed by 27, on average" in said and f"columns *with* {with_them}" in said
+        assert f"NT-Xent -200 without stamps and {gain} with (before: -200 and +30)" in said and "IFM" not in said
         assert "300 to 301" in table and "340 to 341" in table and "not run yet" not in table
     else:
+        assert names["longer_read"] == "" and "Not run yet: `make records STUDY=ltd_stamps_longer`." in shown
         assert table == "These 24 runs are not there yet; `make records STUDY=ltd_stamps` makes them."
         assert names["stamped_text"].startswith("not run yet: `make records STUDY=ltd_stamps`")
 

@@ -1,0 +1,88 @@
+"""What the vectors keep, in shortcuts/decoding; made-up probes of made-up runs, the twin by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import chapter_cells
+from icrlib import probes
+from icrlib.records import files
+from ltd_studies import made_up, put
+
+SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "decoding.py"
+LEADS = {"relation": [12.0, 15.0, 14.0], "whose colour": [-3.0, -6.0, -4.0], "who is left": [-1.0, 2.0, 0.5]}
+FACTS = [*LEADS, "who is above", "shape of the first", "colour of the first", "size of the first"]
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    for module in (files, probes):
+        monkeypatch.setattr(module, "root", lambda: tmp_path)
+    return tmp_path
+
+
+def section():
+    source = chapter_cells.sources(SCRIPT)
+    heads = (next(cell for cell in source if cell.startswith(begin)) for begin in ("import inspect", "import icrlib\n"))
+    names, _ = chapter_cells.execute((head.split("smoke = chapter")[0] for head in heads), {"smoke": False})
+    first = next(k for k, cell in enumerate(source) if cell.startswith("KINDS = "))
+    more = next(cell for cell in source if cell.startswith("more = {")).split("Markdown(")[0]
+    asked = next(k for k, cell in enumerate(source) if cell.startswith("FACTS = "))
+    return chapter_cells.execute([*source[first : first + 2], more, *source[asked : asked + 4]], names)
+
+
+def runs(book, without=()):
+    """Three draws of the loss alone and of the sentence encoder's bound, probed but for the draws ``without``."""
+    lines = []
+    for seed in range(3):
+        for kind, way in (("con", "con"), ("sbert", "published")):
+            record = made_up(kind, way, seed) | {"identity": f"{kind}{seed}"}
+            put(book, "ltd_more", record, kind)
+            facts = {fact: 50.0 + 3 * seed + (LEADS.get(fact, [0.0] * 3)[seed] if kind == "sbert" else 0.0)
+                     for fact in FACTS}  # fmt: skip
+            if seed not in without or kind == "con":
+                lines.append({"identity": record["identity"], "data_hash": record["data_hash"], "facts": {
+                    "caption": facts}, "chance": {"caption": dict.fromkeys(FACTS, 25.0)}})  # fmt: skip
+        lines.append({"target": "sbert", "data_hash": record["data_hash"], "chance": {"caption": {}},
+                      "facts": {"caption": dict.fromkeys(FACTS, 80.0 + seed)}})  # fmt: skip
+    (book / probes.LINES).write_text("\n".join(map(json.dumps, lines)) + "\n")
+
+
+def test_without_probes_the_command_stands_there(book):
+    _, (table, said) = section()
+    assert table == "These models have not been asked yet: `make probes STUDY=ltd_more`." and said == ""
+    runs(book)
+    (book / probes.LINES).unlink()
+    assert "`make probes STUDY=ltd_more`" in section()[1][0]
+
+
+def test_a_row_keeps_what_lies_above_the_loss_alone_on_all_draws(book):
+    runs(book)
+    names, (table, said) = section()
+    for fact, leads in LEADS.items():
+        half = stats.t.ppf(0.975, 2) * np.std(leads, ddof=1) / 3**0.5
+        found = names["keeps"](names["KEPT"], ("sbert", "published"), fact)
+        assert (found.mean, found.low, found.high) == pytest.approx((np.mean(leads), np.mean(leads) - half,
+                                                                     np.mean(leads) + half))  # fmt: skip
+    assert "**bound: sentence encoder**: more of relation (+14 [+10, +17]); less of whose colour (-4 [" in said
+    assert "who is left" not in said and said.endswith(".")
+    frame = names["probe_table"](*(names[part] for part in ("KEPT", "TARGETS", "CHANCE", "NAMED", "FACTS")))
+    line = next(line for line in frame.to_dict("records") if line["fact"] == "relation")
+    assert line == {"fact": "relation", "chance": "25", "target: sentence encoder": "81", "loss alone": "53",
+                    "bound: sentence encoder": "67"}  # fmt: skip
+    assert all(f">{value}<" in table for value in ("81", "67"))
+
+
+def test_draws_are_paired_and_a_single_one_is_no_row(book):
+    runs(book, without=(1,))
+    names, _ = section()
+    found = names["keeps"](names["KEPT"], ("sbert", "published"), "relation")
+    assert found.n == 2 and found.mean == pytest.approx(13.0)
+    runs(book, without=(0, 1))
+    names, (_, said) = section()
+    assert list(names["KEPT"]) == [("con", "con")] and said == ""
