@@ -120,7 +120,7 @@
       const low = Math.max(...whole.filter(v => v <= Math.min(s.low, -1)), -1000), high = Math.min(...whole.filter(v => v >= Math.max(s.high, 1)), 10000);
       const common = {steps: p.steps, at: at, stretches: shaded};
       panel(box.querySelector('[data-panel="multiplier"]'), width, 220, Object.assign({
-        title: 'multiplier: λ (thick) and the raw x behind it (dashed)', scale: symlog, range: [low, high], lines: [0],
+        title: 'λ (thick) and the raw x behind it (dashed)', scale: symlog, range: [low, high], lines: [0],
         ticks: whole.concat(0.1, -0.1).filter(v => v >= low && v <= high), curves: [[result.raw, 'raw'], [result.lambda, 'lambda']],
         label: `λ and x over the steps; ${say('summary').textContent}`}, common));
       panel(box.querySelector('[data-panel="reconstruction"]'), width, 180, Object.assign({
