@@ -136,7 +136,8 @@ def lines() -> list[dict]:
     """The lines of ``records/probes.jsonl``; empty where there is no such file.
 
     Each has ``data_hash``, ``facts`` {"caption" or "picture": {fact: percent right}}, ``chance`` in the same form, and
-    either ``identity``, of the run that made the model, or ``target``, whose vectors of captions were asked.
+    either ``identity``, of the run that made the model, or ``target``, whose vectors of captions were asked. ``again``:
+    the model of the run was gone and trained again; its test rsum, which need not be the record's on another machine.
     """
     path = root() / LINES
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.is_file() else []
@@ -146,7 +147,8 @@ def of_runs(runs: Sequence[Mapping], of: str = "caption") -> dict[str, pd.DataFr
     """What was found in the models of ``runs`` (records) and in the targets of the same data, of captions or pictures.
 
     {"runs": (facts, one column a run's ``identity``), "targets": (facts, one column a (target, data hash)), "chance":
-    (facts, one column a data hash)}; runs that were not probed are left out.
+    (facts, one column a data hash), "again": {identity: test rsum of the model that was trained again}}; runs that were
+    not probed are left out.
     """
     wanted = {run["identity"] for run in runs}
     found = [line for line in lines() if line.get("identity") in wanted]
@@ -154,4 +156,5 @@ def of_runs(runs: Sequence[Mapping], of: str = "caption") -> dict[str, pd.DataFr
     targets = [line for line in lines() if "target" in line and line["data_hash"] in data and of in line["facts"]]
     return {"runs": pd.DataFrame({line["identity"]: line["facts"][of] for line in found}),
             "targets": pd.DataFrame({(line["target"], line["data_hash"]): line["facts"][of] for line in targets}),
-            "chance": pd.DataFrame({line["data_hash"]: line["chance"][of] for line in found})}  # fmt: skip
+            "chance": pd.DataFrame({line["data_hash"]: line["chance"][of] for line in found}),
+            "again": {line["identity"]: line["again"] for line in found if "again" in line}}  # fmt: skip

@@ -52,29 +52,33 @@ def _targets(record: dict) -> list[dict]:
 
 def asked(about: dict, run: Planned, record: dict, data: Dataset) -> dict:
     """{"caption": {fact: percent right}, …} of a run's model, or of the target's vectors, and chance."""
+    again = None
     if "target" in about:
         found = {name: (None, vectors(getattr(data, name).captions, teacher(about["target"]), progress=False))
                  for name in ("train", "val", "test")}  # fmt: skip
         table = probes.read(found, {name: getattr(data, name) for name in found}, kinds=("caption",))
     else:
-        table = probes.probe(model_of(run, record, data), data)
+        model, again = model_of(run, record, data)
+        table = probes.probe(model, data)
     facts = {of: {row.fact: round(row.accuracy, 3) for row in part.itertuples()} for of, part in table.groupby("of")}
     chance = {of: {row.fact: round(row.chance, 3) for row in part.itertuples()} for of, part in table.groupby("of")}
-    return {"facts": facts, "chance": chance}
+    return {"facts": facts, "chance": chance} | ({"again": again} if again is not None else {})
 
 
-def model_of(run: Planned, record: dict, data: Dataset) -> RetrievalModel:
-    """The model that the run left in runs/, else one that is trained again; it must have the record's test rsum."""
-    folder = Path("runs") / run.path.relative_to(records.root()).with_suffix("")
-    if (folder / "model.safetensors").is_file():
-        model = load_model(folder)
-    else:
-        model = icrlib.train(data, run.method, run.loss, seed=run.seed, device="cpu", **run.settings).model
-    got, noted = icrlib.evaluate(model, data.test)["rsum"], record["test"]["rsum"]
-    if abs(got - noted) > 0.5:
+def model_of(run: Planned, record: dict, data: Dataset) -> tuple[RetrievalModel, float | None]:
+    """The model that the run left in runs/, which must have the record's test rsum; else one that is trained again in
+    runs/again/, with its own test rsum, which another machine may move."""
+    place = run.path.relative_to(records.root()).with_suffix("")
+    folder, noted = Path("runs") / place, record["test"]["rsum"]
+    if not (folder / "model.safetensors").is_file():
+        again = icrlib.train(data, run.method, run.loss, seed=run.seed, out=Path("runs/again") / place, device="cpu",
+                             **run.settings)  # fmt: skip
+        return again.model, again.record["test"]["rsum"]
+    model = load_model(folder)
+    if abs((got := icrlib.evaluate(model, data.test)["rsum"]) - noted) > 0.5:
         raise click.ClickException(f"{run.path.name}: this model has a test rsum of {got:.1f}, the record {noted:.1f}; "
                                    f"remove {folder}, and it is trained again")  # fmt: skip
-    return model
+    return model, None
 
 
 def keep(about: dict, found: dict) -> None:

@@ -1137,7 +1137,10 @@ FACTS = ["relation", "whose colour", "who is left", "who is above", "shape of th
 
 
 def probed(groups, of="caption"):
-    """{place: facts x data hashes} of the models of the groups that were asked, and the same for targets and chance."""
+    """{place: facts x data hashes} of the models of the groups that were asked, the same for targets, and chance.
+
+    Last, of models that were trained again, how far their test rsum is from the record's.
+    """
     everyone = [r for group in groups.values() for r in group]
     found, hashes = probes.of_runs(everyone, of), {r["identity"]: r["data_hash"] for r in everyone}
     runs = {key: found["runs"][[r["identity"] for r in group if r["identity"] in found["runs"]]]
@@ -1145,7 +1148,8 @@ def probed(groups, of="caption"):
     runs = {key: table.rename(columns=hashes) for key, table in runs.items() if len(table.columns) > 1}
     targets = {name: found["targets"][name] for name in dict.fromkeys(found["targets"].columns.get_level_values(0))
                } if len(found["targets"]) else {}
-    return runs, targets, found["chance"]
+    noted = {r["identity"]: r["test"]["rsum"] for r in everyone}
+    return runs, targets, found["chance"], [value - noted[name] for name, value in found["again"].items()]
 
 
 def keeps(runs, key, fact):
@@ -1179,7 +1183,7 @@ def kept_told(runs, named, facts):
 
 # %% tags=["hide-input"]
 NAMED = {key: "loss alone" if key[0] == "con" else f"bound: {KINDS[key[0]]}" for key in more}
-KEPT, TARGETS, CHANCE = probed(more) if more else ({}, {}, None)
+KEPT, TARGETS, CHANCE, AGAIN = probed(more) if more else ({}, {}, None, [])
 Markdown("These models have not been asked yet: `make probes STUDY=ltd_more`.") if ("con", "con") not in KEPT else (
     paper.styled(probe_table(KEPT, TARGETS, CHANCE, NAMED, FACTS), "What a linear map reads from vectors of test "
                  "captions, percent right: from the targets, and from the encoders with 6,000 pictures; means over draws. "
@@ -1188,8 +1192,10 @@ Markdown("These models have not been asked yet: `make probes STUDY=ltd_more`.") 
 
 # %% tags=["hide-input"]
 kept_said = kept_told(KEPT, NAMED, FACTS) if len(KEPT) > 1 else ""
-Markdown(f"Where a whole 95 % interval lies on one side of the loss alone (percentage points, paired by draw). {kept_said}"
-         if kept_said else "")
+gone = (f" (The models of {len(AGAIN)} of these runs were gone and were trained again on another machine, which moved "
+        f"their test rsum by {' and '.join(f'{value:+.1f}' for value in AGAIN)}.)" if AGAIN else "")
+Markdown(f"Where a whole 95 % interval lies on one side of the loss alone (percentage points, paired by draw). "
+         f"{kept_said}{gone}" if kept_said else "")
 
 # %% [markdown]
 # ## What we found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import pytest
@@ -69,7 +70,10 @@ def test_what_is_gone_is_trained_again_and_another_model_is_refused(place):
     first = probes.lines()
     shutil.rmtree(root / "runs")
     (root / "records" / probes.LINES).unlink()
-    assert probe().exit_code == 0 and probes.lines() == first
+    assert probe().exit_code == 0
+    rsum = [records.load(run.path)["test"]["rsum"] for run in runs]
+    assert [line.get("again") for line in probes.lines()] == [*rsum, None]  # on one machine the same model
+    assert [{k: v for k, v in line.items() if k != "again"} for line in probes.lines()] == first
     (root / "records" / probes.LINES).unlink()
     icrlib.train(icrlib.load_dataset("scenes", **DATA), "ltd", "ntxent", seed=9, updates=1, evaluate_every=1,
                  progress=False).save(root / "runs/studies/tiny/scenes/ltd/ntxent/con-seed3")  # fmt: skip
@@ -85,6 +89,20 @@ def test_only_scenes_have_facts(place, monkeypatch):
     photo.path.write_text("{}")
     monkeypatch.setitem(studies.STUDIES, "reading", lambda: [photo])
     assert "is about flickr8k" in probe().output
+
+
+def test_a_model_of_another_machine_is_asked_with_its_own_rsum(place):
+    """Trained again it need not be the record's: then the line says what it has."""
+    _, (run, _) = place
+    make_records.train(run, None)
+    shutil.rmtree("runs")
+    record = records.load(run.path)
+    noted = record["test"]["rsum"]
+    record["test"]["rsum"] += 7.0
+    run.path.write_text(json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")}))
+    assert probe().exit_code == 0
+    found = probes.of_runs([records.load(run.path)])
+    assert found["again"] == {record["identity"]: noted} and list(found["runs"]) == [record["identity"]]
 
 
 def test_of_runs_takes_the_lines_of_the_given_runs_and_of_their_data(place, monkeypatch):
