@@ -33,14 +33,15 @@ def section():
 
 
 def run(book, row, seed, lead=(0.0, 0.0), late=0.0):
-    """250 to 3,000 updates, the network learns after 1,500; the best evaluation is the last but one, ``late`` less
-    than it the last."""
+    """250 to 3,000 updates, the network learns after 1,500; of the second half the last but one evaluation is the best
+    one, ``late`` less than it the last; the first half begins above both."""
     kind, way = ("con", "con") if row == "con" else ("sbert", "published")
     base = 300.0 + 9 * seed
     record = made_up(kind, way, seed, rsum=base + 50 + lead[1], swap=60.0 + lead[0], finetune_after=1500)
     for entry in record["history"]:
-        first, at = entry["update"] <= 1500, entry["update"]
-        entry["val"]["rsum"] = base + (at / 100 + lead[0] * (at == 1500) if first else 20 + at / 100 + lead[1])
+        at = entry["update"]
+        of_first = 90 if at == 250 else at / 100 + lead[0] * (at == 1500)
+        entry["val"]["rsum"] = base + (of_first if at <= 1500 else 20 + at / 100 + lead[1])
     record["history"][-1]["val"]["rsum"] = record["history"][-2]["val"]["rsum"] - late
     put(book, "ltd_finetune", record, row)
 
