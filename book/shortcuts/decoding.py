@@ -51,7 +51,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
-from IPython.display import Markdown
+from IPython.display import HTML, Markdown
 
 # %% tags=["remove-cell"]
 import icrlib
@@ -67,7 +67,7 @@ from icrlib.data.targets.teachers import for_dataset
 from icrlib.data.targets.wording import exchanged, read, reworded, turned
 from icrlib.losses import NTXent, TripletSH
 from icrlib.models.ltd import LTD
-from icrlib.paper import constrained
+from icrlib.paper import constrained, ltd_evidence
 from icrlib.sampling import Sampler
 from icrlib.verify import agreement
 
@@ -1129,7 +1129,8 @@ Markdown("So that question stays open here." if len(more) < 2 else " ".join([
 # vectors with linear probes, and its most striking loss was the word between two things, the relation, which a random
 # encoder holds and a trained one does not. Now the same probes for the models of the last table, and first for the
 # targets themselves, since nobody can be made to keep what the target does not say. Expect from that: what stands
-# readable in a target, a bound on that target keeps.
+# readable in a target, a bound on that target keeps. Beside them stand the models with Triplet-SH and batch norms of
+# {doc}`tables`, which read although they had 1,500 pictures only.
 
 # %% tags=["remove-cell"]
 FACTS = ["relation", "whose colour", "who is left", "who is above", "shape of the first", "colour of the first",
@@ -1181,21 +1182,39 @@ def kept_told(runs, named, facts):
     return ". ".join(said) + "."
 
 
-# %% tags=["hide-input"]
-NAMED = {key: "loss alone" if key[0] == "con" else f"bound: {KINDS[key[0]]}" for key in more}
-KEPT, TARGETS, CHANCE, AGAIN = probed(more) if more else ({}, {}, None, [])
-Markdown("These models have not been asked yet: `make probes STUDY=ltd_more`.") if ("con", "con") not in KEPT else (
-    paper.styled(probe_table(KEPT, TARGETS, CHANCE, NAMED, FACTS), "What a linear map reads from vectors of test "
-                 "captions, percent right: from the targets, and from the encoders with 6,000 pictures; means over draws. "
-                 "The relation is one of four words; whose colour, who is left and who is above are choices between two "
-                 "things that the caption names; the last three ask for one of several values.", name="ltd-probes"))
+# %% tags=["remove-cell"]
+def of_triplet():
+    """The rows with Triplet-SH by place: alone, as a sum, and below the bound that validation prefers."""
+    at = next(place for place in ltd_evidence.PLACES if place.name == "triplet")
+    keys = {"con": ("con", "con"), "dual": ("sbert", "dual"), "lag": ("sbert", "published")}
+    found = ltd_evidence.own(at, records.find)
+    return {key: found[row] for row, key in keys.items() if row in found}
+
+
+PROBED = {"ltd_more": (more, "NT-Xent, 6,000 pictures"), "ltd_triplet": (of_triplet(), "Triplet-SH, 1,500 pictures")}
+NAMED = {("con", "con"): "loss alone", ("sbert", "dual"): "sum: sentence encoder"} | {
+    (kind, "published"): f"bound: {KINDS[kind]}" for kind in ("sbert", "words", "form")}
+KEPT = {study: probed(groups) for study, (groups, _) in PROBED.items() if groups}
+KEPT = {study: found for study, found in KEPT.items() if ("con", "con") in found[0]}
+ASK = "; ".join(f"`make probes STUDY={study}`" for study in PROBED if study not in KEPT)
 
 # %% tags=["hide-input"]
-kept_said = kept_told(KEPT, NAMED, FACTS) if len(KEPT) > 1 else ""
-gone = (f" (The models of {len(AGAIN)} of these runs were gone and were trained again on another machine, which moved "
-        f"their test rsum by {' and '.join(f'{value:+.1f}' for value in AGAIN)}.)" if AGAIN else "")
-Markdown(f"Where a whole 95 % interval lies on one side of the loss alone (percentage points, paired by draw). "
-         f"{kept_said}{gone}" if kept_said else "")
+HTML("".join(paper.styled(probe_table(*KEPT[study][:3], NAMED, FACTS),
+                          f"What a linear map reads from vectors of test captions, {PROBED[study][1]}: percent right, "
+                          "means over draws; from the targets, and from the encoders. The relation is one of four words; "
+                          "whose colour, who is left and who is above are choices between two things that the caption "
+                          "names; the last three ask for one of several values.", name=f"probes-{study}").data
+             for study in KEPT) or f"These models have not been asked yet: {ASK}.")
+
+# %% tags=["hide-input"]
+kept_said = {study: kept_told(found[0], NAMED, FACTS) for study, found in KEPT.items() if len(found[0]) > 1}
+GONE = [gap for *_, again in KEPT.values() for gap in again]
+Markdown(" ".join([
+    "Where a whole 95 % interval lies on one side of the loss alone (percentage points, paired by draw).",
+    *(f"With {PROBED[study][1]}: {said}" for study, said in kept_said.items()),
+    *([f"(The models of {len(GONE)} of these runs were gone and were trained again on another machine, which moved "
+       f"their test rsum by {' and '.join(f'{gap:+.1f}' for gap in GONE)}.)"] if GONE else []),
+    *([f"Not asked yet: {ASK}."] if ASK else [])]) if kept_said else "")
 
 # %% [markdown]
 # ## What we found
@@ -1250,6 +1269,7 @@ Markdown("\n".join([
     f"decoder of the logical form reaches {by_itself:.2f}; asked from the start {when_asked:.2f}; a constant costs "
     f"{ground:.2f}.",
     "- **Does it help?** " + (helps or missing),
+    *(f"- **What do the vectors keep, with {PROBED[study][1]}?** {said}" for study, said in kept_said.items()),
 ]))
 
 # %% [markdown]
