@@ -641,13 +641,15 @@ def photo_lesson():
     etas = [r["config"]["eta"] for r in SEARCHED]
     edge = chosen["config"]["eta"] in (min(etas), max(etas))
     against = "above" if chosen["chosen"]["val_rsum"] > BASE_VAL else "below"
-    group = OURS["photos"]["lag"]
+    group, warm = OURS["photos"]["lag"], records.find(study="photo_ltd_more", method="ltd")
+    beside = (f" At twice the temperature the baseline alone has {np.mean([r['test']['rsum'] for r in warm]):.1f}, "
+              "so that here, too, a lead would first have to be one over that." if len(warm) > 2 else "")
     return (f"On the validation photos the best bound is {chosen['config']['eta']:g}"
             + (", the end of what was tried, so that one beyond may be better" if edge else "")
             + f"; its run has {chosen['chosen']['val_rsum']:.1f} there, {against} the {BASE_VAL:.1f} of the best "
             f"baseline of the search. Of the bounds with three seeds validation prefers η = "
             f"{group[0]['config']['eta']:g}, with a test rsum of {np.mean([r['test']['rsum'] for r in group]):.1f}, "
-            f"where the baseline has {np.mean([r['test']['rsum'] for r in OURS['photos']['con']]):.1f}.")
+            f"where the baseline has {np.mean([r['test']['rsum'] for r in OURS['photos']['con']]):.1f}.{beside}")
 
 
 Markdown(photo_lesson() if PARTS and SEARCHED else "")

@@ -93,6 +93,10 @@ def test_rows_are_judged_as_the_ledger_judges_them(book):
     assert said.startswith("On the validation photos the best bound is 0.2; its run has 210.0 there, above the 200.0")
     ends = [np.mean([r["test"]["rsum"] for r in REAL[loss]]) for loss in ("ntxent", "triplet")]
     assert f"prefers η = 0.2, with a test rsum of {ends[0]:.1f}, where the baseline has {ends[1]:.1f}." in said
+    assert "twice the temperature" not in said
+    put(book, "photo_ltd_more", "con", REAL["ntxent"], "con", loss_options={"tau": 0.1})
+    assert section()[1][-1].endswith(f"At twice the temperature the baseline alone has {ends[0]:.1f}, so that here, "
+                                     "too, a lead would first have to be one over that.")  # fmt: skip
 
 
 def test_a_bound_at_the_end_of_what_was_tried_is_said_to_be_there(book):
