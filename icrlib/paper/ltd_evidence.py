@@ -20,8 +20,9 @@ from icrlib.paper.evidence import KINDS, NOT_RUN, Judged, weakest
 from icrlib.paper.own_tables import claims
 from icrlib.paper.verdicts import SMALLEST, Verdict, family, verdict
 
-DESCRIBED = "described"
+DESCRIBED, INFONCE = "described", "ntxent_"
 SEARCHED = ("lr", "finetune_lr", "restart_lr")  # each row may have the rate that a search chose for it
+OF_EACH_LOSS = ("drop_words", "delete_words", "warmup")  # … and each loss what its own search chose for its baseline
 # What a record's configuration has in each row, ITD over the vocabulary. "ntxent_…": a row of the study with InfoNCE,
 # for a place that has another loss.
 _LTD, _ITD = {"auxiliary": "latent", "target": "sbert"}, {"auxiliary": "tokens", "softmax": "vocabulary"}
@@ -131,8 +132,9 @@ class Evidence:
             return verdict(part, "correlates", first, second)
         name, first, sign, second = part.split()
         measure, unit, smallest = MEASURES[name]
-        both = runs.common_draws({"ours": map(comparable, self.groups[first]),
-                                  "other": map(comparable, self.groups[second])})  # fmt: skip
+        more = OF_EACH_LOSS if second.startswith(INFONCE) else ()
+        both = runs.common_draws({side: [comparable(record, more) for record in self.groups[row]]
+                                  for side, row in {"ours": first, "other": second}.items()})  # fmt: skip
         return verdict(part, KINDS[sign], both["ours"], both["other"], factor=factor_of(first, second),
                        measure=measure, unit=unit, smallest=smallest)  # fmt: skip
 
@@ -149,7 +151,7 @@ def _by_row(at: Place, find: Callable[..., list[dict]]) -> dict[str, list[dict]]
     here = find(study=at.study, dataset=at.dataset)
     found = {row: [r for r in here if is_row(r, row)] for row in ROWS}
     with_infonce = find(study="ltd", dataset=at.dataset) if at.name == "triplet" else []
-    return found | {f"ntxent_{row}": [r for r in with_infonce if is_row(r, row)] for row in ROWS}
+    return found | {f"{INFONCE}{row}": [r for r in with_infonce if is_row(r, row)] for row in ROWS}
 
 
 def is_row(record: Mapping, row: str) -> bool:
@@ -187,16 +189,16 @@ def bounds(records: Iterable[Mapping], wanted: int) -> dict[str, list[Mapping]]:
     return {"best": max(others, key=lambda group: mean(r["chosen"]["val_rsum"] for r in group)), "lowest": lowest}
 
 
-def comparable(record: Mapping) -> dict:
-    """The record without the learning rates, which may have been searched for each row."""
-    return {**record, "config": {k: v for k, v in record["config"].items() if k not in SEARCHED}}
+def comparable(record: Mapping, more: Sequence[str] = ()) -> dict:
+    """The record without the learning rates, which may have been searched for each row, and without ``more``."""
+    return {**record, "config": {k: v for k, v in record["config"].items() if k not in (*SEARCHED, *more)}}
 
 
 def factor_of(first: str, second: str) -> str:
     """In what two rows differ, as :mod:`icrlib.paper.comparison` has it."""
     if {first, second} & {"fixed", "tuned"}:
         return "caption encoder"
-    return "criterion" if second.startswith("ntxent_") else "objective"
+    return "criterion" if second.startswith(INFONCE) else "objective"
 
 
 def said(part: str) -> str:

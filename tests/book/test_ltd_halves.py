@@ -29,7 +29,8 @@ def section():
     less = next(cell for cell in source if cell.startswith("def warmer")).split("WARM = ")[0]
     first = next(k for k, cell in enumerate(source) if cell.startswith("def halves"))
     helpers = "def signed" + helpers.split("def signed")[1].split("AHEAD =")[0]
-    return chapter_cells.execute([head, helpers, less, *source[first : first + 3]], {"smoke": False})
+    swap = next(cell for cell in source if cell.startswith("def of_swap")).split("TRIPLET, BOUND")[0]
+    return chapter_cells.execute([head, helpers, less, swap, *source[first : first + 3]], {"smoke": False})
 
 
 def run(book, row, seed, lead=(0.0, 0.0), late=0.0):

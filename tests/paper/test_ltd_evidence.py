@@ -147,6 +147,19 @@ def test_triplet_is_held_against_itself_and_against_infonce():
     assert found.verdicts["rsum lag > ntxent_lag"].difference.mean == pytest.approx(10, abs=1)
 
 
+def test_each_loss_may_have_what_its_own_search_chose_and_two_rows_of_a_loss_may_not():
+    changed = {"loss": "triplet_sh", "study": "ltd_triplet", "model_options": {"embed_dim": 128, "head_norm": True},
+               "drop_words": 0.3, "delete_words": 0.2, "warmup": 500}  # fmt: skip
+    levels = (("con", 300), ("lag", 430))
+    runs = every() + [run(row, s, rsum=level, **changed) for row, level in levels for s in range(5)]
+    found = Evidence(AT["triplet"], of(runs))
+    assert found.verdicts["rsum lag > ntxent_lag"].difference.mean == pytest.approx(10, abs=1)
+    for one in runs[-5:]:
+        one["config"]["drop_words"] = 0.1
+    with pytest.raises(ValueError, match="differ in more than 'objective': drop_words"):
+        Evidence(AT["triplet"], of(runs))
+
+
 def photo(row, seed, strength, **config):
     """A run on 40 photos with five captions each; a higher strength ranks more of them first."""
     rng = np.random.default_rng([seed, round(strength * 100)])
