@@ -15,12 +15,13 @@ LOSES = {"ntxent": 200.0, "ifm": 150.0, "dual": 100.0, "lagrange": 50.0}  # rsum
 
 
 def made_up(without_stamped=False):
-    """Two draws of each row; without stamps the row loses, with stamps all gain 30."""
+    """Two draws of each row; without stamps the row loses, the first by 2 more, with stamps all gain 30."""
     for row, bits, seed in product(LOSES, (0, 2, 4), (0, 1)):
         loss, given = studies.stamps.ROWS[row]
         config = {"loss": loss, "objective": given["objective"], "data_seed": seed,
                   "data_options": {"seed": seed, "bits": bits}}  # fmt: skip
-        one = {"config": config | {"updates": 900}, "test": {"rsum": 300.0 + seed - LOSES[row] * bits / 4},
+        one = {"config": config | {"updates": 900}, "test": {
+            "rsum": 300.0 + seed - LOSES[row] * bits / 4 + (2 * seed - 1) * bits / 2},
                "history": [{"val": {"rsum": value}} for value in (100.0, 110.0, 127.0)]}  # fmt: skip
         if not without_stamped:
             one["test"]["stamped"] = {"rsum": 310.0 + seed + 30 * bits / 4}
@@ -57,7 +58,7 @@ def test_what_the_stamped_runs_say(there, monkeypatch):
         said = names["longer_read"]
         gain, with_them = {True: ("+50", "now rise"), "near": ("-20", "still fall")}[there]
         assert "still climbed by 27, on average" in said and f"columns *with* {with_them}" in said
-        assert f"NT-Xent -200 without stamps and {gain} with (before: -200 and +30)" in said and "IFM" not in said
+        assert f"NT-Xent -202 without stamps and {gain} with (before: -202 and +30)" in said and "IFM" not in said
         assert "300 to 301" in table and "340 to 341" in table and "not run yet" not in table
     else:
         assert names["longer_read"] == "" and "Not run yet: `make records STUDY=ltd_stamps_longer`." in shown
