@@ -93,10 +93,14 @@ def test_rows_are_judged_as_the_ledger_judges_them(book):
     assert said.startswith("On the validation photos the best bound is 0.2; its run has 210.0 there, above the 200.0")
     ends = [np.mean([r["test"]["rsum"] for r in REAL[loss]]) for loss in ("ntxent", "triplet")]
     assert f"prefers η = 0.2, with a test rsum of {ends[0]:.1f}, where the baseline has {ends[1]:.1f}." in said
+    lead = names["LTD_PHOTOS"].verdicts["rsum lag > con"].difference
+    where = "inside" if lead.low <= 19 <= lead.high else "outside"
+    assert f"The gain of 19 that the paper printed for Flickr30k lies {where} of our interval" in said
+    assert f"[{lead.low:+.1f}, {lead.high:+.1f}]" in said
     assert "twice the temperature" not in said
     put(book, "photo_ltd_more", "con", REAL["ntxent"], "con", loss_options={"tau": 0.1})
-    assert section()[1][-1].endswith(f"At twice the temperature the baseline alone has {ends[0]:.1f}, so that here, "
-                                     "too, a lead would first have to be one over that.")  # fmt: skip
+    assert (f"At twice the temperature the baseline alone has {ends[0]:.1f}, so that here, too, a lead would first "
+            "have to be one over that.") in section()[1][-1]  # fmt: skip
 
 
 def test_a_bound_at_the_end_of_what_was_tried_is_said_to_be_there(book):
@@ -105,3 +109,4 @@ def test_a_bound_at_the_end_of_what_was_tried_is_said_to_be_there(book):
         put(book, "photo_ltd", kind, REAL["triplet"], kind, **({"eta": 0.2} if kind == "lag" else {}))
     said = section()[1][-1]
     assert "the best bound is 0.2, the end of what was tried" in said and "195.0 there, below the 200.0" in said
+    assert "lies outside of our interval, [-3.9, +3.9]" in said
