@@ -610,13 +610,14 @@ def half_lesson():
     moved = "grows" if later.low > 0 else "shrinks" if later.high < 0 else "neither grows nor shrinks measurably"
     return (f"Learning on through the network is worth "
             f"{np.mean([halves(r)[1] - halves(r)[0] for r in FINETUNED['con']]):+.1f} rsum to the baseline on "
-            f"validation data. The lead of constrained LTD is {signed(HALF['first'])} after the first half and "
+            f"validation data, where the best of six evaluations stands against one. The lead of constrained LTD is {signed(HALF['first'])} after the first half and "
             f"{signed(HALF['second'])} after the second; it {moved} (the change is {signed(later)}). On test data it "
             f"is {signed(HALF['test'])}, and in swap accuracy {signed(HALF['swap'])} points (n = {HALF['test'].n}). "
             f"In the last two evaluations of all runs validation rsum still changed by {min(climbs):+.1f} to "
             f"{max(climbs):+.1f}" + (", so that a longer second half would end elsewhere, and these rows say how "
-            "the two compare after *so many* updates." if max(climbs) > 5 else ", so that the halves were long "
-            "enough."))  # fmt: skip
+            "the two compare after *so many* updates." if max(climbs) > 5 else ": the rates have come down to zero by "
+            "then, and with these rates more updates would change little. Whether a higher rate of the network would, "
+            "was not tried."))  # fmt: skip
 
 
 Markdown(half_lesson() if HALF else "")
