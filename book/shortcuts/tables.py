@@ -512,7 +512,7 @@ paper.styled(pd.DataFrame([{"row": name, "rsum less the baseline": signed(rsum),
              name="ltd-triplet-leads") if TRIPLET_LEADS else Markdown(
     "These rows have not all of their draws yet: `make records STUDY=ltd_triplet`.")
 
-# %% tags=["hide-input"]
+# %% tags=["remove-cell"]
 def clear_rows(which, name):
     """Whose interval is clear of zero in rsum (0) or in swap accuracy (1), in words."""
     leads = {row: both[which] for row, both in TRIPLET_LEADS.items()}
@@ -525,6 +525,7 @@ def clear_rows(which, name):
                             if said else "no interval is clear of zero.")  # fmt: skip
 
 
+# %% tags=["remove-cell"]
 def beside_triplet():
     """What the rows with the triplet loss say, beside the paper's and beside those with InfoNCE."""
     of_alone = np.mean([r["test"]["twins"]["swap"] for r in OURS["triplet"]["con"]])
@@ -547,19 +548,20 @@ def beside_triplet():
     return text
 
 
+# %% tags=["hide-input"]
 def with_norms():
     """What the batch norms alone do to InfoNCE, and what is then left between it and Triplet-SH."""
     if NORM_LEAD is None:
         return "What the batch norms do to InfoNCE was not run yet: `make records STUDY=ltd_norms`."
     norm, plain, hard = NORMED["con"], OURS["scenes"]["con"], OURS["triplet"]["con"]
-    share = less(norm, plain)
+    share, rest = less(norm, plain), less(hard, norm)
     return (f"So InfoNCE was trained with those batch norms, too, with a search of its own. Alone it has {signed(share)} "
             f"rsum more with them and {signed(less(norm, plain, of_swap))} points of swap accuracy (n = {NORM_LEAD.n}), "
-            f"and Triplet-SH alone is then {signed(less(hard, norm))} rsum and {signed(less(hard, norm, of_swap))} points "
-            f"from it. So about {100 * share.mean / (share.mean + less(hard, norm).mean):.0f} % of the rsum between rows "
-            "1 and rows 3 comes with the batch norms, and a comparison of them is one of losses for the rest only. "
-            f"Constrained LTD with the same batch norms is {signed(NORM_LEAD)} rsum and "
-            f"{signed(less(NORMED['lag'], norm, of_swap))} points of swap accuracy from InfoNCE alone with them.")
+            f"and Triplet-SH alone is then {signed(rest)} rsum and {signed(less(hard, norm, of_swap))} points from it. "
+            f"So about {100 * share.mean / (share.mean + rest.mean):.0f} % of the rsum between rows 1 and rows 3 comes "
+            "with the batch norms, and a comparison of them is one of losses for the rest only. Constrained LTD with "
+            f"the same batch norms is {signed(NORM_LEAD)} rsum and {signed(less(NORMED['lag'], norm, of_swap))} points "
+            "of swap accuracy from InfoNCE alone with them.")
 
 
 Markdown(f"{beside_triplet()} {with_norms()}" if TRIPLET_LEADS else "")
@@ -659,33 +661,37 @@ paper.styled(pd.DataFrame([{"difference": ltd_evidence.said(part), "test": LTD_P
              "not corrected for their number; the words are, for all comparisons on photos.", name="ltd-photo-leads"
              ) if PARTS else Markdown("The rows are not complete: `make records STUDY=photo_ltd FEATURES=folder`.")
 
+# %% tags=["remove-cell"]
+def of_search():
+    """What the search for the bound says, and whether it ended inside of what was tried."""
+    best = max(SEARCHED, key=lambda r: r["chosen"]["val_rsum"])
+    etas, eta, value = [r["config"]["eta"] for r in SEARCHED], best["config"]["eta"], best["chosen"]["val_rsum"]
+    edge = eta in (min(etas), max(etas))
+    slack = [f"{r['config']['eta']:g}" for r in SEARCHED if r["history"][-1]["lambda"] == 0]
+    return (f"On the validation photos the best bound is {eta:g}"
+            + (", the end of what was tried, so that one beyond may be better" if edge else "")
+            + f"; its run has a validation rsum of {value:.1f}, {'above' if value > BASE_VAL else 'below'} the "
+            f"{BASE_VAL:.1f} of the best baseline of the search (one run each, so this is no lead)."
+            + (f" With η = {' and '.join(slack)} λ is at zero in the end: the bound asks for nothing any more, and only "
+               "what it asked before can matter." if slack else ""))
+
+
 # %% tags=["hide-input"]
 def photo_lesson():
-    """What the rows say, and whether the search for the bound ended inside of what was tried."""
-    chosen = max(SEARCHED, key=lambda r: r["chosen"]["val_rsum"])
-    etas = [r["config"]["eta"] for r in SEARCHED]
-    edge = chosen["config"]["eta"] in (min(etas), max(etas))
-    against = "above" if chosen["chosen"]["val_rsum"] > BASE_VAL else "below"
+    """What the rows say, beside the warmer baseline and beside the paper's gain."""
     group, warm = OURS["photos"]["lag"], records.find(study="photo_ltd_more", method="ltd")
     printed = float(ltd.gaps("lag", "con", places=["Flickr30k"]).iloc[0])
-    lead = LTD_PHOTOS.verdicts["rsum lag > con"].difference
-    low, high = lead.low, lead.high
-    beside = (f" At twice the temperature the baseline alone has {np.mean([r['test']['rsum'] for r in warm]):.1f}; "
-              "LTD was not trained at that one." if len(warm) > 2 else "")
-    slack = [f"{r['config']['eta']:g}" for r in SEARCHED if r["history"][-1]["lambda"] == 0]
-    tests = {row: np.mean([r["test"]["rsum"] for r in OURS["photos"][row]]) for row in ("lag", "con")}
-    return (f"On the validation photos the best bound is {chosen['config']['eta']:g}"
-            + (", the end of what was tried, so that one beyond may be better" if edge else "")
-            + f"; its run has a validation rsum of {chosen['chosen']['val_rsum']:.1f}, {against} the {BASE_VAL:.1f} of "
-            "the best baseline of the search (one run each, so this is no lead)."
-            + (f" With η = {' and '.join(slack)} λ is at zero in the end: the bound asks for nothing any more, and only "
-               "what it asked before can matter." if slack else "")
-            + f" On three seeds, with η = {group[0]['config']['eta']:g}, constrained LTD has a test rsum of "
-            f"{tests['lag']:.1f}, and the baseline of {tests['con']:.1f}.{beside} The gain of {printed:.0f} that the paper "
+    low, high = (getattr(LTD_PHOTOS.verdicts["rsum lag > con"].difference, side) for side in ("low", "high"))
+    of = {row: np.mean([r["test"]["rsum"] for r in rows]) for row, rows in OURS["photos"].items()}
+    beside = (f" At twice the temperature the baseline alone has {np.mean([r['test']['rsum'] for r in warm]):.1f}; LTD "
+              "was not trained at that one." if len(warm) > 2 else "")
+    size = (" So the paper's order is neither confirmed nor refuted here, and a gain of its size is not what these "
+            "photos give.")
+    return (f"{of_search()} On three seeds, with η = {group[0]['config']['eta']:g}, constrained LTD has a test rsum of "
+            f"{of['lag']:.1f}, and the baseline of {of['con']:.1f}.{beside} The gain of {printed:.0f} that the paper "
             f"printed for Flickr30k lies {'inside' if low <= printed <= high else 'outside'} of our interval, "
             f"[{low:+.1f}, {high:+.1f}]. (Those are other photos, about five times as many, with an image network that "
-            "learns in the second half.)" + (" So the paper's order is neither confirmed nor refuted here, and a gain of "
-                                             "its size is not what these photos give." if low <= 0 <= high < printed else ""))
+            "learns in the second half.)" + (size if low <= 0 <= high < printed else ""))
 
 
 Markdown(photo_lesson() if PARTS and SEARCHED else "")
@@ -790,7 +796,7 @@ Markdown(f"{len(agree)} of {len(of_tables)} agree with every printed number that
 # %% [markdown]
 # ## What to remember
 
-# %% tags=["hide-input"]
+# %% tags=["remove-cell"]
 done = {name: len(groups) for name, groups in OURS.items()}
 elsewhere = [part for part in (
     f"beside Triplet-SH on scenes the best row is {max(d.mean for d, _ in TRIPLET_LEADS.values()):+.1f} rsum from the "
@@ -800,6 +806,8 @@ elsewhere = [part for part in (
     f"with an image network that learns, constrained LTD is {signed(HALF['test'])} from it" if HALF else "",
     "on Flickr8k's photos, " + "; ".join(f"{ltd_evidence.said(part)}: {LTD_PHOTOS.shown(part)}" for part in PARTS)
     if PARTS else "") if part]
+
+# %% tags=["hide-input"]
 Markdown("\n".join([
     "- **As printed, LTD pays as a constraint, and as a sum not visibly.** Constrained LTD is "
     f"{gain['Flickr30k']['lag']:+.1f} and {gain['MS-COCO']['lag']:+.1f} rsum from the baseline, where the seeds of "

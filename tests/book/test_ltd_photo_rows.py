@@ -47,7 +47,7 @@ def section():
     head = next(cell for cell in source if cell.startswith("import matplotlib")).split("smoke = chapter")[0]
     ours = next(cell for cell in source if cell.startswith("OURS = "))
     first = next(k for k, cell in enumerate(source) if cell.startswith("def bound_line"))
-    return chapter_cells.execute([head, "SIDES = {}", ours, *source[first : first + 4]], {"smoke": False})
+    return chapter_cells.execute([head, "SIDES = {}", ours, *source[first : first + 5]], {"smoke": False})
 
 
 def search(book, **val):

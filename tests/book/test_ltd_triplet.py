@@ -30,7 +30,7 @@ def section():
     less = next(cell for cell in source if cell.startswith("def warmer")).split("WARM = ")[0]
     first = next(k for k, cell in enumerate(source) if cell.startswith("def of_swap"))
     given = "SIDES, lift = {}, {'Flickr30k': {'triplet_lag': 209.0}, 'MS-COCO': {'triplet_lag': 14.0}}"
-    return chapter_cells.execute([head, given, ours, helpers, less, *source[first : first + 3]], {"smoke": False})
+    return chapter_cells.execute([head, given, ours, helpers, less, *source[first : first + 5]], {"smoke": False})
 
 
 def rows(book, **leads):
