@@ -487,7 +487,8 @@ Markdown("Not run yet: `make records STUDY=ltd_stamps_longer`.") if not trained_
     {"row": ROWS[row], "updates": f"{of[row, 0]['config']['updates']:,}"}
     | {f"{bits} bits, {form}": f"{value:.0f}" for bits in (0, 4) for form, value in zip(
         FORMS, both(of[row, bits]), strict=True)} for row in trained_on for of in (first_draw, LATER)]),
-    "Test rsum without and with stamps, first draw: as above, and with three times the updates.", name="ltd-stamps-longer")
+    "Test rsum without and with stamps, first draw: as above, and with three times the updates.",
+    name="ltd-stamps-longer")
 
 # %% tags=["hide-input"]
 def told_longer():

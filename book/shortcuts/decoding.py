@@ -1163,9 +1163,9 @@ def keeps(runs, key, fact):
 # %% tags=["remove-cell"]
 def probe_table(runs, targets, chance, named, facts):
     """What a linear map reads: from the targets, and from the vectors of each row; percent, means over draws."""
-    return pd.DataFrame([{"fact": fact, "chance": f"{chance.loc[fact].mean():.0f}"}
-                         | {f"target: {KINDS[name]}": f"{table.loc[fact].mean():.0f}" for name, table in targets.items()}
-                         | {named[key]: f"{table.loc[fact].mean():.0f}" for key, table in runs.items()}
+    columns = {"chance": chance} | {f"target: {KINDS[name]}": table for name, table in targets.items()}
+    columns |= {named[key]: table for key, table in runs.items()}
+    return pd.DataFrame([{"fact": fact} | {title: f"{table.loc[fact].mean():.0f}" for title, table in columns.items()}
                          for fact in facts])
 
 
@@ -1174,8 +1174,9 @@ def kept_told(runs, named, facts):
     said = []
     for key in runs:
         gaps = {fact: keeps(runs, key, fact) for fact in facts} if key != ("con", "con") else {}
-        more_of, less_of = ([f"{fact} ({g.mean:+.0f} [{g.low:+.0f}, {g.high:+.0f}])" for fact, g in gaps.items() if side(g)]
-                            for side in (lambda g: g.low > 0, lambda g: g.high < 0))
+        more_of, less_of = (
+            [f"{fact} ({g.mean:+.0f} [{g.low:+.0f}, {g.high:+.0f}])" for fact, g in gaps.items() if side(g)]
+            for side in (lambda g: g.low > 0, lambda g: g.high < 0))
         if gaps:
             said.append(f"**{named[key]}**: more of {', '.join(more_of) or 'nothing'}; less of "
                         f"{', '.join(less_of) or 'nothing'}")
