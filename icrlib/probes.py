@@ -6,7 +6,6 @@ It is fitted on one split, its penalty is chosen on ``val``, and it is read on `
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -18,11 +17,9 @@ from icrlib.data.scenes.facts import KINDS, Fact, facts
 from icrlib.data.splits import Dataset
 from icrlib.evaluation import embed
 from icrlib.models.base import RetrievalModel
-from icrlib.records.folder import root
 
 # In units of the mean variance of the encodings' directions; of equally good ones the largest.
 PENALTIES = (10.0, 1.0, 0.1, 0.01, 0.001)
-LINES = "probes.jsonl"  # beside the records: what scripts/probe_runs.py found in the models of whole studies
 COLUMNS = ["of", "fact", "accuracy", "chance", "n", "penalty"]
 
 
@@ -130,31 +127,3 @@ def compared(tables: Mapping[str, pd.DataFrame], of: Sequence[str] = KINDS) -> p
             raise ValueError(f"the table of {name!r} is of other data than the first: facts or numbers of cases differ")
     made = first[["of", "fact", "n", "chance"]].assign(**{name: table["accuracy"] for name, table in tables.items()})
     return made[made["of"].isin(of)].reset_index(drop=True)
-
-
-def lines() -> list[dict]:
-    """The lines of ``records/probes.jsonl``; empty where there is no such file.
-
-    Each has ``data_hash``, ``facts`` {"caption" or "picture": {fact: percent right}}, ``chance`` in the same form, and
-    either ``identity``, of the run that made the model, or ``target``, whose vectors of captions were asked. ``again``:
-    the model of the run was gone and trained again; its test rsum, which need not be the record's on another machine.
-    """
-    path = root() / LINES
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.is_file() else []
-
-
-def of_runs(runs: Sequence[Mapping], of: str = "caption") -> dict[str, pd.DataFrame]:
-    """What was found in the models of ``runs`` (records) and in the targets of the same data, of captions or pictures.
-
-    {"runs": (facts, one column a run's ``identity``), "targets": (facts, one column a (target, data hash)), "chance":
-    (facts, one column a data hash), "again": {identity: test rsum of the model that was trained again}}; runs that were
-    not probed are left out.
-    """
-    wanted = {run["identity"] for run in runs}
-    found = [line for line in lines() if line.get("identity") in wanted]
-    data = {line["data_hash"] for line in found}
-    targets = [line for line in lines() if "target" in line and line["data_hash"] in data and of in line["facts"]]
-    return {"runs": pd.DataFrame({line["identity"]: line["facts"][of] for line in found}),
-            "targets": pd.DataFrame({(line["target"], line["data_hash"]): line["facts"][of] for line in targets}),
-            "chance": pd.DataFrame({line["data_hash"]: line["chance"][of] for line in found}),
-            "again": {line["identity"]: line["again"] for line in found if "again" in line}}  # fmt: skip

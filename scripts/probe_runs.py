@@ -20,6 +20,7 @@ from icrlib.data.targets import teacher, vectors
 from icrlib.files import write_bytes
 from icrlib.models.base import RetrievalModel
 from icrlib.progress import bar
+from icrlib.records import probed
 from icrlib.training.saved import load_model
 from studies import STUDIES, Planned
 
@@ -38,7 +39,7 @@ def main(study: str) -> None:
         record = records.load(run.path)
         data = None
         for about in [{"identity": record["identity"]}, *_targets(record)]:
-            if any(about.items() <= line.items() for line in probes.lines()):
+            if any(about.items() <= line.items() for line in probed.lines()):
                 continue
             data = data or icrlib.load_dataset(run.dataset, **run.data)
             keep(about | {"data_hash": record["data_hash"]}, asked(about, run, record, data))
@@ -83,9 +84,9 @@ def model_of(run: Planned, record: dict, data: Dataset) -> tuple[RetrievalModel,
 
 def keep(about: dict, found: dict) -> None:
     """Append a line; the file is written whole or not at all."""
-    lines = [*probes.lines(), about | found]
+    lines = [*probed.lines(), about | found]
     text = "".join(json.dumps(line, ensure_ascii=False, sort_keys=True) + "\n" for line in lines)
-    write_bytes(records.root() / probes.LINES, text.encode())
+    write_bytes(records.root() / probed.LINES, text.encode())
 
 
 if __name__ == "__main__":

@@ -70,7 +70,8 @@ def test_scenes_from_the_search_to_the_rows(finish):
     halves = [resolved(run) for run in studies.STUDIES["ltd_finetune"]()]
     assert len(halves) == 6 and {(c["dataset"], c["finetune_after"], c["updates"]) for c in halves} == {
         ("rendered", 900, 1800)}
-    assert {c["eta"] for c in halves} == {None, 0.17} and {c["restart_lr"] / c["lr"] for c in halves} == {0.1}
+    assert {c["eta"] for c in halves} == {None, 0.17}
+    assert all(c["restart_lr"] == pytest.approx(c["lr"] / 10, rel=1e-12) for c in halves)
     tuned = [resolved(run) for run in studies.STUDIES["ltd_tuned"]()]
     assert len(tuned) == 25 and {(c["lr"], c["drop_words"], c["loss_options"]["tau"]) for c in tuned} == {
         (1e-2, 0.0, 0.1)}

@@ -55,7 +55,7 @@ from IPython.display import HTML, Markdown
 
 # %% tags=["remove-cell"]
 import icrlib
-from icrlib import chapter, paper, probes, records
+from icrlib import chapter, paper, records
 from icrlib.auxiliary import Step
 from icrlib.auxiliary.latent import LatentTarget
 from icrlib.auxiliary.tokens import TokenDecoder
@@ -68,6 +68,7 @@ from icrlib.data.targets.wording import exchanged, read, reworded, turned
 from icrlib.losses import NTXent, TripletSH
 from icrlib.models.ltd import LTD
 from icrlib.paper import constrained, ltd_evidence
+from icrlib.records.probed import of_runs
 from icrlib.sampling import Sampler
 from icrlib.verify import agreement
 
@@ -1145,7 +1146,7 @@ def probed(groups, of="caption"):
     Last, of models that were trained again, how far their test rsum is from the record's.
     """
     everyone = [r for group in groups.values() for r in group]
-    found, hashes = probes.of_runs(everyone, of), {r["identity"]: r["data_hash"] for r in everyone}
+    found, hashes = of_runs(everyone, of), {r["identity"]: r["data_hash"] for r in everyone}
     runs = {key: found["runs"][[r["identity"] for r in group if r["identity"] in found["runs"]]]
             for key, group in groups.items()}
     runs = {key: table.rename(columns=hashes) for key, table in runs.items() if len(table.columns) > 1}

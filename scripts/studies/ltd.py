@@ -133,8 +133,9 @@ def ltd_finetune() -> Iterator[Planned]:
     a half: with a network that learns, an update takes a fifth of a second.
     """
     alone, eta = _baseline(), _bounds()["sbert"]
+    tenth = float(f"{alone['lr'] / 10:g}")  # 0.0003, not 0.00030000000000000003: settings are compared exactly
     halves = {"updates": 1800, "batch_size": 64, "evaluate_every": 150, "schedule": "cosine", "finetune_after": 900,
-              "finetune_lr": 5e-5, "restart_lr": alone["lr"] / 10}  # fmt: skip
+              "finetune_lr": 5e-5, "restart_lr": tenth}  # fmt: skip
     for seed in FEWER_DRAWS[:3]:
         for tag, more in (("con", {"objective": "con"}),
                           ("sbert-published", TARGETS["sbert"] | {"objective": "lagrange", "eta": eta})):

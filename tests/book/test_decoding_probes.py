@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 
 import chapter_cells
-from icrlib import probes
-from icrlib.records import files
+from icrlib.records import files, probed
 from ltd_studies import made_up, put
 
 SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "decoding.py"
@@ -21,7 +20,7 @@ FACTS = [*LEADS, "who is above", "shape of the first", "colour of the first", "s
 
 @pytest.fixture
 def book(tmp_path, monkeypatch):
-    for module in (files, probes):
+    for module in (files, probed):
         monkeypatch.setattr(module, "root", lambda: tmp_path)
     return tmp_path
 
@@ -50,7 +49,7 @@ def runs(book, without=()):
                     "caption": facts}, "chance": {"caption": dict.fromkeys(FACTS, 25.0)}})  # fmt: skip
         lines.append({"target": "sbert", "data_hash": record["data_hash"], "chance": {"caption": {}},
                       "facts": {"caption": dict.fromkeys(FACTS, 80.0 + seed)}})  # fmt: skip
-    (book / probes.LINES).write_text("\n".join(map(json.dumps, lines)) + "\n")
+    (book / probed.LINES).write_text("\n".join(map(json.dumps, lines)) + "\n")
 
 
 def test_without_probes_the_command_stands_there(book):
@@ -58,7 +57,7 @@ def test_without_probes_the_command_stands_there(book):
     commands = "`make probes STUDY=ltd_more`; `make probes STUDY=ltd_triplet`"
     assert table == f"These models have not been asked yet: {commands}." and said == ""
     runs(book)
-    (book / probes.LINES).unlink()
+    (book / probed.LINES).unlink()
     assert "`make probes STUDY=ltd_more`" in section()[1][0]
 
 
@@ -100,7 +99,7 @@ def test_of_several_bounds_with_the_triplet_loss_validation_chooses(book):
             lines.append({"identity": record["identity"], "data_hash": record["data_hash"], "facts": {"caption": facts},
                           "chance": {"caption": dict.fromkeys(FACTS, 25.0)}}
                          | ({"again": 390.0} if name == "b" else {}))  # fmt: skip
-    (book / probes.LINES).write_text("\n".join(map(json.dumps, lines)) + "\n")
+    (book / probed.LINES).write_text("\n".join(map(json.dumps, lines)) + "\n")
     names, (table, said) = section()
     assert "Triplet-SH, 1,500 pictures" in table and "NT-Xent, 6,000" not in table
     assert "With Triplet-SH, 1,500 pictures: **bound: sentence encoder**: more of relation (+7 [+7, +7]), whose" in said

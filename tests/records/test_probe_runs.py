@@ -14,6 +14,7 @@ import probe_runs
 import studies
 from icrlib import probes, records
 from icrlib.data.targets import teacher, vectors
+from icrlib.records import probed
 
 DATA = {"seed": 3, "train": 60, "val": 20, "test": 30}
 ROWS = {"con": {"objective": "con"}, "form": {"objective": "dual", "target": "form"}}
@@ -24,7 +25,7 @@ def place(tmp_path, monkeypatch):
     """A folder of records of its own, and a study "tiny" whose two runs are trained in it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "records").mkdir()
-    for module in (records, records.files, probes):
+    for module in (records, records.files, probed):
         monkeypatch.setattr(module, "root", lambda: tmp_path / "records")
     short = {"updates": 20, "evaluate_every": 10}
     runs = [studies.Planned("tiny", "scenes", "ltd", "ntxent", 3, tag, more | short, DATA)
@@ -43,7 +44,7 @@ def test_models_and_targets_are_asked_once(place):
     for run in runs:
         make_records.train(run, None)
     assert probe().exit_code == 0
-    found = probes.lines()
+    found = probed.lines()
     assert [set(line) & {"identity", "target"} for line in found] == [{"identity"}, {"identity"}, {"target"}]
     data = icrlib.load_dataset("scenes", **DATA)
     for run, line in zip(runs, found, strict=False):
@@ -59,7 +60,7 @@ def test_models_and_targets_are_asked_once(place):
     of_form = dict(zip(twin["fact"], twin["accuracy"], strict=True))
     assert found[2]["facts"]["caption"] == pytest.approx(of_form, abs=1e-3)
     shutil.rmtree(root / "runs")
-    assert probe().exit_code == 0 and probes.lines() == found and not (root / "runs").exists()
+    assert probe().exit_code == 0 and probed.lines() == found and not (root / "runs").exists()
 
 
 def test_what_is_gone_is_trained_again_and_another_model_is_refused(place):
@@ -67,19 +68,19 @@ def test_what_is_gone_is_trained_again_and_another_model_is_refused(place):
     for run in runs:
         make_records.train(run, None)
     assert probe().exit_code == 0
-    first = probes.lines()
+    first = probed.lines()
     shutil.rmtree(root / "runs")
-    (root / "records" / probes.LINES).unlink()
+    (root / "records" / probed.LINES).unlink()
     assert probe().exit_code == 0
     rsum = [records.load(run.path)["test"]["rsum"] for run in runs]
-    assert [line.get("again") for line in probes.lines()] == [*rsum, None]  # on one machine the same model
-    assert [{k: v for k, v in line.items() if k != "again"} for line in probes.lines()] == first
-    (root / "records" / probes.LINES).unlink()
+    assert [line.get("again") for line in probed.lines()] == [*rsum, None]  # on one machine the same model
+    assert [{k: v for k, v in line.items() if k != "again"} for line in probed.lines()] == first
+    (root / "records" / probed.LINES).unlink()
     icrlib.train(icrlib.load_dataset("scenes", **DATA), "ltd", "ntxent", seed=9, updates=1, evaluate_every=1,
                  progress=False).save(root / "runs/studies/tiny/scenes/ltd/ntxent/con-seed3")  # fmt: skip
     said = probe()
     assert said.exit_code == 1 and "con-seed3.json: this model has a test rsum of" in said.output
-    assert "con-seed3, and it is trained again" in " ".join(said.output.split()) and probes.lines() == []
+    assert "con-seed3, and it is trained again" in " ".join(said.output.split()) and probed.lines() == []
 
 
 def test_only_scenes_have_facts(place, monkeypatch):
@@ -101,7 +102,7 @@ def test_a_model_of_another_machine_is_asked_with_its_own_rsum(place):
     record["test"]["rsum"] += 7.0
     run.path.write_text(json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")}))
     assert probe().exit_code == 0
-    found = probes.of_runs([records.load(run.path)])
+    found = probed.of_runs([records.load(run.path)])
     assert found["again"] == {record["identity"]: noted} and list(found["runs"]) == [record["identity"]]
 
 
@@ -110,10 +111,10 @@ def test_of_runs_takes_the_lines_of_the_given_runs_and_of_their_data(place, monk
             {"identity": "b", "data_hash": "e", "facts": {"caption": {"x": 3.0}, "picture": {"y": 4.0}}},
             {"target": "form", "data_hash": "d", "facts": {"caption": {"x": 5.0}}},
             {"target": "form", "data_hash": "e", "facts": {"caption": {"x": 6.0}}}]  # fmt: skip
-    monkeypatch.setattr(probes, "lines", lambda: [line | {"chance": line["facts"]} for line in made])
-    found = probes.of_runs([{"identity": "a"}, {"identity": "not probed"}])
+    monkeypatch.setattr(probed, "lines", lambda: [line | {"chance": line["facts"]} for line in made])
+    found = probed.of_runs([{"identity": "a"}, {"identity": "not probed"}])
     assert found["runs"].to_dict() == {"a": {"x": 1.0}} and found["targets"].to_dict() == {("form", "d"): {"x": 5.0}}
-    pictures = probes.of_runs([{"identity": "a"}, {"identity": "b"}], "picture")
+    pictures = probed.of_runs([{"identity": "a"}, {"identity": "b"}], "picture")
     assert pictures["runs"].to_dict() == {"a": {"y": 2.0}, "b": {"y": 4.0}} and pictures["targets"].empty
     assert pictures["chance"].to_dict() == {"d": {"y": 2.0}, "e": {"y": 4.0}}
-    assert probes.of_runs([])["runs"].empty
+    assert probed.of_runs([])["runs"].empty
