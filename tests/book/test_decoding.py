@@ -106,6 +106,19 @@ def test_the_words_follow_the_intervals(book):
     assert "logical form (sum, β = 1) −500" in result and "softmax over time" not in result.split("begins, less")[1]
 
 
+def test_rules_that_made_the_same_runs_are_one_row(book):
+    everything(book)
+    for seed in range(5):
+        more = gains("form", "published")[seed]
+        record = made_up("form", "projected", seed, rsum=400.0 + 9 * seed + more, swap=60.0 + more / 10, begins=1000)
+        put(book, "ltd", record, "form-projected")
+    found = section()
+    rows = found["apart"](found["complete"], "test.rsum")
+    assert "logical form (bound, both rules)" in rows and len(rows) == len(ROWS) - 1
+    assert not any(row.startswith("logical form (bound, p") for row in rows)
+    assert "These are 20 comparisons" in " ".join(found["shown"]) and "(*Both rules*:" in " ".join(found["shown"])
+
+
 def test_rows_without_runs_are_named_and_draws_are_shared(book):
     everything(book, rows=ROWS[:2])
     (book / "studies/ltd/scenes/ltd/ntxent/sbert-dual-seed1.json").unlink()

@@ -103,4 +103,5 @@ def test_of_several_bounds_with_the_triplet_loss_validation_chooses(book):
     names, (table, said) = section()
     assert "Triplet-SH, 1,500 pictures" in table and "NT-Xent, 6,000" not in table
     assert "With Triplet-SH, 1,500 pictures: **bound: sentence encoder**: more of relation (+7 [+7, +7]), whose" in said
-    assert "less of nothing. (The models of 5 of these runs were gone" in said and "rsum by -10.0 and" in said
+    assert "[+7, +7]). (The models of 5 of these runs were gone" in said
+    assert "rsum by -10.0 (bound: sentence encoder) and" in said
