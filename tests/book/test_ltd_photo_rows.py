@@ -46,8 +46,10 @@ def section():
     source = chapter_cells.sources(SCRIPT)
     head = next(cell for cell in source if cell.startswith("import matplotlib")).split("smoke = chapter")[0]
     ours = next(cell for cell in source if cell.startswith("OURS = "))
+    signed = next(cell for cell in source if "def signed(" in cell)
+    signed = signed[signed.index("def signed(") :].split("\n\n\n")[0]
     first = next(k for k, cell in enumerate(source) if cell.startswith("def bound_line"))
-    return chapter_cells.execute([head, "SIDES = {}", ours, *source[first : first + 5]], {"smoke": False})
+    return chapter_cells.execute([head, "SIDES = {}", ours, signed, *source[first : first + 5]], {"smoke": False})
 
 
 def search(book, **val):
@@ -102,6 +104,23 @@ def test_rows_are_judged_as_the_ledger_judges_them(book):
     assert "twice the temperature" not in said
     put(book, "photo_ltd_more", "con", REAL["ntxent"], "con", loss_options={"tau": 0.1})
     assert f"At twice the temperature the baseline alone has {ends[0]:.1f}; LTD was not" in section()[1][-1]
+
+
+def test_a_bound_that_validation_did_not_choose_is_told_beside(book):
+    search(book, **{"eta_0.1": 190.0, "eta_0.2": 210.0, "eta_0.3": 205.0})
+    for kind in ("con", "dual"):
+        put(book, "photo_ltd", kind, REAL["triplet"], kind)
+    put(book, "photo_ltd", "lag", REAL["triplet"], "eta0.2", eta=0.2)
+    put(book, "photo_ltd", "lag", REAL["ntxent"], "eta0.1", eta=0.1)  # of higher validation rsum: it is the row
+    names, (*_, said) = section()
+    gap = names["less_row"](names["OURS"]["photos"]["lag"], names["OURS"]["photos"]["con"])
+    same = np.mean([r["test"]["rsum"] for r in REAL["triplet"]])
+    assert "with η = 0.1, constrained LTD has" in said and gap.mean == pytest.approx(
+        np.mean([r["test"]["rsum"] for r in REAL["ntxent"]]) - same)  # fmt: skip
+    (other,) = [part for part in said.split(" With ")[1:] if part.startswith("η = 0.2")]
+    updates = REAL["triplet"][0]["history"][-1]["update"]
+    kept = "never kept" if 0.7 - updates / 10000 > 0.2 else "kept at times"
+    assert f"which is {kept} (λ is at 1.2 in the end), it has {same:.1f}, +0.0 [" in other
 
 
 def test_a_bound_that_asks_for_nothing_any_more_is_said_to(book):
