@@ -543,7 +543,7 @@ def beside_triplet():
                  "another network.")
     if "con" in OURS["scenes"] and "con" in OURS["triplet"]:
         alone = less(OURS["triplet"]["con"], OURS["scenes"]["con"])
-        text += (f" Triplet-SH alone has {signed(alone)} rsum more than InfoNCE alone (n = {alone.n}); these two rows "
+        text += (f"\n\nTriplet-SH alone has {signed(alone)} rsum more than InfoNCE alone (n = {alone.n}); these two rows "
                  "differ in batch norms, rate and start as well, as they do in the paper.")
     return text
 
@@ -559,7 +559,7 @@ def with_norms():
             f"rsum more with them and {signed(less(norm, plain, of_swap))} points of swap accuracy (n = {NORM_LEAD.n}), "
             f"and Triplet-SH alone is then {signed(rest)} rsum and {signed(less(hard, norm, of_swap))} points from it. "
             f"So about {100 * share.mean / (share.mean + rest.mean):.0f} % of the rsum between rows 1 and rows 3 comes "
-            "with the batch norms, and a comparison of them is one of losses for the rest only. Constrained LTD with "
+            "with the batch norms, and a comparison of them is one of losses for the rest only.\n\nConstrained LTD with "
             f"the same batch norms is {signed(NORM_LEAD)} rsum and {signed(less(NORMED['lag'], norm, of_swap))} points "
             "of swap accuracy from InfoNCE alone with them.")
 
