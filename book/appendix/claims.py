@@ -437,7 +437,8 @@ if not stamped:
     ltd_waits.append({"what": "stamps (L4)", "rows": "trainings with a number on picture and caption",
                       "runs there": "none", "command": f'<code style="{WRAP}">{ltd_evidence.STAMPS[0]}</code>'})
 (paper.styled(pd.DataFrame(ltd_waits), "Runs that LTD's claims wait for.", name="claims-ltd-missing") if ltd_waits
- else Markdown("All of LTD's runs are there."))
+ else Markdown("All of LTD's rows have their runs. Which of the stamped ones are there, says "
+               f"{linked('the chapter on contrastive shortcuts')}."))
 
 # %% [markdown]
 # ## What we found
