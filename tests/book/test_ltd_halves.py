@@ -22,7 +22,8 @@ def book(tmp_path, monkeypatch):
     return tmp_path
 
 
-def section():
+def section(above=10.0):
+    """The cells about the two halves, where the first table has a lead of ``above``."""
     source = chapter_cells.sources(SCRIPT)
     head = next(cell for cell in source if cell.startswith("import matplotlib")).split("smoke = chapter")[0]
     helpers = next(cell for cell in source if cell.startswith("def over_baseline"))
@@ -30,7 +31,10 @@ def section():
     first = next(k for k, cell in enumerate(source) if cell.startswith("def halves"))
     helpers = "def signed" + helpers.split("def signed")[1].split("AHEAD =")[0]
     swap = next(cell for cell in source if cell.startswith("def of_swap")).split("TRIPLET, BOUND")[0]
-    return chapter_cells.execute([head, helpers, less, swap, *source[first : first + 3]], {"smoke": False})
+    lead = f"AHEAD = {{'lag': (constrained.interval([{above}, {above}], [0.0, 0.0]),)}}"
+    cells = [head, helpers, less, swap, lead, *source[first : first + 4]]
+    names, shown = chapter_cells.execute(cells, {"smoke": False})
+    return names, [text for text in shown if text]
 
 
 def run(book, row, seed, lead=(0.0, 0.0), late=0.0):
@@ -52,8 +56,8 @@ def test_without_all_draws_the_command_stands_there(book):
         run(book, "con", seed)
     for seed in range(2):
         run(book, "lag", seed)
-    names, (table, said) = section()
-    assert names["HALF"] == {} and said == ""
+    names, (table,) = section()
+    assert names["HALF"] == {}
     assert table == "These six runs are not complete yet: `make records STUDY=ltd_finetune`."
 
 
@@ -68,7 +72,8 @@ def test_the_lead_is_told_after_each_half_and_so_is_its_change(book):
         mean = np.mean(leads)
         assert (found.mean, found.low, found.high) == pytest.approx((mean, mean - half, mean + half))
     # at 1,500 the baseline has 15 over its start, at 2,750, the best of the second half, 20 + 27.5
-    assert "is worth +32.5 rsum to the baseline" in said and "best of six evaluations" in said
+    assert "moves the baseline's validation rsum by +32.5" in said and "best of six evaluations" in said
+    assert "no lead to be seen" not in said  # the second half's interval is above zero
     assert "neither grows nor shrinks measurably (the change is +4.3 [" in said
     assert "changed by +2.0 to +2.5" in said and said.endswith("network would, was not tried.")
     assert "324.0 ± 7.3" in table and "309 + 15" not in table
@@ -80,3 +85,13 @@ def test_a_lead_that_surely_grows_and_halves_that_were_too_short(book):
         run(book, "lag", seed, (FIRST[seed], FIRST[seed] + 7 + 0.1 * seed), late=-8.0)
     _, (_, said) = section()
     assert "; it grows (the change is +7.1 [" in said and "after *so many* updates" in said
+
+
+def test_where_no_half_has_a_lead_it_is_said_what_the_test_could_have_seen(book):
+    for seed in range(3):
+        run(book, "con", seed)
+        run(book, "lag", seed, ((1.0, -1.5, 1.0)[seed], (2.0, -1.0, 1.0)[seed]))
+    names, (_, said) = section()
+    high = names["HALF"]["test"].high
+    assert 2 < high < 10 and "the +10.0 of the table above do not lie in the test's interval." in said
+    assert f"the +{high - 0.5:.1f} of the table above lie in" in section(high - 0.5)[1][1]

@@ -100,7 +100,7 @@ def test_a_lead_is_held_against_a_baseline_of_another_temperature(book):
     mean = 100 + np.mean(wobble)
     assert f"*alone* has {mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}] rsum more (n = 5)" in said
     assert "the temperature alone is worth more than the best" in said
-    assert "Beside the better baseline *logical form constrained* keeps +20.2 [" in said and "(1 of 4 rows)" in said
+    assert "Beside the better baseline *logical form constrained* keeps +20.2 [" in said and "(of 4 rows that" in said
     found = {row: one.mean for row, one in names["at_warm"].items()}
     assert found == pytest.approx({"dual": 0.2, "lag": 0.2, "form_dual": 0.2, "form_lag": 20.2})
 
