@@ -13,7 +13,7 @@
 #
 # **What you will be able to do:** turn "as low as possible, but never above this bound" into a loss that can be
 # trained; say what the multiplier in it is and how it moves; recognise a multiplier that has wound up, and say for how
-# long it will be of no use; and test on a recorded curve whether a rule can have made it. **Time:** half an hour of
+# long it will be of no use; and test on a recorded curve whether a rule can have made it. **Time:** three quarters of an hour of
 # reading, about a minute on one core. **You need:** {doc}`../gradients/ntxent` for the contrastive loss.
 #
 # A caption encoder that is trained to tell its own picture from the others may throw away whatever it does not need for
@@ -235,9 +235,9 @@ Code(dedent(inspect.getsource(icrlib.LagrangeMultiplier.step)), language="python
 
 # %% [markdown]
 # We let both players play. The example starts at $\theta = -0.75$, where nothing can be reconstructed yet ($L_{rec}$ is
-# about 1, as for a new network; a negative $\theta$ has no other meaning). In each step $\theta$ goes down the slope of
-# $L_{lag}$ by
-# 0.001 times the slope. Here are the first three steps, to be followed with a pencil, and then 30,000.
+# about 1, as for a new network; that is all that a negative $\theta$ stands for). In each step $\theta$ goes down the slope
+# of $L_{lag}$ by 0.001 times the slope. Here are the first three steps, to be followed with a pencil ($\theta$ and its loss
+# are those before the step, $x$ is that after it), and then 30,000.
 
 
 # %%
@@ -266,8 +266,8 @@ for step, (theta, loss, raw, _) in enumerate(play(icrlib.LagrangeMultiplier(0.3)
 # %% [markdown]
 # Every step adds to $x$ a fraction of how far the bound is broken *now*. So $x$ is a **sum over the whole past**:
 # engineers call such a thing an integrator. Whether $x$ is above or below zero does not say whether the bound is broken
-# now. It says whether violations or slack have been larger, added up over all steps so far. That is all you need for
-# the answer.
+# now. It says whether, added up over all steps so far, the slack has outweighed the violations and the 1 that $x$ began
+# with. That is all you need for the answer.
 #
 # ## Winding up
 #
@@ -495,14 +495,14 @@ Markdown("\n".join([
     f"- **η = 0.1 is kept, narrowly,** at {late('lag_0.1', 'reconstruction'):.3f}. λ climbs to "
     f"{peak_value[peak]:.0f} until "
     f"step {peak_steps[peak]:,}, and then takes the remaining {peak_steps[-1] - peak_steps[peak]:,} steps to fall to "
-    f"{peak_value[-1]:.0f}. It is no wind-up, for λ never reached its limit of 100; but a sum "
-    "is being paid back here, too, and a bound that is kept with little to spare pays back little a step.",
+    f"{peak_value[-1]:.0f}. That is slow and yet no wind-up, for nothing was clipped: a long "
+    "climb has to be paid back, and a bound that is kept with little to spare pays back little a step.",
     f"- **η = 0.2 and 0.3 are kept early,** and λ is zero for the first time at step "
     f"{first_zero('lag_0.2'):,} and {first_zero('lag_0.3'):,}. It is zero in {idle_share('lag_0.2'):.0f} % and "
     f"{idle_share('lag_0.3'):.0f} % of the records. Both end at their bounds: "
     f"{late('lag_0.2', 'reconstruction'):.3f} and "
-    f"{late('lag_0.3', 'reconstruction'):.3f}. What we expected is there at 0.3 for most of the training. At 0.2 it is "
-    f"there once: λ is above zero again only at step {first_return('lag_0.2'):,}, after {len(SHORT)} epochs, "
+    f"{late('lag_0.3', 'reconstruction'):.3f}. At 0.3 there are {len(sleeping)} of {EPOCHS} epochs in which the bound "
+    f"is clearly broken while λ is at zero all through. At 0.2 there are few, and all at once: λ is above zero again only at step {first_return('lag_0.2'):,}, after {len(SHORT)} epochs, "
     f"{SHORT[0] + 1} to {SHORT[-1] + 1}, whose means are clearly above the bound. After that it stays small and is at "
     "zero by turns, and no epoch is clearly above the bound with a λ of zero all through. The record does not tell "
     "why the two differ in this.",
@@ -526,7 +526,7 @@ Markdown("\n".join([
 # One caution. Only one batch in a hundred is in the record, so the replayed sum drifts away from the true one. That
 # hurts where $\lambda$ hovers just above zero. With a later version of the paper the authors published other runs, with
 # another sentence encoder and five bounds, in which $x$ is far from zero most of the time. So we use that record, whose
-# numbers differ from those above (at $\eta = 0.2$ its $\lambda$ is at zero nearly always), and come back to the paper's
+# numbers differ from those above (at $\eta = 0.2$ the later record has $\lambda$ at zero nearly always), and come back to the paper's
 # own afterwards.
 
 # %%
@@ -654,20 +654,23 @@ assert all(correlation < -0.9 for _, correlation in ENDS.values())
 # %% tags=["hide-input"]
 (first_ends, r), (later_ends, r_later) = ENDS["release"], ENDS["tmlr"]
 assert max(first_ends["lag_0.05"], first_ends["lag_0.1"]) < first_ends["baseline"]
-again = {run: sorted(curve(record, run, "rsum").values[-1] for record in ("release", "old"))
+assert late("lag_0.2", "contrastive") < late("baseline", "contrastive")
+again = {run: [curve(record, run, "rsum").values[-1] for record in ("old", "release")]
          for run in ("baseline", "lag_0.2")}
 Markdown(f"The correlation over the six runs is **{r:.3f}** (over the seven of the later record {r_later:.3f}, and below "
          "−0.9 in both whichever run is left out): the lower the "
          "contrastive loss, the higher the recall. So in these records the contrastive loss does differ from run to run, "
          "and where it ends goes with the recall. Six points with one seed each are little, "
          "and the loss is one of training batches. How much does one run say? "
-         "The authors' earlier runs of the same kind give an idea: the baseline ended at "
-         f"{again['baseline'][0]:.1f} and "
-         f"{again['baseline'][1]:.1f}, η = 0.2 at {again['lag_0.2'][0]:.1f} and {again['lag_0.2'][1]:.1f}. So the "
-         "gain of "
+         f"Earlier runs of the authors give an idea: the baseline ended at {again['baseline'][0]:.1f} there and at "
+         f"{again['baseline'][1]:.1f} in Figure 2, η = 0.2 at {again['lag_0.2'][0]:.1f} and {again['lag_0.2'][1]:.1f}. "
+         "So the gain of "
          f"η = 0.2 over the baseline, {first_ends['lag_0.2'] - first_ends['baseline']:.1f} here, was seen twice, "
          f"and the {first_ends['dual'] - first_ends['baseline']:.1f} of dual are about twice what the two baselines "
-         "are apart. Below the baseline are η = 0.05 and 0.1: not every constraint helps.")
+         "are apart. Below the baseline are η = 0.05 and 0.1: not every constraint helps.\n\n"
+         "In the example for the pencil a constraint can only cost contrastive loss. Here the run with η = 0.2 ends at "
+         f"{late('lag_0.2', 'contrastive'):.3f}, *below* the {late('baseline', 'contrastive'):.3f} of the baseline. So the "
+         "example explains how λ moves; what it is that helps is not in it.")
 
 # %% [markdown]
 # ## The same on scenes, with both rules trained
@@ -675,7 +678,7 @@ Markdown(f"The correlation over the six runs is **{r:.3f}** (over the seven of t
 # Our own runs use the drawn scenes, with the library's LTD (`method="ltd"`). They take another bound than the photos:
 # how well a *target*, what the decoder has to guess, can be guessed depends on the captions. The target is the sentence
 # encoder's vector, as so far; the tables call it `sbert`. Each run draws its own data. Five draws are enough to
-# describe and too few for a verdict. Two questions: do the curves of Figure 2 come out again? And with the same data
+# describe and too few for a verdict. Two questions: does the order of Figure 2's bounds come out again? And with the same data
 # and the same first weights, does it matter whether the multiplier can wind up?
 
 # %% tags=["remove-cell"]
@@ -797,6 +800,17 @@ ahead = [eta for eta, d in over.items() if d.low is not None and d.low > 0]
 against = {eta: constrained.interval(*(of(side, rsum) for side in paper.common_draws(
     {"best": LAGRANGE[best], "other": LAGRANGE[eta]}).values())) for eta in means if eta != best}
 
+
+def same_order():
+    """Whether the bounds that both have come in the order of Figure 2, from the highest rsum down."""
+    there = {float(run.removeprefix("lag_")): end for run, end in first_ends.items() if run.startswith("lag_")}
+    both = [eta for eta in means if eta in there]
+    orders = [sorted(both, key=lambda eta: -of[eta]) for of in (there, means)]
+    named = [", ".join(f"{eta:g}" for eta in order) for order in orders]
+    return "" if len(both) < 2 else ("The order of Figure 2 comes out again. " if orders[0] == orders[1] else
+        f"The order of Figure 2, {named[0]} from the best down, does not come out again: here it is {named[1]}. ")
+
+
 # %% tags=["hide-input"]
 Markdown("" if len(means) < 2 else (
     ("As in the paper's figure, the wider the bound, the earlier λ is zero. " if later else "")
@@ -804,7 +818,8 @@ Markdown("" if len(means) < 2 else (
        "nothing that would call λ back. " if not any(bad for _, bad in asleep.values()) else "")
     + f"The best rsum belongs to η = {best:g}: it is " + ", ".join(
         f"{interval} ahead of η = {eta:g}" for eta, interval in against.items()) + ". "
-    + ("So neither the tightest nor the widest bound is best. " if best not in (min(means), max(means)) else "")
+    + ("In these means neither the tightest nor the widest bound is best. " if best not in (min(means), max(means))
+       else "") + same_order()
     + ("Validation had picked the same bound before." if before == [best] else "It was picked here by its test data, "
        "which flatters it.")
     + (f" Less the baseline the interval is above zero at η = {', '.join(f'{eta:g}' for eta in ahead) or 'no bound'}"
@@ -817,7 +832,7 @@ Markdown("" if len(means) < 2 else (
 # vector, which only the generator of our scenes knows; `tokens` are the caption's words themselves, and the loss is the
 # negative log-likelihood of all words of a caption, so that its bound is a number like 12. {doc}`decoding` has more on
 # both. If wind-up is what makes LTD work, the published rule should retrieve better; if it plays no part in that, the
-# two should be alike, provided that $\lambda$ winds up at all.
+# two should be alike; and so they will be where a bound, once kept, is never broken again, for then no debt is called in.
 
 # %% tags=["remove-cell"]
 PAIRS = constrained.both_rules(found["ltd"] + (found["ltd_eta"] if not found["ltd"] else []))
@@ -923,10 +938,11 @@ def longer_told(key):
     for rule in ("published", "projected"):
         zero, top, back = later(rules[rule][0], start)
         said.append(f"with the {rule} rule λ is zero in {100 * zero:.0f} % of the logged updates and comes back {back} "
-                    f"time{'s' * (back != 1)}, and the reconstruction rises to {top:.3f}")
+                    f"time{'s' * (back != 1)}, and the highest mean of five logged batches is {top:.3f}")
     best = {rule: runs[0]["chosen"]["update"] for rule, runs in rules.items()}
-    early = (f" But validation keeps the models of update {best['published']:,}, before they part: so for what is "
-             "retrieved in the end the rule made no difference here." if max(best.values()) < start else
+    early = (" But a run is tested with its weights of the best validation rsum, and these are of update "
+             f"{best['published']:,}, before the two part: so for what is retrieved in the end the rule made no "
+             "difference here." if max(best.values()) < start else
              f" Test rsum: {rules['published'][0]['test']['rsum']:.1f} (published) and "
              f"{rules['projected'][0]['test']['rsum']:.1f} (projected).")
     return f"**η = {eta:g}** ({target}): the two part at update {start:,}. From there on, {'; '.join(said)}.{early}"
@@ -937,9 +953,9 @@ together = [f"η = {eta:g} ({target})" for target, eta in LONGER if (target, eta
 # %% tags=["hide-input"]
 Markdown("\n\n".join([*map(longer_told, PARTED), *(
     [f"The same run by both rules: {', '.join(together)}."] if together else []),
-    "This is one draw. That the two rules make the same run until the bound is broken while λ is zero, and different "
-    "ones from there on, follows from the rules and holds on any draw; how far the reconstruction rises meanwhile, and "
-    "whether that matters for retrieval, may differ from draw to draw."])
+    "This is one draw. That the two rules make the same run until λ has come to zero and the bound is broken again, "
+    "follows from the rules and holds on any draw; how far the reconstruction rises then, with either rule, and whether "
+    "that matters for retrieval, may differ from draw to draw."])
     if LONGER else f"Both rules in a longer training: {MAKE['ltd_rules']}.")
 
 # %% [markdown]
@@ -957,7 +973,8 @@ push = (
     "and from the sixth epoch on never above "
     f"{AFTER['lag_0.2']:.2f} and {AFTER['lag_0.3']:.2f}. At η = 0.2 the reconstruction still ends at its bound, so that "
     "such small values may well hold it there. One reason may be that the decoder's weights are moved by this term "
-    "alone: Adam divides a gradient by its own size, so that for them λ = 0.005 would be hardly weaker than λ = 1. "
+    "alone: Adam divides a gradient by its own size, and a λ that stays small might move them as well as a large one. "
+    "That is a guess, and not tested here. "
     "Whether any of this is why the run with η = 0.2 retrieves well cannot be told from the records: " + (
         f"on scenes, where both rules were trained, they made the same run in {len(same)} of {len(apart)} pairs, since "
         f"no bound was broken again{before}." if same else
@@ -968,8 +985,8 @@ push = (
 # %% tags=["hide-input"]
 Markdown("\n".join([
     "- **λ stays at zero because x, the number behind it, has wound up.** On the paper's record with η = 0.3, λ is zero "
-    f"in {idle_share('lag_0.3'):.0f} % "
-    f"of the records, and for {len(sleeping)} whole epochs with the bound broken. The raw number behind λ is not "
+    f"in {idle_share('lag_0.3'):.0f} % of the records: rightly where the bound is kept, and in {len(sleeping)} of {EPOCHS} "
+    "epochs although it is clearly broken. The raw number behind λ is not "
     "held at zero; "
     f"by a replay of the rule over this record, which drifts, it falls to about "
     f"{replay.recorded('release', 'lag_0.3').raw.min():.0f}, and has to come back first, in steps that are small where "

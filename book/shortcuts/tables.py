@@ -622,7 +622,7 @@ def no_lead():
     if lead is None or not all(gap.low < 0 < gap.high for gap in gaps):
         return ""
     return (f"So with this schedule and half the batch there is no lead to be seen that could grow; the {lead:+.1f} of "
-            f"the table above {'lie' if HALF['test'].high > lead else 'do not lie'} in the test's interval. ")
+            f"the table above {'lies' if HALF['test'].high > lead else 'does not lie'} in the test's interval. ")
 
 
 # %% tags=["hide-input"]

@@ -29,10 +29,13 @@ def page(monkeypatch):
             return [r for r in studies.get(study, []) if all(r["config"].get(k) == v for k, v in wanted.items())]
 
         monkeypatch.setattr(records, "find", find)
-        names, shown = chapter_cells.execute((*setup, *sources[start:end]), {"smoke": False})
+        names, shown = chapter_cells.execute((*setup, *sources[start:end]), {"smoke": False, "first_ends": FIGURE_2})
         return names, "\n".join(shown)
 
     return run
+
+
+FIGURE_2 = {"baseline": 323.0, "lag_0.05": 310.0, "lag_0.1": 320.0, "lag_0.2": 333.0, "lag_0.3": 330.0}
 
 
 def made(objective="lagrange", seeds=SEEDS, rsum=(300.0, 302, 299, 305, 301), **more):
@@ -101,7 +104,17 @@ def test_the_table_of_bounds_says_when_lambda_is_zero_and_what_it_is_worth(page)
     assert lines["η = 0.1"]["λ first zero at update"] == (f"{zero[0]['update']:,.0f}" if zero else "never")
     often, bad = len(zero) / len(log), sum(row["reconstruction"] > 0.1 for row in zero) / len(log)
     assert lines["η = 0.1"]["λ zero, and bound broken"] == f"{100 * often:.0f} %, {100 * bad:.0f} %" and often > bad
+    assert "The order of Figure 2 comes out again." in shown
     assert "The best rsum belongs to η = 0.1: it is 8.0 [" in shown and "Validation had picked the same" in shown
+
+
+def test_the_order_of_the_bounds_is_held_against_figure_2(page):
+    """Of the bounds that both have, the best first."""
+    runs = {eta: made(eta=eta) for eta in (0.05, 0.1, 0.2, 0.7)}
+    for run, more in ((run, {0.05: 9, 0.1: 4, 0.2: 6, 0.7: 1}[eta]) for eta, of in runs.items() for run in of):
+        run["test"]["rsum"] += more
+    _, shown = page({"ltd": made("con"), "ltd_eta": [run for of in runs.values() for run in of]})
+    assert "Figure 2, 0.2, 0.1, 0.05 from the best down, does not come out again: here it is 0.05, 0.2, 0.1." in shown
 
 
 def test_few_draws_are_shown_with_their_number_and_decide_nothing(page):
@@ -147,7 +160,7 @@ def test_a_longer_training_shows_where_the_rules_part_and_what_follows(page, cho
         back = int(((~zero[1:]) & zero[:-1]).sum())
         assert back == 1 and (zero.mean() > 0.3) == (rule == "published")
         assert f"with the {rule} rule λ is zero in {100 * zero.mean():.0f} % of the logged updates" in shown
-        assert f"comes back {back} time" in shown and f"rises to {max(rec[405:]):.3f}" in shown
+        assert f"comes back {back} time" in shown and f"five logged batches is {max(rec[405:]):.3f}" in shown
     assert [len(ax.lines) for ax in names["pair"]] == [3, 2]
 
 

@@ -93,5 +93,5 @@ def test_where_no_half_has_a_lead_it_is_said_what_the_test_could_have_seen(book)
         run(book, "lag", seed, ((1.0, -1.5, 1.0)[seed], (2.0, -1.0, 1.0)[seed]))
     names, (_, said) = section()
     high = names["HALF"]["test"].high
-    assert 2 < high < 10 and "the +10.0 of the table above do not lie in the test's interval." in said
-    assert f"the +{high - 0.5:.1f} of the table above lie in" in section(high - 0.5)[1][1]
+    assert 2 < high < 10 and "the +10.0 of the table above does not lie in the test's interval." in said
+    assert f"the +{high - 0.5:.1f} of the table above lies in" in section(high - 0.5)[1][1]
