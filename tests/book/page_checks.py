@@ -17,6 +17,8 @@ _VISIBLE = """() => { const copy = (document.querySelector('article') || documen
   const skip = 'pre, code, script, style, mjx-container, .cell_input';
   copy.querySelectorAll(skip).forEach(e => e.remove());
   return copy.textContent; }"""
+_OUTPUTS = "() => [...document.querySelectorAll('.cell_output pre')].map(e => e.textContent)"
+_OBJECT = re.compile(r"<[\w.]+ object[^>]*>")
 _IMAGES = """async () => { const bad = [];
   for (const i of document.images) {
     i.loading = 'eager';
@@ -123,8 +125,11 @@ def equations(visit: Visit, expected: bool = False) -> list[str]:
 
 
 def markup(visit: Visit) -> list[str]:
-    """No role ({doc}, {ref}, ...) and no label of an equation stands in the text as it was typed."""
-    return [f"raw markup in the text: {sign}" for sign in _MARKUP.findall(visit.page.evaluate(_VISIBLE))]
+    """No role ({doc}, {ref}, ...) and no label of an equation stands in the text as it was typed, and no output is the
+    bare name of an object, as of a Markdown that was given no text."""
+    objects = (name for text in visit.page.evaluate(_OUTPUTS) for name in _OBJECT.findall(text))
+    return [*(f"raw markup in the text: {sign}" for sign in _MARKUP.findall(visit.page.evaluate(_VISIBLE))),
+            *(f"an output shows an object's name: {name}" for name in objects)]  # fmt: skip
 
 
 def sliders(visit: Visit) -> list[str]:

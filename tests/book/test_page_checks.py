@@ -41,6 +41,11 @@ FAULTS = {
     "a role in an output": (checks.markup, "<article><p>see {doc}<code>../task</code>.</p></article>", "{doc}"),
     "a cited key": (checks.markup, "<article><p>as {cite:p} <code>key</code></p></article>", "{cite:p}"),
     "a label on a line of its own": (checks.markup, "<article><p>(eq-infonce)</p></article>", "(eq-infonce)"),
+    "an empty Markdown": (
+        checks.markup,
+        "<article><div class='cell_output'><pre>&lt;IPython.core.display.Markdown object&gt;</pre></div></article>",
+        "shows an object's name: <IPython.core.display.Markdown object>",
+    ),
     "still slider": (checks.sliders, SLIDER % "", "picture does not move"),
     "slider moves only its number": (
         checks.sliders,
