@@ -92,4 +92,7 @@ def test_batch_norms_are_told_apart_from_the_loss(book):
     assert "it has +15.0 [+15.0, +15.0] rsum more with them and -3.0 [-3.0, -3.0] points" in said
     assert "Triplet-SH alone is then +5.0 [+5.0, +5.0] rsum and +3.0 [+3.0, +3.0] points from it. So about 75 %" in said
     assert "norms is +4.0 [+4.0, +4.0] rsum and -1.0 [-1.0, -1.0] points of swap accuracy from InfoNCE alone" in said
+    assert "rows 3 (75 % by draw) comes" in said
+    put(book, "ltd_norms", made_up("con", "con", 4, rsum=390.0 + 36, swap=57.0, **norm), "con")  # 10 of 20 on one draw
+    assert "So about 70 % of the rsum between rows 1 and rows 3 (50 to 75 % by draw) comes" in section()[1][1]
 
