@@ -434,7 +434,7 @@ for ax, form in zip(axes, ("without", "with"), strict=True):
         ax.text(0.5, 0.5, "not run yet", ha="center", transform=ax.transAxes)
 axes[0].set_ylabel("test rsum")
 if study:
-    axes[0].legend(fontsize="small")
+    axes[1].legend(fontsize="small", loc="lower center")
 
 # %% tags=["remove-cell"]
 def change(row, form, bits=4):
