@@ -502,7 +502,8 @@ Markdown("\n".join([
     f"{idle_share('lag_0.3'):.0f} % of the records. Both end at their bounds: "
     f"{late('lag_0.2', 'reconstruction'):.3f} and "
     f"{late('lag_0.3', 'reconstruction'):.3f}. At 0.3 there are {len(sleeping)} of {EPOCHS} epochs in which the bound "
-    f"is clearly broken while λ is at zero all through. At 0.2 there are few, and all at once: λ is above zero again only at step {first_return('lag_0.2'):,}, after {len(SHORT)} epochs, "
+    "is clearly broken while λ is at zero all through. At 0.2 there are few, and all at once: λ is above zero again only "
+    f"at step {first_return('lag_0.2'):,}, after {len(SHORT)} epochs, "
     f"{SHORT[0] + 1} to {SHORT[-1] + 1}, whose means are clearly above the bound. After that it stays small and is at "
     "zero by turns, and no epoch is clearly above the bound with a λ of zero all through. The record does not tell "
     "why the two differ in this.",
@@ -669,8 +670,8 @@ Markdown(f"The correlation over the six runs is **{r:.3f}** (over the seven of t
          f"and the {first_ends['dual'] - first_ends['baseline']:.1f} of dual are about twice what the two baselines "
          "are apart. Below the baseline are η = 0.05 and 0.1: not every constraint helps.\n\n"
          "In the example for the pencil a constraint can only cost contrastive loss. Here the run with η = 0.2 ends at "
-         f"{late('lag_0.2', 'contrastive'):.3f}, *below* the {late('baseline', 'contrastive'):.3f} of the baseline. So the "
-         "example explains how λ moves; what it is that helps is not in it.")
+         f"{late('lag_0.2', 'contrastive'):.3f}, *below* the {late('baseline', 'contrastive'):.3f} of the baseline. So "
+         "the example explains how λ moves; what it is that helps is not in it.")
 
 # %% [markdown]
 # ## The same on scenes, with both rules trained
@@ -985,8 +986,8 @@ push = (
 # %% tags=["hide-input"]
 Markdown("\n".join([
     "- **λ stays at zero because x, the number behind it, has wound up.** On the paper's record with η = 0.3, λ is zero "
-    f"in {idle_share('lag_0.3'):.0f} % of the records: rightly where the bound is kept, and in {len(sleeping)} of {EPOCHS} "
-    "epochs although it is clearly broken. The raw number behind λ is not "
+    f"in {idle_share('lag_0.3'):.0f} % of the records: rightly where the bound is kept, and in {len(sleeping)} of "
+    f"{EPOCHS} epochs although it is clearly broken. The raw number behind λ is not "
     "held at zero; "
     f"by a replay of the rule over this record, which drifts, it falls to about "
     f"{replay.recorded('release', 'lag_0.3').raw.min():.0f}, and has to come back first, in steps that are small where "

@@ -310,11 +310,12 @@ Markdown(f"In the order of the legend. **Whose colour:** {each('whose colour')}.
          f"but it is in its captions' vectors already. When it reads, the swap accuracy is {swaps[late]:.0f} %. "
          "**The relation**, which of *left of*, *right of*, *above* and *below* the caption says, goes the other "
          f"way: {each('relation')}, where {captions.loc['relation', 'chance']:.0f} % is chance. The random encoder "
-         "holds it, and after training a linear map finds little of it. **Who is left**, and who is above, was hardly found in "
-         f"any of the vectors: {each('who is left')}, and {each('who is above')}. Recall says little of what a "
+         "holds it, and after training a linear map finds little of it. **Who is left**, and who is above, was hardly "
+         f"found in any of the vectors: {each('who is left')}, and {each('who is above')}. Recall says little of what a "
          f"vector holds: the test rsum is {', '.join(f'{rsums[name]:.0f}' for name in models)}, and the bag of "
          "words, which cannot say whose colour it is, is ahead of the VSE++ that has it in "
-         f"{told('whose colour', early)} of the captions, where guessing has 50 %. (Shares of {captions.loc['who is left', 'n']:,} to "
+         f"{told('whose colour', early)} of the captions, where guessing has 50 %. (Shares of "
+         f"{captions.loc['who is left', 'n']:,} to "
          f"{captions.loc['relation', 'n']:,} captions, so that a few points are noise; one draw, one training "
          "each.)")
 
@@ -509,6 +510,7 @@ def listed(draws, form):
     return " and ".join(f"{draws[d][FORMS.index(form)]:+.0f}" for d in sorted(draws))
 
 
+# %% tags=["remove-cell"]
 def told_longer():
     """What three times the updates do to the two expectations, draw by draw."""
     changes = "; ".join(f"{ROWS[row]} {listed(draws, 'without')} without stamps, {listed(draws, 'with')} with"
@@ -536,7 +538,8 @@ def told_ltd():
 
 
 # %% tags=["hide-input"]
-worth = {bits: [np.diff(both(r))[0] for (row, n, _), r in LONG.items() if (row, n) == ("ntxent", bits)] for bits in (0, 4)}
+worth = {bits: [np.diff(both(r))[0] for (row, n, _), r in LONG.items() if (row, n) == ("ntxent", bits)]
+         for bits in (0, 4)}
 longer_read = "" if not after else f"{told_longer()} {told_ltd()}"
 Markdown("" if not after else (
     f"In the last two of their twelve evaluations the shorter trainings still gained {climb(SHORT):.0f} rsum on the "
@@ -568,8 +571,8 @@ Markdown("\n".join([
     f"- **A model that reads need not read everything.** Who is left is near chance in all: "
     f"{each('who is left')}. That is one draw of the data and one training of each kind.",
     "- **A number stamped on pictures and captions** "
-    + (f"is used, if the training is long enough. {longer_read} After 900 updates most of what looked like contents given up "
-       "for the number was a training that had not come as far." if longer_read and falls else
+    + (f"is used, if the training is long enough. {longer_read} After 900 updates most of what looked like contents "
+       "given up for the number was a training that had not come as far." if longer_read and falls else
        f"changes the test rsum from 0 bits to 4 by: {stamped_text}. {longer_read}"),
 ]))
 

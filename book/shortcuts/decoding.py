@@ -1031,6 +1031,7 @@ def told(groups, measure, name):
             f"it for {'; '.join(below) or 'no row'}.")
 
 
+# %% tags=["remove-cell"]
 def moments_told(groups):
     """The differences in the update at which reading begins, on draws on which both runs begin to read."""
     base, parts = {r["config"]["seed"]: moment(r) for r in groups["con", "con"]}, []
@@ -1057,9 +1058,9 @@ result = "" if len(complete) < 2 else " ".join([told(complete, "test.rsum", "rsu
     complete, "test.twins.swap", "swap accuracy")]) + moments_told(complete)
 alike_said = (" (*Both rules*: the two rules of the bound made the same runs to the last digit, as the next chapter "
               "explains.)") if "both rules" in result else ""
-counted = (f" These are {2 * len(apart(complete, 'test.rsum'))} comparisons with the same runs of the loss alone, on up to "
-           f"{PLANNED} "
-           "draws and without a correction for their number: a description, not a decision.") if result else ""
+counted = (f" These are {2 * len(apart(complete, 'test.rsum'))} comparisons with the same runs of the loss alone, "
+           f"on up to {PLANNED} draws and without a correction for their number: a description, not a decision."
+           ) if result else ""
 Markdown((result + counted + alike_said + " " + missing).strip() if complete else "So no result is stated here.")
 
 # %% [markdown]
@@ -1167,6 +1168,7 @@ def probed(groups, of="caption"):
                                             for name, value in found["again"].items()]
 
 
+# %% tags=["remove-cell"]
 def keeps(runs, key, fact):
     """How much more of a fact the vectors of a row hold than those of the loss alone, paired by draw, in points."""
     ours, base = runs[key].loc[fact], runs["con", "con"].loc[fact]
@@ -1297,10 +1299,12 @@ def lost(groups, measure):
 helps = "" if len(complete) < 2 else (
     f"In rsum the whole interval lies above the loss alone for {gained(complete, 'test.rsum')}, and below for "
     f"{lost(complete, 'test.rsum')}; in swap accuracy above for {gained(complete, 'test.twins.swap')}, and below for "
-    f"{lost(complete, 'test.twins.swap')} (the bounds were chosen on validation, the sum's β was not)" + ("; with so few pictures no encoder reads. " if not any(reads.values()) else ". ")
+    f"{lost(complete, 'test.twins.swap')} (the bounds were chosen on validation, the sum's β was not)" + (
+        "; with so few pictures no encoder reads. " if not any(reads.values()) else ". ")
     + counted.strip())
 helps += "" if len(warmer) < 2 else (
-    f" Twice the temperature alone is worth {both['0.1'] - both['0.05']:+.1f} rsum to the loss alone. There: in rsum above for {gained(warmer, 'test.rsum')}, in swap accuracy for "
+    f" Twice the temperature alone is worth {both['0.1'] - both['0.05']:+.1f} rsum to the loss alone. There: in rsum "
+    f"above for {gained(warmer, 'test.rsum')}, in swap accuracy for "
     f"{gained(warmer, 'test.twins.swap')}.")
 helps += "" if len(more) < 2 else (
     f" With four times the pictures and updates: in rsum above for {gained(more, 'test.rsum')}, in swap accuracy for "
@@ -1317,10 +1321,12 @@ Markdown("\n".join([
     f"- **A bound is read against the floor.** A constant answer costs {FLOOR['sbert']:.2f} on scenes and 0.72 on "
     "photos of Flickr8k, so the same η = 0.2 asks for less on scenes than on photos.",
     f"- **Each decoder can ignore something.** A language model writes our captions for {nats['language model']:.1f} "
-    f"nats without any vector; the vector saves {saved:.1f} after {updates} updates. With the released softmax over time no word competes "
+    f"nats without any vector; the vector saves {saved:.1f} after {updates} updates. "
+    f"With the released softmax over time no word competes "
     f"with another, and the decoder's best guess of the next word is right in {share['time']:.0f} % of the cases "
     f"instead of {share['vocabulary']:.0f} %.",
-    "- **A weight of one means little by itself.** After 400 updates with NT-Xent, on one batch, the gradient of Triplet-SH, a sum, is as long "
+    "- **A weight of one means little by itself.** After 400 updates with NT-Xent, on one batch, "
+    "the gradient of Triplet-SH, a sum, is as long "
     f"as that of {late['Triplet-SH, sum']:.0f} reconstructions, that of NT-Xent, a mean, as "
     f"{late['NT-Xent, mean']:.1f}.",
     f"- **After 400 updates a vector that nobody asked says {less_said} of the logical form "

@@ -678,8 +678,8 @@ paper.styled(pd.DataFrame(map(bound_line, SEARCHED)), "The search for the bound 
 # %% tags=["hide-input"]
 paper.styled(pd.DataFrame([{"difference": ltd_evidence.said(part), "test": LTD_PHOTOS.shown(part),
                             "the claim that it is for": LTD_PHOTOS.verdicts[part].word} for part in PARTS]),
-             "LTD's rows on 6,000 photos, three seeds, with 95 % intervals over seeds and test photos, each as it is. The "
-             "words are those of the ledger, which corrects its tests for all comparisons on photos.",
+             "LTD's rows on 6,000 photos, three seeds, with 95 % intervals over seeds and test photos, each as it is. "
+             "The words are those of the ledger, which corrects its tests for all comparisons on photos.",
              name="ltd-photo-leads"
              ) if PARTS else Markdown("The rows are not complete: `make records STUDY=photo_ltd FEATURES=folder`.")
 
@@ -698,6 +698,7 @@ def of_search():
                "what it asked before can matter." if slack else ""))
 
 
+# %% tags=["remove-cell"]
 def less_row(group, other):
     """The difference of two groups in test rsum, with an interval that has seeds and test photos in it; a point alone."""
     found = photos.estimate(*paper.common_draws({"ours": group, "other": other}).values())
@@ -710,9 +711,11 @@ def of_other_bounds():
     for group in ltd_evidence.settings_of(records.find(study="photo_ltd", objective="lagrange")):
         eta, last = group[0]["config"]["eta"], [r["history"][-1] for r in group]
         if eta != OURS["photos"]["lag"][0]["config"]["eta"] and len(group) > 1:
-            kept = "never kept" if all(e["reconstruction"] > eta for r in group for e in r["history"]) else "kept at times"
+            never = all(e["reconstruction"] > eta for r in group for e in r["history"])
             ends = [np.mean(values) for values in ([e["lambda"] for e in last], [r["test"]["rsum"] for r in group])]
-            said.append(f" With η = {eta:g}, which is {kept} (λ is at {ends[0]:.1f} in the end), it has {ends[1]:.1f}, "
+            said.append(f" With η = {eta:g}, which is "
+                        f"{'never kept' if never else 'kept at times'} (λ is at {ends[0]:.1f} in the end), it has "
+                        f"{ends[1]:.1f}, "
                         f"{signed(less_row(group, OURS['photos']['con']))} beside the baseline.")
     return "".join(said)
 
@@ -730,8 +733,9 @@ def photo_lesson():
             "photos give.")
     return (f"{of_search()} On three seeds, with η = {group[0]['config']['eta']:g}, constrained LTD has a test rsum of "
             f"{of['lag']:.1f}, and the baseline of {of['con']:.1f}.{of_other_bounds()}{beside} "
-            f"The gain of {printed:.0f} that the paper printed for Flickr30k lies {'inside' if low <= printed <= high else 'outside'} of our interval, "
-            f"[{low:+.1f}, {high:+.1f}]. (Those are other photos, about five times as many, with an image network that "
+            f"The gain of {printed:.0f} that the paper printed for Flickr30k lies "
+            f"{'inside' if low <= printed <= high else 'outside'} of our interval, [{low:+.1f}, {high:+.1f}]. "
+            "(Those are other photos, about five times as many, with an image network that "
             "learns in the second half.)" + (size if low <= 0 <= high < printed else ""))
 
 
@@ -803,8 +807,8 @@ Markdown(" ".join([*map(listed, WORDLESS), *([
 OF_VSE = records.find(study="ecir", method="vse++", loss="ntxent")
 far = less(OURS["scenes"]["con"], OF_VSE) if OF_VSE and "con" in OURS["scenes"] else None
 Markdown("" if not far or not WORDLESS else
-         f"That LTD's baseline is no strong encoder is not peculiar to these photos: on scenes, too, it has {signed(far)} "
-         f"rsum beside VSE++ with NT-Xent (n = {far.n}). Half of its GRU answers every caption alike "
+         "That LTD's baseline is no strong encoder is not peculiar to these photos: on scenes, too, it has "
+         f"{signed(far)} rsum beside VSE++ with NT-Xent (n = {far.n}). Half of its GRU answers every caption alike "
          "(the errata say why), which may be one reason; how much it costs was not measured.")
 
 # %% [markdown]
@@ -861,8 +865,10 @@ Markdown("\n".join([
     + (f", by a difference of {narrowest:.1f} points or less on one side." if turned else "."),
     "- **Our rows:** " + (f"{lesson} {reading} " if AHEAD else "")
     + (f"Twice the temperature is worth {signed(of_temperature)} rsum to the baseline alone"
-       + (f", and beside that {' and '.join(f'*{ltd_evidence.TITLES[row]}* keeps {signed(at_warm[row])}' for row in clear)}"
-          if clear else "") + ". The bounds were searched, and the weight of the sums was not. " if of_temperature else "")
+       + (", and beside that " + " and ".join(f"*{ltd_evidence.TITLES[row]}* keeps {signed(at_warm[row])}"
+                                              for row in clear)
+          if clear else "") + ". The bounds were searched, and the weight of the sums was not. "
+       if of_temperature else "")
     + "(" + "; ".join(f"{PLACES[name].title}: {f'{n} rows' if n else 'not run yet'}" for name, n in done.items()) + ".)",
     *([f"- **The same question elsewhere:** {'; '.join(elsewhere)}. Where an interval is wide, this decides nothing."]
       if elsewhere else []),

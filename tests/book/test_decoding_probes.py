@@ -32,7 +32,7 @@ def section():
     first = next(k for k, cell in enumerate(source) if cell.startswith("KINDS = "))
     more = next(cell for cell in source if cell.startswith("more = {")).split("Markdown(")[0]
     asked = next(k for k, cell in enumerate(source) if cell.startswith("FACTS = "))
-    return chapter_cells.execute([*source[first : first + 2], more, *source[asked : asked + 5]], names)
+    return chapter_cells.execute([*source[first : first + 2], more, *source[asked : asked + 6]], names)
 
 
 def runs(book, without=()):

@@ -49,7 +49,7 @@ def section():
     signed = next(cell for cell in source if "def signed(" in cell)
     signed = signed[signed.index("def signed(") :].split("\n\n\n")[0]
     first = next(k for k, cell in enumerate(source) if cell.startswith("def bound_line"))
-    return chapter_cells.execute([head, "SIDES = {}", ours, signed, *source[first : first + 5]], {"smoke": False})
+    return chapter_cells.execute([head, "SIDES = {}", ours, signed, *source[first : first + 6]], {"smoke": False})
 
 
 def search(book, **val):

@@ -49,7 +49,8 @@ def section():
     ours = next(cell for cell in source if cell.startswith("OURS = "))
     first = next(k for k, cell in enumerate(source) if cell.startswith("def photo_rows"))
     signed = "def signed(i):\n    return f'{i.mean:+.1f} [{i.low:+.1f}, {i.high:+.1f}]'"
-    cells = [head, "SIDES = {}", ours, signed, *source[first : first + 3]]
+    less_row = next(cell for cell in source if cell.startswith("def less_row"))
+    cells = [head, "SIDES = {}", ours, signed, less_row, *source[first : first + 3]]
     return chapter_cells.execute(cells, {"smoke": False})
 
 
