@@ -65,6 +65,7 @@ def test_what_the_stamped_runs_say(there, monkeypatch):
     if there == "one draw":
         assert "NT-Xent -202 without stamps, +50 with; LTD, dual -192 without stamps" in beside and "IFM" not in beside
         assert "is +10 beside that of the loss alone, which is one draw." in beside
+        assert "is -152 after 900 updates and -197 after 2,700 updates:" in names["less_time"] and names["used"]
         return
     assert "NT-Xent -200 without stamps and +30 with; IFM -150" in alone
     assert "300 to 301" in table and "340 to 341" in table
@@ -76,6 +77,7 @@ def test_what_the_stamped_runs_say(there, monkeypatch):
     assert "had changed by -202 and -198 and -102 and -98" in beside
     assert "is +10 and +10 beside that of the loss alone, on both draws to its favour." in beside
     worth = {"gain": "267 to 272", "fall": "197 to 202", "both ways": "197 to 272"}[there]
+    assert names["used"] == (there == "gain")
     assert f"worth: 19 to 20 rsum between with and without for NT-Xent, where 4 bits have {worth}. So the" in each
 
 
