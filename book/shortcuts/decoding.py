@@ -1302,7 +1302,7 @@ helps = "" if len(complete) < 2 else (
     f"{lost(complete, 'test.twins.swap')} (the bounds were chosen on validation, the sum's β was not)" + (
         "; with so few pictures no encoder reads. " if not any(reads.values()) else ". ")
     + counted.strip())
-helps += "" if len(warmer) < 2 else (
+helps += "" if len(warmer) < 2 or len(both) < 2 else (
     f" Twice the temperature alone is worth {both['0.1'] - both['0.05']:+.1f} rsum to the loss alone. There: in rsum "
     f"above for {gained(warmer, 'test.rsum')}, in swap accuracy for "
     f"{gained(warmer, 'test.twins.swap')}.")
