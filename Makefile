@@ -75,7 +75,7 @@ soak: $(DONE) ## kill trainings, features and indexes at random moments, and com
 	OMP_NUM_THREADS=1 $(PY) scripts/soak.py --times $(or $(TIMES),30)
 
 lint: $(DONE)
-	$(PY) -m ruff check .
+	$(PY) -m ruff check . && $(PY) -m ruff format --check .
 
 browser: $(DONE)
 	@$(PY) scripts/browser.py

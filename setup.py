@@ -20,8 +20,14 @@ MEASURED = ("cocos", "order")  # at every evaluation; kept at the chosen one
 LOGGED = ("tuning", "reading", "ecir", "ltd", "ltd_eta", "ltd_rules", "ltd_tuned", "ltd_more")
 CURVES = ("tuning", "half_tuning", "ltd_rules")  # searches of which chapters draw single runs
 # Searches on photos of which chapters read what was chosen alone; some were looked at 48 times.
-PLAIN = ("photo_small_tuning", "photo_small_edges", "photo_few_sentences_tuning", "photo_ltd_tuning",
-         "photo_ltd_more_tuning", "photo_small")  # fmt: skip
+PLAIN = (
+    "photo_small_tuning",
+    "photo_small_edges",
+    "photo_few_sentences_tuning",
+    "photo_ltd_tuning",
+    "photo_ltd_more_tuning",
+    "photo_small",
+)
 SURPASSED = ("photo_small",)  # by photo_small_own; of it the book reads numbers alone, as of a search
 OFTEN = ("photo_small_own", "photo_few_sentences")  # looked at 48 times; the book reads what was chosen
 packages, package_dir = find_packages(include=["icrlib", "icrlib.*"]), {}
@@ -33,9 +39,13 @@ for package, folder in CARRIED.items():
 
 def plain(history, chosen):
     """Of evaluations but the chosen and the last one only plain numbers, the rsum and the twins."""
-    return [entry if entry["update"] == chosen or entry is history[-1] else
-            {name: value for name, value in entry.items() if name == "twins" or not isinstance(value, dict)}
-            | {"val": {"rsum": entry["val"]["rsum"]}} for entry in history]  # fmt: skip
+    return [
+        entry
+        if entry["update"] == chosen or entry is history[-1]
+        else {name: value for name, value in entry.items() if name == "twins" or not isinstance(value, dict)}
+        | {"val": {"rsum": entry["val"]["rsum"]}}
+        for entry in history
+    ]
 
 
 def shortened(record, study):
@@ -49,8 +59,10 @@ def shortened(record, study):
         return kept | {"history": plain(history, update)} if study in OFTEN else kept
     if not curves:
         kept = {key: value for key, value in kept.items() if key not in ("log", "log_columns")}
-    history = [entry if entry["update"] == update else {
-        name: value for name, value in entry.items() if name not in MEASURED} for entry in history]
+    history = [
+        entry if entry["update"] == update else {name: value for name, value in entry.items() if name not in MEASURED}
+        for entry in history
+    ]
     if not curves and (config["dataset"] == "scenes" or study in PLAIN):
         history = plain(history, update)
     return kept | {"history": history, "test": {k: v for k, v in record["test"].items() if k != "ranks"}}
@@ -70,5 +82,9 @@ class BuildWithRecords(build_py):
 
 
 DATA = ["**/*.json", "**/*.jsonl", "**/*.csv", "**/*.md", "**/*.safetensors", "**/*.pt", "**/*.npz", "**/backbone.*"]
-setup(packages=packages, package_dir=package_dir, cmdclass={"build_py": BuildWithRecords},
-      package_data={"icrlib": DATA, "icrlib._records": DATA, "icrlib._static": ["*.js", "*.css"]})  # fmt: skip
+setup(
+    packages=packages,
+    package_dir=package_dir,
+    cmdclass={"build_py": BuildWithRecords},
+    package_data={"icrlib": DATA, "icrlib._records": DATA, "icrlib._static": ["*.js", "*.css"]},
+)

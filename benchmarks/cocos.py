@@ -51,8 +51,12 @@ def loop(loss: losses.Loss, queries: Tensor, candidates: Tensor, positives: Tens
             large = negatives[negatives > EPS]
             shares.append((len(large), float(large.sum()), float(weights[own].sum())))
     some = [count for count in counts if count]
-    found = {"C_q": mean(some) if some else 0.0, "C_B": sum(counts), "C_0": counts.count(0),
-             "n_eff": mean(several) if several else 0.0}  # fmt: skip
+    found = {
+        "C_q": mean(some) if some else 0.0,
+        "C_B": sum(counts),
+        "C_0": counts.count(0),
+        "n_eff": mean(several) if several else 0.0,
+    }
     return found | dict(zip(("C_neg", "W_neg", "W_pos"), map(mean, zip(*shares, strict=True)), strict=False))
 
 
@@ -78,10 +82,12 @@ def against_loop(name: str, mode: str, images: Tensor, captions: Tensor, goal: s
     loss, batches = losses.by_name(name), list(epoch(mode))
     part = batches[:PART]
     check(loss, images, captions, part)
-    ours, looped = race([
-        lambda: cocos.over(loss, images, captions, batches, **OPTIONS),
-        lambda: [both(loss, images, captions, batch) for batch in part],
-    ])  # fmt: skip
+    ours, looped = race(
+        [
+            lambda: cocos.over(loss, images, captions, batches, **OPTIONS),
+            lambda: [both(loss, images, captions, batch) for batch in part],
+        ]
+    )
     queries, timed = (sum(len(b.images) + len(b.captions) for b in some) for some in (batches, part))
     what = f"{name}, {mode}, {queries:,} queries"
     return Row(what, ours, looped * queries / timed, f"a loop over queries ({timed:,} of them, scaled up)", goal)

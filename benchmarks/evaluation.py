@@ -63,8 +63,11 @@ def main(device: str) -> None:
     loop(images, captions, some)
     naive = (time.perf_counter() - start) * (IMAGES + IMAGES * EACH / 3) / len(some)
     what = f"evaluation, {IMAGES:,} x {IMAGES * EACH:,}, both directions"
-    show("Evaluation", [
-        Row(what, ours, product, "the bare matrix product", "at most 1.4", False),
-        Row(what, ours, naive, "a NumPy loop over queries (200 of them, scaled up)", "at least 10"),
-        searching(),
-    ])  # fmt: skip
+    show(
+        "Evaluation",
+        [
+            Row(what, ours, product, "the bare matrix product", "at most 1.4", False),
+            Row(what, ours, naive, "a NumPy loop over queries (200 of them, scaled up)", "at least 10"),
+            searching(),
+        ],
+    )

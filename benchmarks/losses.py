@@ -73,8 +73,10 @@ def against_peers(size: int, device: str) -> list[Row]:
     for name, (ours, theirs) in peers(x, y).items():
         if name == "NT-Xent" and size > 256:
             pairs = size * size * (size - 1) * 4 / 2**30
-            click.echo(f"  NT-Xent of pytorch-metric-learning forms a ({size}, {size}·{size - 1}) matrix, "
-                       f"{pairs:.0f} GB a copy: not run at B = {size}")  # fmt: skip
+            click.echo(
+                f"  NT-Xent of pytorch-metric-learning forms a ({size}, {size}·{size - 1}) matrix, "
+                f"{pairs:.0f} GB a copy: not run at B = {size}"
+            )
             continue
         mine, peer = step(x, y, lambda ours=ours: ours(x @ y.T, own)), step(x, y, theirs)
         if abs(mine() - peer()) > 1e-3 * abs(peer()):
@@ -121,8 +123,12 @@ def plain_beyond() -> dict[str, tuple[losses.Loss, Callable[[Tensor], Tensor]]]:
     def sparse(s: Tensor, tau: float = 0.2) -> Tensor:
         return sum(sorted_sparsemax_loss(z / tau).mean() for z in (s, s.T)) / 2
 
-    return {"ifm": (losses.IFM(), ifm), "siglip": (losses.SigLIP(), siglip), "dcl": (losses.DCL(), dcl),
-            "ntxent_sparse": (losses.SparseNTXent(), sparse)}  # fmt: skip
+    return {
+        "ifm": (losses.IFM(), ifm),
+        "siglip": (losses.SigLIP(), siglip),
+        "dcl": (losses.DCL(), dcl),
+        "ntxent_sparse": (losses.SparseNTXent(), sparse),
+    }
 
 
 def sorted_sparsemax_loss(z: Tensor) -> Tensor:
@@ -195,8 +201,16 @@ def against_products(device: str) -> list[Row]:
         for name, loss in made.items():
             mine = step(x, y, lambda loss=loss, x=x, y=y, own=own: loss(x @ y.T, own))
             goal = "at most 2" if name == "smoothap" else "at most 1.3"
-            rows.append(compare(f"{name}, {images} x {captions}", mine, bare, "the three products", goal=goal,
-                                higher_is_better=False))  # fmt: skip
+            rows.append(
+                compare(
+                    f"{name}, {images} x {captions}",
+                    mine,
+                    bare,
+                    "the three products",
+                    goal=goal,
+                    higher_is_better=False,
+                )
+            )
     return rows
 
 

@@ -17,8 +17,11 @@ from icrlib.auxiliary.latent import LatentTarget
 from icrlib.auxiliary.tokens import TokenDecoder
 
 # batch, numbers of an image, dimensions, words, word_dim, numbers of a target. A CPU gets a part of the paper's batch.
-SIZES = {"scenes": (128, 256, 128, 80, 64, 384), "Flickr8k's": (128, 1280, 256, 2500, 300, 384),
-         "the paper's": (32, 2048, 1024, 8589, 300, 384)}  # fmt: skip
+SIZES = {
+    "scenes": (128, 256, 128, 80, 64, 384),
+    "Flickr8k's": (128, 1280, 256, 2500, 300, 384),
+    "the paper's": (32, 2048, 1024, 8589, 300, 384),
+}
 
 
 class Given(LatentTarget):
@@ -73,5 +76,7 @@ def main(device: str) -> None:
     for name, (batch, *rest) in SIZES.items():
         batch = 128 if device.startswith("cuda") else batch
         alone, latent, tokens = race(steps(device, batch, *rest), repeats=7)
-        click.echo(f"  {name} sizes (batch {batch}, d = {rest[1]}): {alone * 1e3:.1f} ms; with latent targets "
-                   f"{latent / alone:.2f} times that, with the caption's words {tokens / alone:.2f}")  # fmt: skip
+        click.echo(
+            f"  {name} sizes (batch {batch}, d = {rest[1]}): {alone * 1e3:.1f} ms; with latent targets "
+            f"{latent / alone:.2f} times that, with the caption's words {tokens / alone:.2f}"
+        )

@@ -37,9 +37,20 @@ def main(device: str) -> None:
     """The table of beginnings; a command line has no device."""
     with tempfile.TemporaryDirectory() as place:
         run, features = searchable(Path(place))
-        commands = {"icr --help": ["--help"], "icr status": ["status", place],
-                    "icr search RUN WORDS": ["search", run, "a red ring", "--features", features]}  # fmt: skip
-        rows = [compare(what, lambda words=words: called("-m", "icrlib", *words), lambda: called("-c", "import torch"),
-                        "importing PyTorch alone", higher_is_better=False, repeats=REPEATS)
-                for what, words in commands.items()]  # fmt: skip
+        commands = {
+            "icr --help": ["--help"],
+            "icr status": ["status", place],
+            "icr search RUN WORDS": ["search", run, "a red ring", "--features", features],
+        }
+        rows = [
+            compare(
+                what,
+                lambda words=words: called("-m", "icrlib", *words),
+                lambda: called("-c", "import torch"),
+                "importing PyTorch alone",
+                higher_is_better=False,
+                repeats=REPEATS,
+            )
+            for what, words in commands.items()
+        ]
     show("From the shell's prompt to the answer", rows)

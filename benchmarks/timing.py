@@ -63,8 +63,10 @@ def show(title: str, rows: list[Row]) -> None:
     width = max(len(row.what) for row in rows)
     for row in rows:
         word = "times faster than" if row.higher_is_better else "times the cost of"
-        click.echo(f"  {row.what:<{width}}  {row.ours * 1e3:9.1f} ms  {row.ratio:8.2f} {word} {row.against} "
-                   f"({row.theirs * 1e3:.1f} ms)" + (f"  [{row.goal}]" if row.goal else ""))  # fmt: skip
+        click.echo(
+            f"  {row.what:<{width}}  {row.ours * 1e3:9.1f} ms  {row.ratio:8.2f} {word} {row.against} "
+            f"({row.theirs * 1e3:.1f} ms)" + (f"  [{row.goal}]" if row.goal else "")
+        )
 
 
 def _wait() -> None:

@@ -45,8 +45,9 @@ def steps(device: str) -> tuple:
     plain = Plain(model)
     # Words as often as Zipf's law has them: a few are in most captions, most are in few.
     often = 1 / torch.arange(1, WORDS - 3, dtype=torch.float64)
-    texts = [4 + often.multinomial(max(4, min(38, round(random.gauss(13.8, 3.9)))), replacement=True)
-             for _ in range(BATCH)]  # fmt: skip
+    texts = [
+        4 + often.multinomial(max(4, min(38, round(random.gauss(13.8, 3.9)))), replacement=True) for _ in range(BATCH)
+    ]
     numbers = pad_sequence(texts, batch_first=True).to(device)
     lengths = torch.tensor([len(t) for t in texts]).to(device)
     images = torch.rand(BATCH, FEATURES).to(device)
@@ -110,9 +111,11 @@ def epochs(device: str) -> None:
     for precision in ("float32", "bfloat16") if on_gpu else ("float32",):  # few CPUs multiply bfloat16 fast
         step, products = epoch(device, precision)
         times[precision], bound = race([step, products], repeats=20 if on_gpu else 3)
-        click.echo(f"  VSE++ at Flickr30k's size, {precision}: {batches * times[precision]:.1f} s an epoch "
-                   f"({1e3 * times[precision]:.1f} ms a step); its matrix products alone are "
-                   f"{bound / times[precision]:.0%} of it")  # fmt: skip
+        click.echo(
+            f"  VSE++ at Flickr30k's size, {precision}: {batches * times[precision]:.1f} s an epoch "
+            f"({1e3 * times[precision]:.1f} ms a step); its matrix products alone are "
+            f"{bound / times[precision]:.0%} of it"
+        )
     if on_gpu:
         click.echo(f"  bfloat16 takes {times['bfloat16'] / times['float32']:.2f} of the time of float32")
 
@@ -154,10 +157,31 @@ def extraction(device: str, folder: Path) -> tuple:
 def main(device: str) -> None:
     """Both tables."""
     ours, usual = steps(device)
-    show("Training", [compare(f"VSE++ step, batch {BATCH}, d = {DIMENSIONS}", ours, usual,
-                              "a plain loop with pack_padded_sequence", goal="at least 1.5")])  # fmt: skip
+    show(
+        "Training",
+        [
+            compare(
+                f"VSE++ step, batch {BATCH}, d = {DIMENSIONS}",
+                ours,
+                usual,
+                "a plain loop with pack_padded_sequence",
+                goal="at least 1.5",
+            )
+        ],
+    )
     epochs(device)
     with tempfile.TemporaryDirectory() as folder:
         ours, bare = extraction(device, Path(folder))
-        show("Features", [compare("ResNet-50 on 96 photos, decoding included", ours, bare, "the bare network",
-                                  goal="at most 1.11", higher_is_better=False)])  # fmt: skip
+        show(
+            "Features",
+            [
+                compare(
+                    "ResNet-50 on 96 photos, decoding included",
+                    ours,
+                    bare,
+                    "the bare network",
+                    goal="at most 1.11",
+                    higher_is_better=False,
+                )
+            ],
+        )

@@ -14,8 +14,11 @@ from icrlib import losses, models
 
 # batch, regions, numbers of a region, dimensions, words, word_dim. The last is the paper's, with a batch that a CPU
 # can wait for; a GPU gets the paper's own.
-SIZES = {"scenes": (128, 8, 261, 128, 80, 64), "Flickr8k's grid": (128, 16, 128, 256, 2500, 300),
-         "the paper's": (16, 36, 2048, 2048, 8481, 300)}  # fmt: skip
+SIZES = {
+    "scenes": (128, 8, 261, 128, 80, 64),
+    "Flickr8k's grid": (128, 16, 128, 256, 2500, 300),
+    "the paper's": (16, 36, 2048, 2048, 8481, 300),
+}
 
 
 def length_one(x: Tensor) -> Tensor:
@@ -86,8 +89,14 @@ def steps(device: str, batch: int, regions: int, size: int, dims: int, words: in
         return once
 
     rows, told = batch * regions, int(lengths.sum())
-    shapes = [(rows, size, dims), *[(rows, dims, 4 * dims)] * len(model.graph), *[(rows, dims, 3 * dims)] * 2,
-              (told, word_dim, 3 * dims), (told, dims, 3 * dims), (batch, dims, batch)]  # fmt: skip
+    shapes = [
+        (rows, size, dims),
+        *[(rows, dims, 4 * dims)] * len(model.graph),
+        *[(rows, dims, 3 * dims)] * 2,
+        (told, word_dim, 3 * dims),
+        (told, dims, 3 * dims),
+        (batch, dims, batch),
+    ]
     pairs = [(torch.rand(m, k, device=device), torch.rand(k, n, device=device)) for m, k, n in shapes]
 
     def products() -> None:
@@ -107,6 +116,8 @@ def main(device: str) -> None:
     for name, (batch, *rest) in SIZES.items():
         batch = 128 if on_gpu else batch
         ours, theirs, bound = race(list(steps(device, batch, *rest)), repeats=7)
-        click.echo(f"  {name} sizes (batch {batch}, {rest[0]} regions, d = {rest[2]}): {ours * 1e3:.1f} ms, "
-                   f"{theirs / ours:.2f} times faster than the released form ({theirs * 1e3:.1f} ms); its matrix "
-                   f"products alone are {bound / ours:.0%} of it")  # fmt: skip
+        click.echo(
+            f"  {name} sizes (batch {batch}, {rest[0]} regions, d = {rest[2]}): {ours * 1e3:.1f} ms, "
+            f"{theirs / ours:.2f} times faster than the released form ({theirs * 1e3:.1f} ms); its matrix "
+            f"products alone are {bound / ours:.0%} of it"
+        )

@@ -24,9 +24,7 @@ def start(smoke: bool = False) -> bool:
     warnings.filterwarnings("ignore", message="IProgress not found")
     smoke = smoke or os.environ.get("ICR_SMOKE", "") not in ("", "0")
     if smoke:
-        print(
-            "smoke run: tiny data and a few updates, to see that everything works; its numbers mean nothing"
-        )
+        print("smoke run: tiny data and a few updates, to see that everything works; its numbers mean nothing")
     return smoke
 
 

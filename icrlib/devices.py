@@ -30,7 +30,7 @@ def device(name: str) -> str:
 
 
 def precision(name: str, device: str) -> str:
-    """"float32", "bfloat16", or "float16" with loss scaling, which needs a GPU."""
+    """ "float32", "bfloat16", or "float16" with loss scaling, which needs a GPU."""
     choose(name, PRECISIONS, "precision")
     if name == "float16" and not device.startswith("cuda"):
         raise ValueError("precision 'float16' needs a GPU; on a CPU use 'bfloat16' or 'float32'")

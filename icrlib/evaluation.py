@@ -53,9 +53,12 @@ def scores(model: RetrievalModel, split: Split, batch_size: int = 512, progress:
 
 @torch.no_grad()
 def all_scores(
-    images: Encodings, captions: Encodings, similarity: Similarity = inner_products,
-    at_once: int = RetrievalModel.scores_at_once, progress: bool = False,
-) -> Tensor:  # fmt: skip
+    images: Encodings,
+    captions: Encodings,
+    similarity: Similarity = inner_products,
+    at_once: int = RetrievalModel.scores_at_once,
+    progress: bool = False,
+) -> Tensor:
     """Scores (N, C) of encodings that are there already, at most ``at_once`` of them in one call of ``similarity``."""
     rows, columns = _block(len(images), len(captions), at_once)
     if rows >= len(images) and columns >= len(captions):
@@ -93,9 +96,13 @@ def evaluate(
 
 
 def measure(
-    images: Encodings, captions: Encodings, split: Split, relevance: bool = False,
-    similarity: Similarity = inner_products, at_once: int = RetrievalModel.scores_at_once,
-) -> dict:  # fmt: skip
+    images: Encodings,
+    captions: Encodings,
+    split: Split,
+    relevance: bool = False,
+    similarity: Similarity = inner_products,
+    at_once: int = RetrievalModel.scores_at_once,
+) -> dict:
     """:func:`evaluate` for encodings that are there already: images (N, …), captions (C, …)."""
     found = rank(images, captions, split, relevance, similarity, at_once)
     result = _measures(found)
@@ -105,14 +112,16 @@ def measure(
 
 
 def rank(
-    images: Encodings, captions: Encodings, split: Split, relevance: bool = False,
-    similarity: Similarity = inner_products, at_once: int = RetrievalModel.scores_at_once,
-) -> dict[str, Ranks]:  # fmt: skip
+    images: Encodings,
+    captions: Encodings,
+    split: Split,
+    relevance: bool = False,
+    similarity: Similarity = inner_products,
+    at_once: int = RetrievalModel.scores_at_once,
+) -> dict[str, Ranks]:
     """Ranks of all relevant candidates, ``{"i2t": …, "t2i": …}``."""
     if relevance and split.relevance is None:
-        raise ValueError(
-            f"the split {split.name!r} does not know which images a caption describes; relevance=False"
-        )
+        raise ValueError(f"the split {split.name!r} does not know which images a caption describes; relevance=False")
     own, numbers = split.image_of, torch.arange(len(captions))
     caption, image = split.relevance.nonzero(as_tuple=True) if relevance else (numbers, own)
     return _both(images, captions, image, caption, similarity, at_once)
@@ -128,8 +137,9 @@ def _measures(found: dict[str, Ranks]) -> dict:
     return result | {"rsum": sum(result[side][key] for side in ("i2t", "t2i") for key in RECALLS)}
 
 
-def _both(images: Encodings, captions: Encodings, image: Tensor, caption: Tensor, similarity: Similarity,
-          at_once: int) -> dict[str, Ranks]:  # fmt: skip
+def _both(
+    images: Encodings, captions: Encodings, image: Tensor, caption: Tensor, similarity: Similarity, at_once: int
+) -> dict[str, Ranks]:
     """Ranks in both directions, where ``image[t]`` and ``caption[t]`` belong together."""
     if len(images) * len(captions) * 4 <= WHOLE:
         matrix = finite(all_scores(images, captions, similarity, at_once))
@@ -139,12 +149,15 @@ def _both(images: Encodings, captions: Encodings, image: Tensor, caption: Tensor
     def turned(some: Encodings, others: Encodings) -> Tensor:
         return similarity(others, some).T
 
-    return {"i2t": _in_parts(images, captions, image, caption, similarity, at_once),
-            "t2i": _in_parts(captions, images, caption, image, turned, at_once)}  # fmt: skip
+    return {
+        "i2t": _in_parts(images, captions, image, caption, similarity, at_once),
+        "t2i": _in_parts(captions, images, caption, image, turned, at_once),
+    }
 
 
-def _in_parts(queries: Encodings, candidates: Encodings, query: Tensor, candidate: Tensor, similarity: Similarity,
-              at_once: int) -> Ranks:  # fmt: skip
+def _in_parts(
+    queries: Encodings, candidates: Encodings, query: Tensor, candidate: Tensor, similarity: Similarity, at_once: int
+) -> Ranks:
     """Ranks of all relevant candidates, holding a part of the scores at a time."""
     order = query.argsort(stable=True)
     query, candidate = query[order], candidate[order]
@@ -175,9 +188,12 @@ def _folds(images: Encodings, captions: Encodings, split: Split, similarity: Sim
 
 @torch.no_grad()
 def word_order(
-    model: RetrievalModel, split: Split, encoded: tuple[Encodings, Encodings] | None = None, most: int | None = None,
+    model: RetrievalModel,
+    split: Split,
+    encoded: tuple[Encodings, Encodings] | None = None,
+    most: int | None = None,
     seed: int = 0,
-) -> dict:  # fmt: skip
+) -> dict:
     """Does the order of the words count? Each caption against the same words in another order, drawn from ``seed``.
 
     ``"own"``: how often, in percent, an image scores higher with its caption than with the reordered one.

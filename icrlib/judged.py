@@ -20,8 +20,16 @@ from icrlib.models.base import RetrievalModel
 from icrlib.scores import finite
 
 # The measures that a table shows, and how it calls them.
-SHOWN = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "r_precision": "R-precision", "map_at_r": "mAP@R",
-         "positives": "right answers a query", "queries": "queries", "left_out": "left out"}  # fmt: skip
+SHOWN = {
+    "r1": "R@1",
+    "r5": "R@5",
+    "r10": "R@10",
+    "r_precision": "R-precision",
+    "map_at_r": "mAP@R",
+    "positives": "right answers a query",
+    "queries": "queries",
+    "left_out": "left out",
+}
 SCALE = {"r_precision": 100, "map_at_r": 100}  # fractions, shown in percent beside the recalls
 Scores = Callable[[str, Tensor], Tensor]
 
@@ -39,24 +47,31 @@ def evaluate_judged(
 
 
 def compare(
-    model: RetrievalModel | Tensor, split: Split, several: dict[str, Judgements], batch_size: int = 512,
+    model: RetrievalModel | Tensor,
+    split: Split,
+    several: dict[str, Judgements],
+    batch_size: int = 512,
     progress: bool = False,
-) -> dict[str, dict]:  # fmt: skip
+) -> dict[str, dict]:
     """:func:`evaluate_judged` for ``several`` judgements by name; the split is encoded once."""
     for name, judgements in several.items():
         wanted, got = (len(split), len(split.captions)), (judgements.images, judgements.captions)
         if wanted != got:
-            raise ValueError(f"{name or judgements.name}: judgements for {got[0]} images and {got[1]} captions, but "
-                             f"the split {split.name!r} has {wanted[0]} and {wanted[1]}; make them for it")  # fmt: skip
+            raise ValueError(
+                f"{name or judgements.name}: judgements for {got[0]} images and {got[1]} captions, but "
+                f"the split {split.name!r} has {wanted[0]} and {wanted[1]}; make them for it"
+            )
     scores = _scores(model, split, batch_size, progress)
     return {name: _evaluate(scores, judgements) for name, judgements in several.items()}
 
 
 def table(results: dict[str, dict]) -> pd.DataFrame:
     """What :func:`compare` found as one table: a column for each of the judgements, a row a measure; in percent."""
-    columns = {name: {(side, label): result[side][key] * SCALE.get(key, 1) for side in SIDES
-                      for key, label in SHOWN.items()} | {("both", "rsum"): result["rsum"]}
-               for name, result in results.items()}  # fmt: skip
+    columns = {
+        name: {(side, label): result[side][key] * SCALE.get(key, 1) for side in SIDES for key, label in SHOWN.items()}
+        | {("both", "rsum"): result["rsum"]}
+        for name, result in results.items()
+    }
     return pd.DataFrame(columns)
 
 
@@ -76,8 +91,10 @@ def _scores(model: RetrievalModel | Tensor, split: Split, batch_size: int, progr
     """
     if isinstance(model, Tensor):
         if model.shape != (len(split), len(split.captions)):
-            raise ValueError(f"scores {tuple(model.shape)}: wanted ({len(split)}, {len(split.captions)}), the images "
-                             f"and captions of the split {split.name!r}")  # fmt: skip
+            raise ValueError(
+                f"scores {tuple(model.shape)}: wanted ({len(split)}, {len(split.captions)}), the images "
+                f"and captions of the split {split.name!r}"
+            )
         return _of_matrix(model)
     images, captions = evaluation.embed(model, split, batch_size, progress)
     most = model.scores_at_once
@@ -108,9 +125,11 @@ def _evaluate(scores: Scores, judgements: Judgements) -> dict:
         found = _ranks(scores, judgements, side)
         total = judgements.images if side == "i2t" else judgements.captions
         result[side] = from_ranks(found) | {
-            "map_at_r": map_at_r(found), "queries": found.queries, "left_out": total - found.queries,
+            "map_at_r": map_at_r(found),
+            "queries": found.queries,
+            "left_out": total - found.queries,
             "positives": len(found.query) / found.queries,
-        }  # fmt: skip
+        }
     return result | {"rsum": sum(result[side][key] for side in SIDES for key in evaluation.RECALLS)}
 
 
@@ -126,8 +145,10 @@ def _ranks(scores: Scores, judgements: Judgements, side: str) -> Ranks:
     asked, query, count = query[order].unique(return_inverse=True, return_counts=True)
     candidate = candidate[order]
     if (count == candidates).any():
-        raise ValueError(f"{judgements.name}, {side}: every candidate is right for query "
-                         f"{int(asked[count == candidates][0])}, so its ranks say nothing; leave it out")  # fmt: skip
+        raise ValueError(
+            f"{judgements.name}, {side}: every candidate is right for query "
+            f"{int(asked[count == candidates][0])}, so its ranks say nothing; leave it out"
+        )
     size = max(1, evaluation.PART // (4 * candidates))
     ends, parts, done = count.cumsum(0).tolist(), [], 0
     for first in range(0, len(asked), size):

@@ -86,8 +86,10 @@ def _count(above: Callable, scores: Tensor, query: Tensor, k: Tensor, own: Tenso
     room = 64 * ROOM if scores.is_cuda else ROOM
     deepest = int(k.max()) + 1
     if deepest * len(scores) > 2 * len(query):  # very different numbers of relevant candidates: pair by pair
-        parts = [above(scores[q], s[:, None]).float().sum(1) for q, s in
-                 zip(*(t.split(max(1, room // scores.shape[1])) for t in (query, own)), strict=True)]  # fmt: skip
+        parts = [
+            above(scores[q], s[:, None]).float().sum(1)
+            for q, s in zip(*(t.split(max(1, room // scores.shape[1])) for t in (query, own)), strict=True)
+        ]
         return torch.cat(parts).long()
     limits = scores.new_full((deepest, len(scores)), torch.inf)
     limits[k, query] = own
@@ -112,9 +114,7 @@ def from_ranks(found: Ranks) -> dict[str, float]:
     query, k, rank = found.query, found.k.double(), found.rank.double()
 
     def mean_over_queries(values: Tensor, divide_by: Tensor) -> float:
-        total = torch.zeros(found.queries, dtype=torch.float64, device=query.device).index_add(
-            0, query, values
-        )
+        total = torch.zeros(found.queries, dtype=torch.float64, device=query.device).index_add(0, query, values)
         return float((total / divide_by.clamp(min=1)).mean())
 
     relevant = torch.bincount(query, minlength=found.queries).double()

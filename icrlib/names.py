@@ -67,36 +67,49 @@ def imported(place: str, what: str = "class") -> type:
         raise ValueError(f"{what} {place!r}: {module} has no {name!r}") from err
 
 
-METHODS = Registry("method", {
-    "vse++": "icrlib.models.vse:VSE",
-    "bow": "icrlib.models.bow:BagOfWords",
-    "vsrn": "icrlib.models.vsrn:VSRN",
-    "ltd": "icrlib.models.ltd:LTD",
-    "sentence": "icrlib.models.sentence:Sentence",
-})  # fmt: skip
-LOSSES = Registry("loss", {
-    "triplet": "icrlib.losses.triplet:Triplet",
-    "triplet_sh": "icrlib.losses.triplet:TripletSH",
-    "ntxent": "icrlib.losses.ntxent:NTXent",
-    "smoothap": "icrlib.losses.smoothap:SmoothAP",
-    "ntxent_hard": "icrlib.losses.known:HardNTXent",
-    "circle": "icrlib.losses.known:Circle",
-    "binomial_deviance": "icrlib.losses.known:BinomialDeviance",
-    "multi_similarity": "icrlib.losses.known:MultiSimilarity",
-    "ifm": "icrlib.losses.ifm:IFM",
-    "siglip": "icrlib.losses.siglip:SigLIP",
-    "dcl": "icrlib.losses.dcl:DCL",
-    "ntxent_sparse": "icrlib.losses.sparse:SparseNTXent",
-    "alignment": "icrlib.losses.alignment:Alignment",
-}, {"infonce": "ntxent"})  # fmt: skip
-AUXILIARIES = Registry("auxiliary", {
-    "latent": "icrlib.auxiliary.latent:LatentTarget",
-    "tokens": "icrlib.auxiliary.tokens:TokenDecoder",
-})  # fmt: skip
-VOCABULARIES = Registry("vocabulary", {
-    "words": "icrlib.data.text:Vocabulary",
-    "sentences": "icrlib.data.targets.sentences:Sentences",
-})  # fmt: skip
+METHODS = Registry(
+    "method",
+    {
+        "vse++": "icrlib.models.vse:VSE",
+        "bow": "icrlib.models.bow:BagOfWords",
+        "vsrn": "icrlib.models.vsrn:VSRN",
+        "ltd": "icrlib.models.ltd:LTD",
+        "sentence": "icrlib.models.sentence:Sentence",
+    },
+)
+LOSSES = Registry(
+    "loss",
+    {
+        "triplet": "icrlib.losses.triplet:Triplet",
+        "triplet_sh": "icrlib.losses.triplet:TripletSH",
+        "ntxent": "icrlib.losses.ntxent:NTXent",
+        "smoothap": "icrlib.losses.smoothap:SmoothAP",
+        "ntxent_hard": "icrlib.losses.known:HardNTXent",
+        "circle": "icrlib.losses.known:Circle",
+        "binomial_deviance": "icrlib.losses.known:BinomialDeviance",
+        "multi_similarity": "icrlib.losses.known:MultiSimilarity",
+        "ifm": "icrlib.losses.ifm:IFM",
+        "siglip": "icrlib.losses.siglip:SigLIP",
+        "dcl": "icrlib.losses.dcl:DCL",
+        "ntxent_sparse": "icrlib.losses.sparse:SparseNTXent",
+        "alignment": "icrlib.losses.alignment:Alignment",
+    },
+    {"infonce": "ntxent"},
+)
+AUXILIARIES = Registry(
+    "auxiliary",
+    {
+        "latent": "icrlib.auxiliary.latent:LatentTarget",
+        "tokens": "icrlib.auxiliary.tokens:TokenDecoder",
+    },
+)
+VOCABULARIES = Registry(
+    "vocabulary",
+    {
+        "words": "icrlib.data.text:Vocabulary",
+        "sentences": "icrlib.data.targets.sentences:Sentences",
+    },
+)
 
 
 def label(name: str) -> str:

@@ -29,8 +29,17 @@ COLOURS = {
     "ntxent_sparse": "#3b1f6b",  # the palette's other colours are too light or grey; this one is by far the darkest
     "bow": "#6b6b6b",
 }
-MARKERS = {"triplet": "o", "triplet_sh": "s", "ntxent": "^", "smoothap": "D", "ifm": "v", "siglip": "P", "dcl": "<",
-           "ntxent_sparse": "*", "bow": "x"}  # fmt: skip
+MARKERS = {
+    "triplet": "o",
+    "triplet_sh": "s",
+    "ntxent": "^",
+    "smoothap": "D",
+    "ifm": "v",
+    "siglip": "P",
+    "dcl": "<",
+    "ntxent_sparse": "*",
+    "bow": "x",
+}
 # A designed gradient: colour by its triplet weight, marker by its pair weight.
 _BY_TRIPLET = {"con": _BLIND[3], "nca": _BLIND[0], "cir": _BLIND[4]}
 _BY_PAIR = {"con": "s", "lin": "o", "sig": "^", "lin-ms": "P", "sig-ms": "X"}
@@ -40,11 +49,21 @@ RIGHT, WRONG = _BLIND[2], _BLIND[3]
 def style() -> None:
     """Set the book's look; every chapter calls it once."""
     sns.set_theme(style="ticks", context="notebook", palette="colorblind")
-    plt.rcParams.update({
-        "figure.facecolor": "white", "figure.dpi": 110, "savefig.dpi": 110, "savefig.bbox": "tight",
-        "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": "medium", "axes.titleweight": "bold",
-        "legend.frameon": False, "font.size": 11, "figure.constrained_layout.use": True,
-    })  # fmt: skip
+    plt.rcParams.update(
+        {
+            "figure.facecolor": "white",
+            "figure.dpi": 110,
+            "savefig.dpi": 110,
+            "savefig.bbox": "tight",
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlesize": "medium",
+            "axes.titleweight": "bold",
+            "legend.frameon": False,
+            "font.size": 11,
+            "figure.constrained_layout.use": True,
+        }
+    )
 
 
 def colour(name: str) -> str:
@@ -86,8 +105,17 @@ def weight_key(fig: Figure, where: Axes | np.ndarray, norm: FuncNorm) -> None:
     key.minorticks_off()
 
 
-def matrix(ax: Axes, values: Tensor, positives: Tensor, *, title: str = "", weights: bool = False,
-           annotate: bool = True, limit: float | None = None, norm: FuncNorm | None = None) -> None:  # fmt: skip
+def matrix(
+    ax: Axes,
+    values: Tensor,
+    positives: Tensor,
+    *,
+    title: str = "",
+    weights: bool = False,
+    annotate: bool = True,
+    limit: float | None = None,
+    norm: FuncNorm | None = None,
+) -> None:
     """A score matrix (sequential colours) or a weight matrix (red pushes down, blue pulls up) with positives framed.
 
     ``limit`` is the weight with the darkest colour (default: the largest here). ``norm``, from :func:`weight_scale`,
@@ -108,8 +136,15 @@ def matrix(ax: Axes, values: Tensor, positives: Tensor, *, title: str = "", weig
             dark = abs(2 * np.asarray(norm(shown)) - 1) > 0.6
         for (row, column), value in np.ndenumerate(shown):
             text = weight_text(value, 2 if shown.shape[1] <= 4 else 1) if weights else f"{value:.2f}"
-            ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=10,
-                    color="white" if dark[row, column] else "black")  # fmt: skip
+            ax.text(
+                column + 0.5,
+                row + 0.5,
+                text,
+                ha="center",
+                va="center",
+                fontsize=10,
+                color="white" if dark[row, column] else "black",
+            )
     for row, column in np.argwhere(np.asarray(positives)):
         ax.add_patch(plt.Rectangle((column + 0.04, row + 0.04), 0.92, 0.92, fill=False, lw=2.2, ec="#111111"))
     ax.set(title=title, xticks=[], yticks=[])
@@ -131,9 +166,14 @@ def weight_text(value: float, decimals: int) -> str:
 
 
 def scores_and_weights(
-    scores: Tensor, positives: Tensor, losses: Mapping[str, object], columns: int = 2, *,
-    relative: bool = False, limit: float | None = None,
-) -> Figure:  # fmt: skip
+    scores: Tensor,
+    positives: Tensor,
+    losses: Mapping[str, object],
+    columns: int = 2,
+    *,
+    relative: bool = False,
+    limit: float | None = None,
+) -> Figure:
     """The picture that the book comes back to: a score matrix, and the weights that each loss puts on it.
 
     Rows are the queries. ``losses`` maps a name to a loss. All weights have one colour scale
@@ -161,8 +201,13 @@ def scores_and_weights(
     return fig
 
 
-def learning_curves(records: Iterable[dict], value=lambda entry: entry["val"]["rsum"], *, ax: Axes | None = None,
-                    ylabel: str = "validation rsum") -> Axes:  # fmt: skip
+def learning_curves(
+    records: Iterable[dict],
+    value=lambda entry: entry["val"]["rsum"],
+    *,
+    ax: Axes | None = None,
+    ylabel: str = "validation rsum",
+) -> Axes:
     """One thin line a seed and one thick line a mean, for every loss (or baseline) among ``records``."""
     ax = ax or plt.subplots(figsize=(6.4, 3.8))[1]
     groups: dict[str, list[dict]] = {}
@@ -179,15 +224,20 @@ def learning_curves(records: Iterable[dict], value=lambda entry: entry["val"]["r
     return ax
 
 
-def gallery(images: np.ndarray, titles: Sequence[str] = (), *, frames: Sequence[bool] | None = None, wrap: int = 22,
-            columns: int = 6, size: float = 1.75) -> Figure:  # fmt: skip
+def gallery(
+    images: np.ndarray,
+    titles: Sequence[str] = (),
+    *,
+    frames: Sequence[bool] | None = None,
+    wrap: int = 22,
+    columns: int = 6,
+    size: float = 1.75,
+) -> Figure:
     """A row (or rows) of pictures; ``frames`` draws a right (green, tick) or wrong (red, cross) frame around each."""
     columns = min(columns, len(images))
     rows = -(-len(images) // columns)
     lines = max((len(textwrap.wrap(t, wrap)) for t in titles), default=0)
-    fig, axes = plt.subplots(
-        rows, columns, figsize=(size * columns, (size + 0.19 * lines) * rows), squeeze=False
-    )
+    fig, axes = plt.subplots(rows, columns, figsize=(size * columns, (size + 0.19 * lines) * rows), squeeze=False)
     for i, ax in enumerate(axes.flat):
         ax.set(xticks=[], yticks=[])
         if i >= len(images):
@@ -203,9 +253,7 @@ def gallery(images: np.ndarray, titles: Sequence[str] = (), *, frames: Sequence[
                 color=RIGHT if frames is not None and frames[i] else WRONG,
             )
         if frames is not None:
-            ax.set_xlabel(
-                "true" if frames[i] else "false", color=RIGHT if frames[i] else WRONG, fontweight="bold"
-            )
+            ax.set_xlabel("true" if frames[i] else "false", color=RIGHT if frames[i] else WRONG, fontweight="bold")
     return fig
 
 
@@ -216,8 +264,10 @@ def top_k(split, caption: int, scores: Tensor, k: int = 5) -> Figure:
     """
     best = torch.as_tensor(scores).topk(k)
     own, true = int(split.image_of[caption]), split.relevance[caption]
-    titles = [f"{value:.2f}" + (" (its own)" if int(row) == own else "")
-              for value, row in zip(best.values.tolist(), best.indices, strict=True)]  # fmt: skip
+    titles = [
+        f"{value:.2f}" + (" (its own)" if int(row) == own else "")
+        for value, row in zip(best.values.tolist(), best.indices, strict=True)
+    ]
     # Three in a row, so that they can be told apart on a phone.
     fig = gallery(split.images[best.indices.numpy()], titles, frames=true[best.indices].tolist(), columns=3, size=2.15)
     fig.suptitle(textwrap.fill(f"“{split.captions[caption]}”", 62), fontsize=12)

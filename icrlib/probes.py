@@ -38,14 +38,17 @@ def probe(model: RetrievalModel, data: Dataset, fit_on: str = "train") -> pd.Dat
     splits = {name: getattr(data, name) for name in names}
     for name, split in splits.items():
         if not (hasattr(split, "forms") and hasattr(split, "graphs")):
-            raise ValueError(f"the split {name!r} of {data.name!r} does not know what is in its pictures; probes need "
-                             "the data set 'scenes'")  # fmt: skip
+            raise ValueError(
+                f"the split {name!r} of {data.name!r} does not know what is in its pictures; probes need "
+                "the data set 'scenes'"
+            )
     encoded = {name: embed(model, split) for name, split in splits.items()}
     return read(encoded, splits, fit_on)
 
 
-def read(encoded: Mapping[str, tuple[Tensor, Tensor]], splits: Mapping, fit_on: str = "train",
-         kinds: Sequence[str] = KINDS) -> pd.DataFrame:  # fmt: skip
+def read(
+    encoded: Mapping[str, tuple[Tensor, Tensor]], splits: Mapping, fit_on: str = "train", kinds: Sequence[str] = KINDS
+) -> pd.DataFrame:
     """:func:`probe` for encodings that are there: images (N, d) and captions (C, d) of each split by its name.
 
     With ``kinds=("caption",)`` the images are not looked at and may be None.
@@ -58,12 +61,14 @@ def read(encoded: Mapping[str, tuple[Tensor, Tensor]], splits: Mapping, fit_on: 
         stated = {name: facts(splits[name], of) for name in vectors}
         for fitted, judged, tested in zip(stated[fit_on], stated["val"], stated["test"], strict=True):
             maps = [fit(fitted, vectors[fit_on], penalty) for penalty in PENALTIES]
-            right = [float(correct(judged, vectors["val"], weights).mean()) if len(judged.asked) else 0.0
-                     for weights in maps]  # fmt: skip
+            right = [
+                float(correct(judged, vectors["val"], weights).mean()) if len(judged.asked) else 0.0 for weights in maps
+            ]
             best = right.index(max(right))
             found, n = correct(tested, vectors["test"], maps[best]), len(tested.asked)
-            rows.append((of, tested.name, 100 * float(found.mean()) if n else None, chance(fitted, tested), n,
-                         PENALTIES[best]))  # fmt: skip
+            rows.append(
+                (of, tested.name, 100 * float(found.mean()) if n else None, chance(fitted, tested), n, PENALTIES[best])
+            )
     table = pd.DataFrame(rows, columns=COLUMNS)
     return table.iloc[table["of"].map(KINDS.index).argsort(kind="stable")].reset_index(drop=True)
 

@@ -49,8 +49,11 @@ class Report:
         if self.lines:
             past = time.monotonic() - self.began
             left = past / max(1, entry["update"] - self.done) * (self.wanted - entry["update"])
-            print(f"  update {entry['update']:>6,} of {self.wanted:,}  loss {entry['loss']:8.3f}  validation rsum "
-                  f"{entry['val']['rsum']:5.1f}  {_clock(left)} left", flush=True)  # fmt: skip
+            print(
+                f"  update {entry['update']:>6,} of {self.wanted:,}  loss {entry['loss']:8.3f}  validation rsum "
+                f"{entry['val']['rsum']:5.1f}  {_clock(left)} left",
+                flush=True,
+            )
         now = entry["diagnose"]["collapsed"]
         before = len(self.history) > 1 and self.history[-2]["diagnose"]["collapsed"]
         if now and not before and not self.bar.disable:

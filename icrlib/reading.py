@@ -43,8 +43,11 @@ def text(path: str | os.PathLike) -> str:
         return raw.decode("utf-8").removeprefix(BOM)
     except UnicodeDecodeError as err:
         line = raw[: err.start].count(b"\n") + 1
-        raise BadFile(path, f"not UTF-8 text ({err.reason} at byte {err.start}); convert it first, such as with "
-                      "iconv -t UTF-8", line) from err  # fmt: skip
+        raise BadFile(
+            path,
+            f"not UTF-8 text ({err.reason} at byte {err.start}); convert it first, such as with iconv -t UTF-8",
+            line,
+        ) from err
 
 
 def lines(path: str | os.PathLike) -> list[str]:

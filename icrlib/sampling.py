@@ -37,9 +37,7 @@ class Sampler:
     Since a batch depends on its number alone, (seed, update) is all the state there is to save.
     """
 
-    def __init__(
-        self, split: Split, seed: int, batch_size: int, batches: str = "pairs", positives: str = "diagonal"
-    ):
+    def __init__(self, split: Split, seed: int, batch_size: int, batches: str = "pairs", positives: str = "diagonal"):
         self.batches, self.positives = (
             choose(batches, BATCHES, "batches"),
             choose(positives, POSITIVES, "positives"),

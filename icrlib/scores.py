@@ -40,7 +40,5 @@ def finite(scores: Tensor) -> Tensor:
     # A finite sum has finite terms: one quick look, and a search only where the sum is not (it may also overflow).
     if not torch.isfinite(scores.sum()) and not torch.isfinite(scores).all():
         row, column = (~torch.isfinite(scores)).nonzero()[0].tolist()
-        raise NonFiniteScores(
-            f"scores[{row}, {column}] is {scores[row, column].item()}; find the NaN before the loss"
-        )
+        raise NonFiniteScores(f"scores[{row}, {column}] is {scores[row, column].item()}; find the NaN before the loss")
     return scores

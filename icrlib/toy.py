@@ -15,8 +15,17 @@ from pathlib import Path
 from IPython.display import HTML
 
 # As in the record of LTD's runs: the reconstruction starts near 1 and cannot fall below 0.09.
-PROBLEM = {"a": 0.2, "b": 0.3, "floor": 0.09, "start": -0.75, "descent": 1e-3, "init": 1.0, "low": 0.0, "high": 100.0,
-           "steps": 30_000}  # fmt: skip
+PROBLEM = {
+    "a": 0.2,
+    "b": 0.3,
+    "floor": 0.09,
+    "start": -0.75,
+    "descent": 1e-3,
+    "init": 1.0,
+    "low": 0.0,
+    "high": 100.0,
+    "steps": 30_000,
+}
 CHOICES = {
     "eta": [round(0.05 + 0.01 * k, 2) for k in range(36)],
     "lr": [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
@@ -69,12 +78,16 @@ def wind_up(eta: float = 0.3, lr: float = 0.005, momentum: float = 0.9, rule: st
     if rule not in RULES:
         raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}; got {rule!r}")
     uid = "wind-up-" + hashlib.sha256(json.dumps([given, rule]).encode()).hexdigest()[:6]
-    ranges = "".join(_range(uid, name, LABELS[name], CHOICES[name].index(value), len(CHOICES[name]) - 1)
-                     for name, value in given.items())  # fmt: skip
+    ranges = "".join(
+        _range(uid, name, LABELS[name], CHOICES[name].index(value), len(CHOICES[name]) - 1)
+        for name, value in given.items()
+    )
     cursor = _range(uid, "step", "look at step", PROBLEM["steps"], PROBLEM["steps"], PROBLEM["steps"] // 300)
     radios = "".join(
         f'<label><input type="radio" name="{uid}" value="{name}"{" checked" if name == rule else ""} '
-        f'autocomplete="off"> {html.escape(text)}</label>' for name, text in RULES.items())  # fmt: skip
+        f'autocomplete="off"> {html.escape(text)}</label>'
+        for name, text in RULES.items()
+    )
     preset = json.dumps({"problem": PROBLEM, **CHOICES})
     return HTML(
         f'<div class="wind-up" role="group" aria-label="A multiplier that winds up">{_STYLE}'
@@ -98,6 +111,8 @@ def script() -> str:
 
 def _range(uid: str, name: str, label: str, value: int, last: int, step: int = 1) -> str:
     """A labelled slider; what it stands at is shown behind its label."""
-    return (f'<div><label for="{uid}-{name}">{label}: <b data-say="{name}"></b></label><input type="range" '
-            f'id="{uid}-{name}" data-control="{name}" min="0" max="{last}" step="{step}" value="{value}" '
-            'autocomplete="off"></div>')  # fmt: skip
+    return (
+        f'<div><label for="{uid}-{name}">{label}: <b data-say="{name}"></b></label><input type="range" '
+        f'id="{uid}-{name}" data-control="{name}" min="0" max="{last}" step="{step}" value="{value}" '
+        'autocomplete="off"></div>'
+    )

@@ -30,8 +30,11 @@ FOLDER = click.Path(path_type=Path)
 def main(source: Path, photos: Path, folder: Path, backbone: str, as_there: bool) -> None:
     if make_folder(folder) and any(folder.iterdir()):
         raise click.ClickException(f"{folder} is not empty; name another folder")
-    captions = {file.name: texts for split in karpathy.read(photos).values()
-                for file, texts in zip(split.files, split.captions, strict=True)}  # fmt: skip
+    captions = {
+        file.name: texts
+        for split in karpathy.read(photos).values()
+        for file, texts in zip(split.files, split.captions, strict=True)
+    }
     known = {name: feature_folder.parts(source, name)[0] for name in PARTS}
     for name in ("train", "val"):
         part = known[name]
@@ -47,16 +50,22 @@ def main(source: Path, photos: Path, folder: Path, backbone: str, as_there: bool
     else:
         with tempfile.TemporaryDirectory() as place:
             made = features.extract(photos, Path(place) / "f", backbone=backbone)
-            rows = {Path(file).name: part.features[row].copy() for part in feature_folder.parts(made)
-                    for row, file in enumerate(part.files)}  # fmt: skip
+            rows = {
+                Path(file).name: part.features[row].copy()
+                for part in feature_folder.parts(made)
+                for row, file in enumerate(part.files)
+            }
     _write(folder, "test", np.stack([rows[name] for name in captions]), list(captions), list(captions.values()))
     click.echo(f"test: {len(captions):,} photos of {photos}")
 
 
 def _write(folder: Path, part: str, values: np.ndarray, files: list[str], captions: list[list[str]]) -> None:
     np.save(folder / f"{part}_ims.npy", values)
-    texts = {"files": files, "caps": [text for own in captions for text in own],
-             "ids": [file for file, own in zip(files, captions, strict=True) for _ in own]}  # fmt: skip
+    texts = {
+        "files": files,
+        "caps": [text for own in captions for text in own],
+        "ids": [file for file, own in zip(files, captions, strict=True) for _ in own],
+    }
     for end, lines in texts.items():
         (folder / f"{part}_{end}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 

@@ -83,8 +83,15 @@ def lines_of_prose(text: str) -> list[str]:
 
 def inline(text: str) -> str:
     """Without comments, maths, roles and code inside of lines, and without addresses of links."""
-    for pattern in (r"<!--.*?-->", r"\$\$.*?\$\$(?:\s*\([\w-]+\))?", r"\{[\w:-]+\}`[^`]*`", r"(`+).*?\1",
-                    r"(?<!\\)\$[^$\n]+(?:\n[^$\n]+)*\$", r"(?<=\])\([^)\s]*\)", r"<[^>\n]*>"):  # fmt: skip
+    for pattern in (
+        r"<!--.*?-->",
+        r"\$\$.*?\$\$(?:\s*\([\w-]+\))?",
+        r"\{[\w:-]+\}`[^`]*`",
+        r"(`+).*?\1",
+        r"(?<!\\)\$[^$\n]+(?:\n[^$\n]+)*\$",
+        r"(?<=\])\([^)\s]*\)",
+        r"<[^>\n]*>",
+    ):
         text = re.sub(pattern, " ", text, flags=re.DOTALL)
     return text
 
@@ -128,8 +135,10 @@ def pictures(cell: nbformat.NotebookNode) -> int:
     if WITHOUT_OUTPUT & set(cell.metadata.get("tags", [])):
         return 0
     shown = [out.get("data", {}) for out in cell.outputs]
-    return sum(any(kind.startswith("image/") for kind in data) or bool(IMAGE.search("".join(data.get("text/html", ""))))
-               for data in shown)  # fmt: skip
+    return sum(
+        any(kind.startswith("image/") for kind in data) or bool(IMAGE.search("".join(data.get("text/html", ""))))
+        for data in shown
+    )
 
 
 def of_text(text: str) -> Stats:
@@ -143,14 +152,22 @@ def of_code(cell: nbformat.NotebookNode) -> Stats:
     """Counts of a code cell."""
     if not visible(cell):
         return Stats(figures=pictures(cell))
-    return Stats(code=1, silent=not cell.outputs, asserting=asserts(cell.source),
-                 only_asserts=only_asserts(cell.source), figures=pictures(cell))  # fmt: skip
+    return Stats(
+        code=1,
+        silent=not cell.outputs,
+        asserting=asserts(cell.source),
+        only_asserts=only_asserts(cell.source),
+        figures=pictures(cell),
+    )
 
 
 def of_notebook(notebook: nbformat.NotebookNode) -> Stats:
     """Counts of all cells."""
-    cells = [of_code(c) if c.cell_type == "code" else of_text(c.source) for c in notebook.cells
-             if c.cell_type in ("code", "markdown")]  # fmt: skip
+    cells = [
+        of_code(c) if c.cell_type == "code" else of_text(c.source)
+        for c in notebook.cells
+        if c.cell_type in ("code", "markdown")
+    ]
     return sum(cells, Stats())
 
 

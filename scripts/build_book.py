@@ -78,9 +78,7 @@ def main(context: click.Context, root: Path) -> None:
     context.obj = Book(root)
 
 
-ONE = click.option(
-    "--chapter", "names", multiple=True, metavar="NAME", help="Only this chapter (repeatable)."
-)
+ONE = click.option("--chapter", "names", multiple=True, metavar="NAME", help="Only this chapter (repeatable).")
 
 
 def run_or_exit(book: Book, names: list[str]) -> None:
@@ -103,9 +101,7 @@ def make_book(book: Book, names: tuple[str, ...]) -> None:
             say(f"{name}: .py and .ipynb differ; the .py is taken (`make notebooks` brings them in step)")
     run_or_exit(book, todo)
     # With --chapter, the others come as they were last executed or committed.
-    best = {
-        n: next(p for p in (book.executed(n), book.path(n, ".ipynb")) if p.is_file()) for n in book.chapters()
-    }
+    best = {n: next(p for p in (book.executed(n), book.path(n, ".ipynb")) if p.is_file()) for n in book.chapters()}
     build_html(book, best.__getitem__, book.build / "html", book.build)
 
 

@@ -38,8 +38,10 @@ def main(write: bool) -> None:
     about = json.loads(PLACE.read_text(encoding="utf-8"))
     about["sizes"] |= {"val": VAL, "test": TEST}
     about["settings"]["updates"] = UPDATES
-    about["tuned"] = {f"{method} {loss}": {name: value for name, value in settings.items() if value}
-                      for (method, loss), settings in best.items()}  # fmt: skip
+    about["tuned"] = {
+        f"{method} {loss}": {name: value for name, value in settings.items() if value}
+        for (method, loss), settings in best.items()
+    }
     text = json.dumps(about, indent=2) + "\n"
     click.echo(text)
     if write:

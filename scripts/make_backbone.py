@@ -47,16 +47,22 @@ def draw(count: int, seed: int) -> dict[str, Tensor]:
         for j, thing in enumerate(scene.things):
             boxes[i, j] = pictures.box(thing)
             things[i, j] = [CODES[name].index(getattr(thing, name)) for name in graph.VALUES]
-    return {"pictures": torch.from_numpy(drawn), "labels": torch.from_numpy(labels),
-            "boxes": torch.from_numpy(boxes), "things": torch.from_numpy(things)}  # fmt: skip
+    return {
+        "pictures": torch.from_numpy(drawn),
+        "labels": torch.from_numpy(labels),
+        "boxes": torch.from_numpy(boxes),
+        "things": torch.from_numpy(things),
+    }
 
 
 def _labels(scene: graph.Scene) -> list[int]:
     on, start = [], 0
     for first, second in PAIRS:
         width = len(CODES[second])
-        on += [start + CODES[first].index(getattr(t, first)) * width + CODES[second].index(getattr(t, second))
-               for t in scene.things]  # fmt: skip
+        on += [
+            start + CODES[first].index(getattr(t, first)) * width + CODES[second].index(getattr(t, second))
+            for t in scene.things
+        ]
         start += len(CODES[first]) * width
     on += [start + thing.cell for thing in scene.things]
     start += len(CODES["cell"])
@@ -81,8 +87,9 @@ class Trainer(nn.Module):
 def region_loss(logits: Tensor, things: Tensor) -> Tensor:
     """Mean cross-entropy of shape, colour, size and fill over all objects; padding (-1) is left out."""
     parts = logits.split([len(values) for values in graph.VALUES.values()], dim=-1)
-    return sum(F.cross_entropy(part.flatten(0, 1), things[..., k].flatten(), ignore_index=-1)
-               for k, part in enumerate(parts))  # fmt: skip
+    return sum(
+        F.cross_entropy(part.flatten(0, 1), things[..., k].flatten(), ignore_index=-1) for k, part in enumerate(parts)
+    )
 
 
 @torch.no_grad()
@@ -92,11 +99,17 @@ def quality(trainer: Trainer, data: dict[str, Tensor]) -> dict:
     out = [trainer(p, b) for p, b in zip(data["pictures"].split(250), data["boxes"].split(250), strict=True)]
     pooled, region = torch.cat([a for a, _ in out]) > 0, torch.cat([b for _, b in out])
     report: dict = {"pooled": {}, "region": {}}
-    for name, said, true in zip(BLOCKS, pooled.split(list(BLOCKS.values()), 1),
-                                data["labels"].bool().split(list(BLOCKS.values()), 1), strict=True):  # fmt: skip
+    for name, said, true in zip(
+        BLOCKS,
+        pooled.split(list(BLOCKS.values()), 1),
+        data["labels"].bool().split(list(BLOCKS.values()), 1),
+        strict=True,
+    ):
         both = float((said & true).sum())
-        report["pooled"][name] = {"precision": round(both / max(1, int(said.sum())), 3),
-                                  "recall": round(both / int(true.sum()), 3)}  # fmt: skip
+        report["pooled"][name] = {
+            "precision": round(both / max(1, int(said.sum())), 3),
+            "recall": round(both / int(true.sum()), 3),
+        }
     parts = region.split([len(values) for values in graph.VALUES.values()], dim=-1)
     for k, (name, part) in enumerate(zip(graph.VALUES, parts, strict=True)):
         there = data["things"][..., k] >= 0
@@ -138,8 +151,18 @@ def main(scenes: int, unseen: int, epochs: int, batch: int, lr: float, seed: int
     report = quality(trainer, new)
     trained = {name: value.half() for name, value in trainer.backbone.folded().state_dict().items()}
     write_bytes(out, save(trained))
-    about = {"scenes": scenes, "epochs": epochs, "batch": batch, "lr": lr, "seed": seed, "torch": torch.__version__,
-             "seconds": round(seconds), "bytes": out.stat().st_size, "sha256": sha256_of(out), **report}  # fmt: skip
+    about = {
+        "scenes": scenes,
+        "epochs": epochs,
+        "batch": batch,
+        "lr": lr,
+        "seed": seed,
+        "torch": torch.__version__,
+        "seconds": round(seconds),
+        "bytes": out.stat().st_size,
+        "sha256": sha256_of(out),
+        **report,
+    }
     write_bytes(out.with_suffix(".json"), (json.dumps(about, indent=1) + "\n").encode())
     click.echo(json.dumps(about, indent=1))
 

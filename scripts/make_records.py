@@ -27,13 +27,17 @@ from studies import STUDIES, Planned, flickr8k, hopeless
 def main(study: str | None, features: Path | None, plan: bool, losses: tuple[str, ...], part: str) -> None:
     if study is None:
         if features or plan or losses:
-            raise click.UsageError("--features, --plan and --loss are about one study; name it (STUDY=name for make), "
-                                   "or leave them out for the list of all")  # fmt: skip
+            raise click.UsageError(
+                "--features, --plan and --loss are about one study; name it (STUDY=name for make), "
+                "or leave them out for the list of all"
+            )
         return overview()
     runs = list(STUDIES[study]())
     if strange := set(losses) - {run.loss for run in runs}:
-        raise click.ClickException(f"{study} has no runs with {', '.join(sorted(strange))}; it has "
-                                   + ", ".join(sorted({run.loss for run in runs})))  # fmt: skip
+        raise click.ClickException(
+            f"{study} has no runs with {', '.join(sorted(strange))}; it has "
+            + ", ".join(sorted({run.loss for run in runs}))
+        )
     number, of = map(int, part.split("/"))
     # Its own part first, then what the others have left: a part is counted on the whole list, which all have alike.
     runs = runs[number::of] + [run for place, run in enumerate(runs) if place % of != number]
@@ -43,8 +47,9 @@ def main(study: str | None, features: Path | None, plan: bool, losses: tuple[str
         costs = [expected(run, known, features) for run in runs]
         hours = sum(found.seconds for found in costs if found) / 3600
         unknown = f"; {n} are like no past record and not counted" if (n := costs.count(None)) else ""
-        click.echo(f"{study}: {len(runs)} runs are missing, about {hours:.1f} core-hours as past records suggest"
-                   + unknown)  # fmt: skip
+        click.echo(
+            f"{study}: {len(runs)} runs are missing, about {hours:.1f} core-hours as past records suggest" + unknown
+        )
         return
     devices.keep_freed()
     torch.set_num_threads(1)
@@ -66,8 +71,9 @@ def overview() -> None:
 def expected(run: Planned, known: list[dict], features: Path | None) -> cost.Cost | None:
     """What the run would take, as past records suggest; None where that is unknown."""
     source = run.data | ({"features": features} if features else {})
-    config, sizes = asked.configuration(run.dataset, run.method, run.loss, seed=run.seed, source=source,
-                                        given=run.settings)  # fmt: skip
+    config, sizes = asked.configuration(
+        run.dataset, run.method, run.loss, seed=run.seed, source=source, given=run.settings
+    )
     return cost.estimate(config, known, sizes)
 
 
@@ -78,8 +84,16 @@ def train(run: Planned, features: Path | None) -> None:
         features = flickr8k.fewer(features, run.photos, Path("runs"))
     data = icrlib.load_dataset(run.dataset, **({"features": features} if features else {}), **run.data)
     try:
-        made = icrlib.train(data, run.method, run.loss, seed=run.seed, out=Path("runs") / name.with_suffix(""),
-                            record=run.path, device="cpu", **run.settings)  # fmt: skip
+        made = icrlib.train(
+            data,
+            run.method,
+            run.loss,
+            seed=run.seed,
+            out=Path("runs") / name.with_suffix(""),
+            record=run.path,
+            device="cpu",
+            **run.settings,
+        )
     except ValueError as err:
         if "another process" not in str(err):
             raise

@@ -187,8 +187,10 @@ def front_matter(page, book: Book, chapters: list[Chapter]) -> PdfReader:
         if chapter.part not in (None, part):
             lines.append(f"<h3>{html.escape(chapter.part)}</h3>")
         part = chapter.part
-        lines.append(f'<a class="line" href="{chapter.path.as_uri()}">{html.escape(chapter.title)}<i></i>'
-                     f"<b>{chapter.first or 100}</b></a>")  # fmt: skip
+        lines.append(
+            f'<a class="line" href="{chapter.path.as_uri()}">{html.escape(chapter.title)}<i></i>'
+            f"<b>{chapter.first or 100}</b></a>"
+        )
     logo = book.source / config["logo"]
     logo = logo.read_text(encoding="utf-8") if logo.suffix == ".svg" else ""
     words = {key: html.escape(str(config[key])) for key in ("title", "author")}
@@ -288,8 +290,9 @@ def bound(front: PdfReader, chapters: list[Chapter], config: dict, site: Path) -
 def make_pdf(book: Book, names: list[str], site: Path, output: Path) -> int:
     """Print the pages ``names`` of the built book in ``site``; returns the number of sheets."""
     config, part_of, site = book.config(), parts(book), site.resolve()
-    chapters = [Chapter(n, title_of(site / f"{n}.html", config["title"]), part_of.get(n), site / f"{n}.html")
-                for n in names]  # fmt: skip
+    chapters = [
+        Chapter(n, title_of(site / f"{n}.html", config["title"]), part_of.get(n), site / f"{n}.html") for n in names
+    ]
     with browser.launch() as chrome:
         if int(chrome.version.split(".")[0]) < OLDEST:
             raise ValueError(f"this browser is version {chrome.version}; page numbers need {OLDEST} or newer.")
@@ -307,9 +310,7 @@ def make_pdf(book: Book, names: list[str], site: Path, output: Path) -> int:
 @click.option("--site", type=FOLDER, help="Print the pages in this folder as they are, without building any.")
 @click.option("--root", type=FOLDER, default=ROOT, help="Folder with _config.yml, _toc.yml and book/.")
 @click.pass_context
-def main(
-    context: click.Context, names: tuple[str, ...], output: Path | None, site: Path | None, root: Path
-) -> None:
+def main(context: click.Context, names: tuple[str, ...], output: Path | None, site: Path | None, root: Path) -> None:
     context.obj = book = Book(root)
     output = output or book.build / "book.pdf"
     try:

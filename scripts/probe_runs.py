@@ -33,8 +33,9 @@ def main(study: str) -> None:
     if not runs:
         raise click.ClickException(f"{study} has no records yet; make records STUDY={study} first")
     if strange := {run.dataset for run in runs} - {"scenes"}:
-        raise click.ClickException(f"{study} is about {', '.join(sorted(strange))}; probes know what is in a picture "
-                                   "of scenes only")  # fmt: skip
+        raise click.ClickException(
+            f"{study} is about {', '.join(sorted(strange))}; probes know what is in a picture of scenes only"
+        )
     for run in bar(runs, "probing"):
         record = records.load(run.path)
         data = None
@@ -55,8 +56,10 @@ def asked(about: dict, run: Planned, record: dict, data: Dataset) -> dict:
     """{"caption": {fact: percent right}, …} of a run's model, or of the target's vectors, and chance."""
     again = None
     if "target" in about:
-        found = {name: (None, vectors(getattr(data, name).captions, teacher(about["target"]), progress=False))
-                 for name in ("train", "val", "test")}  # fmt: skip
+        found = {
+            name: (None, vectors(getattr(data, name).captions, teacher(about["target"]), progress=False))
+            for name in ("train", "val", "test")
+        }
         table = probes.read(found, {name: getattr(data, name) for name in found}, kinds=("caption",))
     else:
         model, again = model_of(run, record, data)
@@ -72,13 +75,16 @@ def model_of(run: Planned, record: dict, data: Dataset) -> tuple[RetrievalModel,
     place = run.path.relative_to(records.root()).with_suffix("")
     folder, noted = Path("runs") / place, record["test"]["rsum"]
     if not (folder / "model.safetensors").is_file():
-        again = icrlib.train(data, run.method, run.loss, seed=run.seed, out=Path("runs/again") / place, device="cpu",
-                             **run.settings)  # fmt: skip
+        again = icrlib.train(
+            data, run.method, run.loss, seed=run.seed, out=Path("runs/again") / place, device="cpu", **run.settings
+        )
         return again.model, again.record["test"]["rsum"]
     model = load_model(folder)
     if abs((got := icrlib.evaluate(model, data.test)["rsum"]) - noted) > 0.5:
-        raise click.ClickException(f"{run.path.name}: this model has a test rsum of {got:.1f}, the record {noted:.1f}; "
-                                   f"remove {folder}, and it is trained again")  # fmt: skip
+        raise click.ClickException(
+            f"{run.path.name}: this model has a test rsum of {got:.1f}, the record {noted:.1f}; "
+            f"remove {folder}, and it is trained again"
+        )
     return model, None
 
 

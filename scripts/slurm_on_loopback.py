@@ -77,8 +77,10 @@ def refuse() -> None:
         raise Refused("an earlier test was killed and left its Slurm; scripts/slurm_on_loopback.py --stop removes it")
     for path in (CONF, *OTHERS, *([Path(os.environ["SLURM_CONF"])] if os.environ.get("SLURM_CONF") else [])):
         if path.exists():
-            raise Refused(f"{path} exists: this machine has a Slurm already, and this test would be in its way. "
-                          "Nothing was done. On a cluster: make reproduce SMOKE=1 PROFILE=slurm")  # fmt: skip
+            raise Refused(
+                f"{path} exists: this machine has a Slurm already, and this test would be in its way. "
+                "Nothing was done. On a cluster: make reproduce SMOKE=1 PROFILE=slurm"
+            )
     for port in (6817, 6818):
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -154,26 +156,48 @@ def munge(folder: Path) -> None:
 
 def smoke_grid(runs: Path) -> None:
     """Two runs through Slurm, one of them killed on the way."""
-    reproduce = [sys.executable, str(ROOT / "workflow" / "reproduce.py"), "--profile", "slurm", "--smoke", "--fresh",
-                 "--dataset", "scenes", "--methods", "bow", "--losses", "ntxent,triplet", "--seeds", "0",
-                 "--runs", str(runs)]  # fmt: skip
+    reproduce = [
+        sys.executable,
+        str(ROOT / "workflow" / "reproduce.py"),
+        "--profile",
+        "slurm",
+        "--smoke",
+        "--fresh",
+        "--dataset",
+        "scenes",
+        "--methods",
+        "bow",
+        "--losses",
+        "ntxent,triplet",
+        "--seeds",
+        "0",
+        "--runs",
+        str(runs),
+    ]
     # No GPU here, though the profile has one, and of a GPU no record tells what a run takes.
     reproduce += ["--mem", "2G", "--runtime", "30"]
     # Nor is there a need to wait long before asking how a job is.
-    reproduce += ["--more=--set-resources train:gpu=0 --slurm-init-seconds-before-status-checks 5 "
-                  "--seconds-between-status-checks 5"]  # fmt: skip
+    reproduce += [
+        "--more=--set-resources train:gpu=0 --slurm-init-seconds-before-status-checks 5 "
+        "--seconds-between-status-checks 5"
+    ]
     environment = os.environ | {"TQDM_DISABLE": "1"}
     wrong = subprocess.run([*reproduce, "--partition", "mian"], env=environment, capture_output=True, text=True)
-    expect(wrong.returncode == 2 and "unknown Slurm partition 'mian'" in wrong.stderr and "'main'" in wrong.stderr,
-           f"a partition that does not exist must be refused by name: {wrong.returncode}, {wrong.stderr}")  # fmt: skip
+    expect(
+        wrong.returncode == 2 and "unknown Slurm partition 'mian'" in wrong.stderr and "'main'" in wrong.stderr,
+        f"a partition that does not exist must be refused by name: {wrong.returncode}, {wrong.stderr}",
+    )
     with subprocess.Popen([*reproduce, "--partition", "main"], env=environment, start_new_session=True) as grid:
         try:
             until(lambda: grid.poll() is not None or started(runs), GRID_SECONDS, "no job began")
             victim = (started(runs) or ["none"])[0]
             expect(grid.poll() is None and victim != "none", "the grid ended before a job could be killed")
             subprocess.run(["scancel", victim], check=True)
-            until(lambda: told("squeue", "-h", "-j", victim, "--states=all", "-o", "%T") == "CANCELLED", 90,
-                  f"job {victim} was not cancelled")  # fmt: skip
+            until(
+                lambda: told("squeue", "-h", "-j", victim, "--states=all", "-o", "%T") == "CANCELLED",
+                90,
+                f"job {victim} was not cancelled",
+            )
             print(f"test-slurm: job {victim} killed with scancel while it ran", flush=True)
             status = grid.wait(GRID_SECONDS)
         finally:
@@ -191,13 +215,19 @@ def started(runs: Path) -> list[str]:
     """Jobs that run and have begun with their notebook."""
     running = [line.split("|") for line in told("squeue", "-h", "-t", "RUNNING", "-o", "%i|%k").splitlines()]
     names = {path.parent.relative_to(runs).as_posix().replace("/", "_"): path.parent for path in runs.rglob("run.log")}
-    return [job for job, about in running
-            if any(name in about.replace("/", "_") and folder.joinpath("run.log").stat().st_size
-                   for name, folder in names.items())]  # fmt: skip
+    return [
+        job
+        for job, about in running
+        if any(
+            name in about.replace("/", "_") and folder.joinpath("run.log").stat().st_size
+            for name, folder in names.items()
+        )
+    ]
 
 
 def stop(folder: Path) -> None:
     """End the jobs, both daemons and our munged, and remove the configuration; what is gone already is no error."""
+
     def quietly(*command: str) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired, FileNotFoundError):
             subprocess.run(command, capture_output=True, timeout=20)

@@ -122,8 +122,16 @@ def test_the_table_and_the_file_have_every_page_and_the_total(small):
     written = json.loads((small / "counts.json").read_text())
     assert list(written["pages"]) == ["one", "part/two"]
     size = round((small / "book" / "one.ipynb").stat().st_size / 1000, 1)
-    assert written["pages"]["one"] == {"words": 2, "code": 2, "silent": 1, "asserting": 1, "only_asserts": 1,
-                                       "figures": 1, "exercises": 0, "kB": size}  # fmt: skip
+    assert written["pages"]["one"] == {
+        "words": 2,
+        "code": 2,
+        "silent": 1,
+        "asserting": 1,
+        "only_asserts": 1,
+        "figures": 1,
+        "exercises": 0,
+        "kB": size,
+    }
     assert written["total"] == written["pages"]["one"] | {"words": 4}
     lines = done.output.splitlines()
     assert lines[0].split() == list(written["total"])

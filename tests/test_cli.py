@@ -38,8 +38,19 @@ def notebook(tmp_path):
 
 
 def test_help_explains_every_command():
-    for command in ("run", "settings", "plan", "tables", "compare", "status", "features", "search", "judge",
-                    "data check", "records verify"):  # fmt: skip
+    for command in (
+        "run",
+        "settings",
+        "plan",
+        "tables",
+        "compare",
+        "status",
+        "features",
+        "search",
+        "judge",
+        "data check",
+        "records verify",
+    ):
         result = icr(*command.split(), "--help")
         assert result.exit_code == 0 and len(result.output.splitlines()) > 4
 
@@ -119,12 +130,15 @@ def test_status_says_what_is_odd_and_leaves_foreign_folders_alone(tiny, tmp_path
     icrlib.train(tiny, updates=2, out=tmp_path / "run", progress=False)
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     wrong = json.dumps({"config": {}, "schema": 2, "test": 3})
-    odd = {"no-updates": {"config.json": '{"identity": "x"}'}, "list": {"config.json": "[1]", "record.json": "{}"},
-           "record": {"config.json": json.dumps(config), "record.json": wrong},
-           "text": {"config.json": json.dumps(config), "record.json": "[]"},
-           "deep": {"config.json": "[" * 100_000, "record.json": "{}"},
-           "bytes": {"config.json": b"\xff\xfe", "checkpoint.pt": b"x"},
-           "checkpoint": {"config.json": json.dumps(config), "checkpoint.pt": b"x" * 50}}  # fmt: skip
+    odd = {
+        "no-updates": {"config.json": '{"identity": "x"}'},
+        "list": {"config.json": "[1]", "record.json": "{}"},
+        "record": {"config.json": json.dumps(config), "record.json": wrong},
+        "text": {"config.json": json.dumps(config), "record.json": "[]"},
+        "deep": {"config.json": "[" * 100_000, "record.json": "{}"},
+        "bytes": {"config.json": b"\xff\xfe", "checkpoint.pt": b"x"},
+        "checkpoint": {"config.json": json.dumps(config), "checkpoint.pt": b"x" * 50},
+    }
     foreign = {"clip": '{"model_type": "clip"}', "not-json": "key = value", "numbers": "[1, 2]"}
     for name, files in (odd | {name: {"config.json": text} for name, text in foreign.items()}).items():
         (tmp_path / name).mkdir()
@@ -148,8 +162,10 @@ def test_status_goes_on_past_a_damaged_run(tiny, tmp_path):
 
 def test_the_list_of_commands_is_there_at_once():
     """Whoever asks what there is should not wait for PyTorch; and what is listed is there."""
-    code = ("import sys; from icrlib.cli import main; main(['--help'], standalone_mode=False); "
-            "assert 'torch' not in sys.modules")  # fmt: skip
+    code = (
+        "import sys; from icrlib.cli import main; main(['--help'], standalone_mode=False); "
+        "assert 'torch' not in sys.modules"
+    )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     for name, (_, about) in COMMANDS.items():
         assert f"  {name} " in said and about in " ".join(said.split())

@@ -38,8 +38,15 @@ def place(tmp_path_factory):
 
 
 def words(place, *more):
-    return ["judge", str(place / "run"), "--features", str(place / "features"), "--annotations", str(place / "photos"),
-            *more]  # fmt: skip
+    return [
+        "judge",
+        str(place / "run"),
+        "--features",
+        str(place / "features"),
+        "--annotations",
+        str(place / "photos"),
+        *more,
+    ]
 
 
 def columns(result):
@@ -92,8 +99,16 @@ def test_a_part_of_the_split(place, tmp_path):
     number_photos(edited)
     edit(edited, lambda images: images.__delitem__(slice(-3, None)))
     features.extract(edited, tmp_path / "features", backbone="scenes", progress=False)
-    given = ["judge", str(place / "run"), "--features", str(tmp_path / "features"), "--annotations",
-             str(place / "photos"), "--cxc", str(place / "cxc")]  # fmt: skip
+    given = [
+        "judge",
+        str(place / "run"),
+        "--features",
+        str(tmp_path / "features"),
+        "--annotations",
+        str(place / "photos"),
+        "--cxc",
+        str(place / "cxc"),
+    ]
     wrong = icr(*given)
     told = " ".join(wrong.output.split())
     assert wrong.exit_code == 2 and "3 of its 12 images" in told and "(--ignore-missing)" in told, told
@@ -120,8 +135,9 @@ def test_what_is_missing_is_said_before_anything_is_read(place):
 def test_wrong_judgements_and_wrong_features(place, tmp_path):
     write_ratings(tmp_path / "sits_test.csv", [(1, 2, "4", "c2i_original")])
     other = icr(*words(place, "--cxc", str(tmp_path)))
-    assert other.exit_code == 2 and "12 of the split's 12 images have no caption that was judged" in \
-        " ".join(other.output.split())  # fmt: skip
+    assert other.exit_code == 2 and "12 of the split's 12 images have no caption that was judged" in " ".join(
+        other.output.split()
+    )
     high = icr(*words(place, "--cxc", str(place / "cxc"), "--threshold", "6"))
     assert high.exit_code == 2 and "threshold must be a number between 0 and 5" in " ".join(high.output.split())
     short = shutil.copytree(place / "features", tmp_path / "features")
@@ -130,5 +146,6 @@ def test_wrong_judgements_and_wrong_features(place, tmp_path):
     given = words(place, "--cxc", str(place / "cxc"))
     given[given.index("--features") + 1] = str(short)
     narrow = icr(*given)
-    assert narrow.exit_code == 2 and "features of size 10, but the model was trained on 256" in \
-        " ".join(narrow.output.split())  # fmt: skip
+    assert narrow.exit_code == 2 and "features of size 10, but the model was trained on 256" in " ".join(
+        narrow.output.split()
+    )

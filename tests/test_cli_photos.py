@@ -31,8 +31,12 @@ def place(tmp_path_factory):
 
 
 def test_check_counts(place):
-    for words in ((str(place / "photos"),), ("flickr8k", "--root", str(place / "photos")),
-                  ("flickr8k", str(place / "photos")), ("--root", str(place / "photos"))):  # fmt: skip
+    for words in (
+        (str(place / "photos"),),
+        ("flickr8k", "--root", str(place / "photos")),
+        ("flickr8k", str(place / "photos")),
+        ("--root", str(place / "photos")),
+    ):
         result = icr("data", "check", *words)
         assert result.exit_code == 0 and "train        12 images        24 captions" in result.output, result.output
         assert ("(published: 6,000 images)" in result.output) == ("flickr8k" in words)
@@ -50,11 +54,14 @@ def test_check_lists_every_problem_and_says_so_by_its_status(place, tmp_path):
         assert name in result.output
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    ((), "say which folder"),
-    (("flickr7k", "--root", "x"), "Did you mean 'flickr8k'"),
-    (("nowhere",), "nowhere: no such folder"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "say which folder"),
+        (("flickr7k", "--root", "x"), "Did you mean 'flickr8k'"),
+        (("nowhere",), "nowhere: no such folder"),
+    ],
+)
 def test_check_refuses(words, message):
     result = icr("data", "check", *words)
     assert result.exit_code == 2 and message in result.output
@@ -83,8 +90,11 @@ def test_search_in_photos_with_a_model_on_pictures(place, tmp_path):
 
 def test_search_refuses(place):
     run = str(place / "run")
-    for words, message in (((), "say where to search"), (("--features", "nowhere"), "nowhere: missing train_ims.npy"),
-                           (("--photos", str(place / "photos")), "was trained on finished features")):  # fmt: skip
+    for words, message in (
+        ((), "say where to search"),
+        (("--features", "nowhere"), "nowhere: missing train_ims.npy"),
+        (("--photos", str(place / "photos")), "was trained on finished features"),
+    ):
         result = icr("search", run, "a ring", *words)
         assert result.exit_code == 2 and message in result.output, result.output
 
@@ -100,16 +110,27 @@ def test_search_covers_every_split_unless_told(place):
 def test_words_that_the_model_never_read_are_named_first(place):
     where = ("--features", str(place / "features"))
     lines = icr("search", str(place / "run"), "a red zebra", *where).output.splitlines()
-    assert lines[0] == ("The model has never read “zebra”: the answers go by the other words, and each unknown one is "
-                        "read as the same placeholder.") and len(lines) == 6  # fmt: skip
+    assert (
+        lines[0]
+        == (
+            "The model has never read “zebra”: the answers go by the other words, and each unknown one is "
+            "read as the same placeholder."
+        )
+        and len(lines) == 6
+    )
     lines = icr("search", str(place / "run"), "zebra", *where).output.splitlines()
     assert "it knows no word of this" in lines[0]
 
 
-@pytest.mark.parametrize("words, what", [
-    (("a", "red", "ring"), "got 3 words; wanted MODEL and QUERY"), (("only",), "got 1 words; wanted MODEL and QUERY"),
-    (("run", ""), "the query has no word"), (("run", "x" * 5000), "never read"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words, what",
+    [
+        (("a", "red", "ring"), "got 3 words; wanted MODEL and QUERY"),
+        (("only",), "got 1 words; wanted MODEL and QUERY"),
+        (("run", ""), "the query has no word"),
+        (("run", "x" * 5000), "never read"),
+    ],
+)
 def test_search_says_what_it_wants(place, words, what):
     words = tuple(str(place / "run") if word == "run" else word for word in words)
     assert what in icr("search", *words, "--features", str(place / "features")).output
@@ -134,19 +155,22 @@ def test_names_with_rare_line_ends_stay_with_their_photos(place, tmp_path):
     assert [os.path.basename(file) for file in found.files] == [odd, *(f"test{k}.jpg" for k in range(1, 6))]
 
 
-@pytest.mark.parametrize("change, what", [
-    (lambda image: image.update(filename="a\nb.jpg"), "filename holds a line break"),
-    (lambda image: image.update(filename="../../etc/passwd"), "must lead to a file inside"),
-    (lambda image: image.update(filename="/etc/passwd"), "must lead to a file inside"),
-    (lambda image: image.update(filepath="..\\.."), "must lead to a file inside"),
-    (lambda image: image.update(filename="x" * 300 + ".jpg"), "at most 255 bytes"),
-    (lambda image: image.update(imgid="a\rb"), "its id must be one line"),
-    (lambda image: image.update(imgid=[1]), "imgid must be integer or string; got [1]"),
-    (lambda image: image["sentences"][0].update(raw=None), "sentences[0].raw must be string; got None"),
-    (lambda image: image["sentences"][0].update(raw=["a", "b"]), "sentences[0].raw must be string"),
-    (lambda image: image.update(sentences={"raw": "a"}), "sentences must be array"),
-    (lambda image: image.update(split=None), "split must be one of"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change, what",
+    [
+        (lambda image: image.update(filename="a\nb.jpg"), "filename holds a line break"),
+        (lambda image: image.update(filename="../../etc/passwd"), "must lead to a file inside"),
+        (lambda image: image.update(filename="/etc/passwd"), "must lead to a file inside"),
+        (lambda image: image.update(filepath="..\\.."), "must lead to a file inside"),
+        (lambda image: image.update(filename="x" * 300 + ".jpg"), "at most 255 bytes"),
+        (lambda image: image.update(imgid="a\rb"), "its id must be one line"),
+        (lambda image: image.update(imgid=[1]), "imgid must be integer or string; got [1]"),
+        (lambda image: image["sentences"][0].update(raw=None), "sentences[0].raw must be string; got None"),
+        (lambda image: image["sentences"][0].update(raw=["a", "b"]), "sentences[0].raw must be string"),
+        (lambda image: image.update(sentences={"raw": "a"}), "sentences must be array"),
+        (lambda image: image.update(split=None), "split must be one of"),
+    ],
+)
 def test_check_finds_each_fault_with_the_images_number(place, tmp_path, change, what):
     """And loading refuses it with the same words."""
     root = shutil.copytree(place / "photos", tmp_path / "photos")

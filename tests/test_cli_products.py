@@ -17,8 +17,10 @@ from icrlib.search.page import is_page, write_page
 def notebook(tmp_path, monkeypatch):
     import nbformat
 
-    cells = [nbformat.v4.new_code_cell("n: int = 0  # a number", metadata={"tags": ["parameters"]}),
-             nbformat.v4.new_code_cell("assert n < 5\nprint('n is', n)")]  # fmt: skip
+    cells = [
+        nbformat.v4.new_code_cell("n: int = 0  # a number", metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell("assert n < 5\nprint('n is', n)"),
+    ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "page.ipynb")
     monkeypatch.chdir(tmp_path)
@@ -55,15 +57,23 @@ def test_what_the_same_command_left_is_replaced_and_nothing_else(notebook):
     before = Path("out.ipynb").read_bytes()
     other = icr("run", notebook, "out.ipynb", "-p", "n=1")
     assert other.exit_code == 2 and "same parameters. Choose another name, or write over it with --force" in (
-        " ".join(other.output.split()))  # fmt: skip
+        " ".join(other.output.split())
+    )
     assert Path("out.ipynb").read_bytes() == before
     assert icr("run", notebook, "out.ipynb", "-p", "n=1", "--force").exit_code == 0
     assert "n is 1" in Path("out.ipynb").read_text()
 
 
-FOREIGN = {"letter": b"Dear Ann", "empty": b"", "bytes": b"\xff\x00", "list": b"[]", "number": b"3",
-           "notebook": json.dumps({"cells": [], "metadata": {}}).encode(), "null": b'{"metadata": {"papermill": null}}',
-           "deep": b"[" * 100_000}  # fmt: skip
+FOREIGN = {
+    "letter": b"Dear Ann",
+    "empty": b"",
+    "bytes": b"\xff\x00",
+    "list": b"[]",
+    "number": b"3",
+    "notebook": json.dumps({"cells": [], "metadata": {}}).encode(),
+    "null": b'{"metadata": {"papermill": null}}',
+    "deep": b"[" * 100_000,
+}
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
@@ -89,9 +99,13 @@ def test_a_page_is_known_by_its_mark(tmp_path):
     assert products.product(path, is_page, "a page", force=True) == path
 
 
-@pytest.mark.parametrize("command", [
-    ("search", "nowhere", "a dog", "--features", "x", "--html"),
-    ("judge", "nowhere", "--features", "x", "--annotations", "x", "--cxc", "x", "--csv")])  # fmt: skip
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("search", "nowhere", "a dog", "--features", "x", "--html"),
+        ("judge", "nowhere", "--features", "x", "--annotations", "x", "--cxc", "x", "--csv"),
+    ],
+)
 def test_a_foreign_output_is_refused_before_anything_is_read(tmp_path, command):
     mine = tmp_path / "mine.txt"
     mine.write_text("mine")

@@ -49,8 +49,14 @@ def test_what_a_run_says(tmp_path, monkeypatch):
     done = subprocess.run([sys.executable, "-m", "icrlib", *words, *SMALL], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "IPKernelApp" not in done.stderr + done.stdout and '"loss_options"' not in done.stdout
-    for said in ("bow ntxent seed 0: 6 updates", "update      3 of 6", "test rsum ", "model: runs/mine",
-                 "record: runs/mine/record.json", "--features features"):  # fmt: skip
+    for said in (
+        "bow ntxent seed 0: 6 updates",
+        "update      3 of 6",
+        "test rsum ",
+        "model: runs/mine",
+        "record: runs/mine/record.json",
+        "--features features",
+    ):
         assert said in done.stdout, done.stdout
     record = json.loads((tmp_path / "runs" / "mine" / "record.json").read_text())
     assert record["config"]["data_options"]["min_count"] == 1
@@ -58,25 +64,36 @@ def test_what_a_run_says(tmp_path, monkeypatch):
     assert nbformat.read(made, 4).metadata.papermill.parameters["min_count"] == 1
 
 
-@pytest.mark.parametrize("given, what", [
-    (("dataset=flickr8k", "min_cout=1"), "Did you mean 'min_count'"),
-    (("train=10", "val=4", "test=4"), "plan:"), (("dataset=flickr8k", "train=10"), "unknown"),
-    (("tau=inf",), "not of type float"), (("embed_dim=99999999999",), "cannot be made"),
-    (("seed=99999999999999999999",), "below 2**64"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given, what",
+    [
+        (("dataset=flickr8k", "min_cout=1"), "Did you mean 'min_count'"),
+        (("train=10", "val=4", "test=4"), "plan:"),
+        (("dataset=flickr8k", "train=10"), "unknown"),
+        (("tau=inf",), "not of type float"),
+        (("embed_dim=99999999999",), "cannot be made"),
+        (("seed=99999999999999999999",), "below 2**64"),
+    ],
+)
 def test_options_of_the_data_and_bad_values(given, what):
     result = icr("run", RUN, "--plan", *(word for value in given for word in ("-p", value)))
     assert what in " ".join(result.output.split()), result.output
     assert result.exit_code == (0 if what == "plan:" else 2)
 
 
-@pytest.mark.parametrize("settings, what", [
-    ({"tau": float("inf")}, "tau of NTXent must be a finite number"), ({"tau": "x"}, "tau of NTXent must be"),
-    ({"loss": "triplet", "margin": float("nan")}, "margin of Triplet must be"),
-    ({"embed_dim": "ten"}, "embed_dim must be"), ({"embed_dim": 1 << 45}, "cannot be made"),
-    ({"seed": 1 << 64}, "seed must be below"),
-    ({"embed_dim": True}, "embed_dim must be a whole number"), ({"lr": float("inf")}, "lr must be"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings, what",
+    [
+        ({"tau": float("inf")}, "tau of NTXent must be a finite number"),
+        ({"tau": "x"}, "tau of NTXent must be"),
+        ({"loss": "triplet", "margin": float("nan")}, "margin of Triplet must be"),
+        ({"embed_dim": "ten"}, "embed_dim must be"),
+        ({"embed_dim": 1 << 45}, "cannot be made"),
+        ({"seed": 1 << 64}, "seed must be below"),
+        ({"embed_dim": True}, "embed_dim must be a whole number"),
+        ({"lr": float("inf")}, "lr must be"),
+    ],
+)
 def test_values_that_no_run_takes(settings, what):
     data = icrlib.load_dataset("scenes", smoke=True)
     with pytest.raises(ValueError, match=what):
@@ -87,8 +104,26 @@ def test_values_that_no_run_takes(settings, what):
 @pytest.mark.parametrize("out", [True, False])
 def test_ctrl_c(tmp_path, out):
     """To the whole group, as a terminal sends it: one sentence on what is kept, exit 130, and the run goes on."""
-    words = [sys.executable, "-m", "icrlib", "run", RUN, str(tmp_path / "n.ipynb"), "-p", "updates=40000", "-p",
-             "method=bow", "-p", "train=100", "-p", "val=20", "-p", "test=20", "-p", "evaluate_every=5"]  # fmt: skip
+    words = [
+        sys.executable,
+        "-m",
+        "icrlib",
+        "run",
+        RUN,
+        str(tmp_path / "n.ipynb"),
+        "-p",
+        "updates=40000",
+        "-p",
+        "method=bow",
+        "-p",
+        "train=100",
+        "-p",
+        "val=20",
+        "-p",
+        "test=20",
+        "-p",
+        "evaluate_every=5",
+    ]
     words += ["-p", f"out={tmp_path / 'run'}"] if out else []
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     for line in process.stdout:

@@ -33,8 +33,10 @@ def test_freed_memory_is_not_fetched_again():
     One is alive at a time, so that it does not matter whether the heap grew in one piece. How much is fetched again all
     the same depends on the system (seen: a tenth to a third); without the setting it is everything.
     """
-    plain, kept = (int(subprocess.run([sys.executable, "-c", COUNT, word], capture_output=True, check=True).stdout)
-                   for word in ("plain", "keep"))  # fmt: skip
+    plain, kept = (
+        int(subprocess.run([sys.executable, "-c", COUNT, word], capture_output=True, check=True).stdout)
+        for word in ("plain", "keep")
+    )
     assert kept < plain / 2
 
 

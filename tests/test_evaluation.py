@@ -136,9 +136,9 @@ def test_folds_are_the_mean_of_five_parts(model):
         features, own = split.features[start : start + 8], split.image_of[inside] - start
         part = Split("part", features, captions, own, list("abcdefgh"))
         parts.append(by_hand(model, part, part.positives))
-    mean = {
-        side: {k: sum(p[side][k] for p in parts) / 5 for k in metrics.KEYS} for side in ("i2t", "t2i")
-    } | {"rsum": sum(p["rsum"] for p in parts) / 5}
+    mean = {side: {k: sum(p[side][k] for p in parts) / 5 for k in metrics.KEYS} for side in ("i2t", "t2i")} | {
+        "rsum": sum(p["rsum"] for p in parts) / 5
+    }
     same(found["folds_1k"], mean)
     split.folds = 1
     same(found, icrlib.evaluate(model, split))  # the whole is reported beside the folds

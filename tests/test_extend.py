@@ -83,9 +83,12 @@ def test_a_loss_of_ones_own(tiny):
 
 @pytest.mark.parametrize(
     "options",
-    [{"objective": "dual", "beta": 0.5}, {"objective": "lagrange", "eta": 0.4},
-     {"objective": "lagrange", "eta": 0.4, "multiplier": "projected"}],
-)  # fmt: skip
+    [
+        {"objective": "dual", "beta": 0.5},
+        {"objective": "lagrange", "eta": 0.4},
+        {"objective": "lagrange", "eta": 0.4, "multiplier": "projected"},
+    ],
+)
 def test_an_auxiliary_of_ones_own(tiny, options):
     """It learns, its value is in the history and the log, and its weights are trained with the model's."""
     alone = icrlib.train(tiny, updates=60, progress=False)
@@ -111,8 +114,17 @@ def test_the_model_draws_its_weights_before_the_auxiliary(tiny):
 
 
 def test_the_multiplier_rests_during_the_warm_up_and_starts_at_one(tiny):
-    run = icrlib.train(tiny, loss="triplet_sh", auxiliary=BAGS, objective="lagrange", eta=0.4, warmup=20, updates=40,
-                       evaluate_every=10, progress=False)  # fmt: skip
+    run = icrlib.train(
+        tiny,
+        loss="triplet_sh",
+        auxiliary=BAGS,
+        objective="lagrange",
+        eta=0.4,
+        warmup=20,
+        updates=40,
+        evaluate_every=10,
+        progress=False,
+    )
     values = [entry["lambda"] for entry in run.history]
     assert values[:2] == [1, 1] and values[2] != 1
 
@@ -128,8 +140,15 @@ def test_one_multiplier_step_an_update_with_the_mean_over_accumulated_batches(ti
 
 def test_settings_lists_the_parts_and_their_options():
     listed = CliRunner().invoke(main, ["settings", MODEL, LOSS, "--auxiliary", BAGS]).output
-    for text in ("size", "option of WordByWord", "margin", "option of Squared", "option of Bags", "learning rate",
-                 "methods: vse++, bow"):  # fmt: skip
+    for text in (
+        "size",
+        "option of WordByWord",
+        "margin",
+        "option of Squared",
+        "option of Bags",
+        "learning rate",
+        "methods: vse++, bow",
+    ):
         assert text in listed
     shown = CliRunner().invoke(main, ["run", "--help"]).output
     assert "drop_words" in shown and "embed_dim" in shown and "losses: triplet" in shown
@@ -138,8 +157,10 @@ def test_settings_lists_the_parts_and_their_options():
 def test_a_name_that_two_have_must_be_spelled_out(tiny):
     """``margin`` is an option of the loss and of this auxiliary."""
     options = dict(loss=LOSS, auxiliary=BAGS, updates=2, progress=False)
-    with pytest.raises(ValueError, match="margin= is an option of the loss and of the auxiliary; write loss_margin= or "
-                                         "auxiliary_margin="):  # fmt: skip
+    with pytest.raises(
+        ValueError,
+        match="margin= is an option of the loss and of the auxiliary; write loss_margin= or auxiliary_margin=",
+    ):
         icrlib.train(tiny, margin=0.1, **options)
     config = icrlib.train(tiny, loss_margin=0.15, auxiliary_margin=0.25, **options).record["config"]
     assert config["loss_options"]["margin"] == 0.15 and config["auxiliary_options"]["margin"] == 0.25

@@ -49,9 +49,11 @@ def test_disk_faults_name_the_file_and_the_way_out(tmp_path, monkeypatch, number
 def test_what_a_killed_write_left_goes_with_the_next_one(tmp_path, monkeypatch):
     """However young it is; but not what another process is writing, nor another file's part."""
     path = tmp_path / "file [1].bin"
-    script = ("import os, signal, sys; from icrlib.files import atomic_path\n"
-              "with atomic_path(sys.argv[1]) as part:\n"
-              "    part.write_bytes(b'half'); os.kill(os.getpid(), signal.SIGKILL)")  # fmt: skip
+    script = (
+        "import os, signal, sys; from icrlib.files import atomic_path\n"
+        "with atomic_path(sys.argv[1]) as part:\n"
+        "    part.write_bytes(b'half'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
     for _ in range(2):
         assert subprocess.run([sys.executable, "-c", script, str(path)], check=False).returncode == -signal.SIGKILL
     (one,) = tmp_path.glob(".file*.part")  # the second took the first one away
@@ -91,8 +93,10 @@ def test_a_part_that_was_swept_before_its_lock_is_made_again(tmp_path, monkeypat
 def test_two_processes_write_one_file_again_and_again(tmp_path):
     """Each sweeps beside the other; every write succeeds, and what is there is always whole."""
     path = tmp_path / "file.bin"
-    script = ("import sys; from icrlib.files import write_bytes\n"
-              "for number in range(300): write_bytes(sys.argv[1], sys.argv[2].encode() * 5000)")  # fmt: skip
+    script = (
+        "import sys; from icrlib.files import write_bytes\n"
+        "for number in range(300): write_bytes(sys.argv[1], sys.argv[2].encode() * 5000)"
+    )
     both = [subprocess.Popen([sys.executable, "-c", script, str(path), word]) for word in ("a", "b")]
     while any(process.poll() is None for process in both):
         if path.exists():

@@ -16,8 +16,16 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # Which rooms a room may look into, beside itself. A room that is not listed may look into none.
 BASE = {"reading", "errors", "files", "names", "progress", "devices", "scores"}
 MAY = {
-    "errors": set(), "files": set(), "names": {"errors"}, "progress": set(), "devices": {"errors"}, "scores": set(),
-    "data": BASE, "models": BASE, "losses": BASE, "metrics": BASE,
+    "errors": set(),
+    "files": set(),
+    "names": {"errors"},
+    "progress": set(),
+    "devices": {"errors"},
+    "scores": set(),
+    "data": BASE,
+    "models": BASE,
+    "losses": BASE,
+    "metrics": BASE,
     "verify": BASE,
     "sampling": BASE | {"data"},
     "cocos": BASE | {"losses"},
@@ -26,17 +34,18 @@ MAY = {
     "auxiliary": BASE | {"losses", "data"},
     "records": BASE,
     "paper": BASE | {"losses"},
-    "plots": BASE, "widgets": BASE | {"plots"},
-    "training": BASE | {"data", "models", "losses", "metrics", "auxiliary", "cocos", "evaluation", "sampling",
-                        "records"},
+    "plots": BASE,
+    "widgets": BASE | {"plots"},
+    "training": BASE
+    | {"data", "models", "losses", "metrics", "auxiliary", "cocos", "evaluation", "sampling", "records"},
     "planning": BASE | {"data", "models", "records", "training"},
     "probes": BASE | {"data", "models", "evaluation"},
     "search": BASE | {"data", "models", "evaluation", "training", "sampling", "losses", "cocos"},
     "chapter": BASE | {"data", "plots", "training"},
-    "cli": BASE | {"chapter", "data", "judged", "losses", "models", "paper", "planning", "records", "search",
-                   "training"},
+    "cli": BASE
+    | {"chapter", "data", "judged", "losses", "models", "paper", "planning", "records", "search", "training"},
     "__main__": {"cli"},
-}  # fmt: skip
+}
 
 
 def room(path: Path) -> str:
@@ -55,8 +64,10 @@ def imports(path: Path) -> set[Path]:
         for name in names:
             parts = name.split(".")
             if parts[0] == "icrlib":
-                for target in (PACKAGE.joinpath(*parts[1:]).with_suffix(".py"),
-                               PACKAGE.joinpath(*parts[1:], "__init__.py")):  # fmt: skip
+                for target in (
+                    PACKAGE.joinpath(*parts[1:]).with_suffix(".py"),
+                    PACKAGE.joinpath(*parts[1:], "__init__.py"),
+                ):
                     if target.is_file():
                         found.add(target)
     return found
@@ -81,8 +92,12 @@ def cycle(graph: dict[str, set[str]]) -> list[str]:
 
 def test_there_is_no_circle():
     """Not between files, those inside of functions included, and not between rooms."""
-    files = {path.relative_to(PACKAGE).as_posix(): {t.relative_to(PACKAGE).as_posix() for t in imports(path)
-                                                    if t.name != "__init__.py"} for path in CODE}  # fmt: skip
+    files = {
+        path.relative_to(PACKAGE).as_posix(): {
+            t.relative_to(PACKAGE).as_posix() for t in imports(path) if t.name != "__init__.py"
+        }
+        for path in CODE
+    }
     assert cycle(files) == []
     rooms: dict[str, set[str]] = {}
     for path in CODE:

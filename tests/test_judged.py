@@ -44,8 +44,9 @@ def by_hand(scores, right):
             found[f"r{k}"].append(100.0 if any(c in answers for c in order[:k]) else 0.0)
         size = len(answers)
         found["r_precision"].append(sum(c in answers for c in order[:size]) / size)
-        found["map_at_r"].append(sum(sum(c in answers for c in order[: k + 1]) / (k + 1)
-                                     for k in range(size) if order[k] in answers) / size)  # fmt: skip
+        found["map_at_r"].append(
+            sum(sum(c in answers for c in order[: k + 1]) / (k + 1) for k in range(size) if order[k] in answers) / size
+        )
     return {name: sum(values) / len(values) for name, values in found.items()}
 
 
@@ -108,8 +109,9 @@ def test_truth_on_scenes_gives_what_evaluate_gives(data):
     assert data.test.relevance.sum() > len(data.test.captions)
     ids = Ids(list(range(1000, 1040)), list(range(200)))
     caption, image = data.test.relevance.nonzero(as_tuple=True)
-    ratings = cxc.Ratings("sits", caption.tolist(), (1000 + image).tolist(), np.full(len(image), 3.0),
-                          [""] * len(image), "truth")  # fmt: skip
+    ratings = cxc.Ratings(
+        "sits", caption.tolist(), (1000 + image).tolist(), np.full(len(image), 3.0), [""] * len(image), "truth"
+    )
     for judgements in (Judgements.true(data.test), cxc.judgements(ratings, ids)):
         found = judged.evaluate_judged(model, data.test, judgements)
         assert found["rsum"] == known["rsum"]
@@ -172,12 +174,15 @@ def test_what_does_not_fit_is_refused(split):
         judged.evaluate_judged(scores, split, Judgements.of_pairs("all", split, everything * 0 + 4, everything))
 
 
-@pytest.mark.parametrize(("image", "caption", "message"), [
-    ([0, 23], [0, 1], "image rows must lie in 0 to 22; got 0 to 23"),
-    ([0, 1], [-1, 1], "caption rows must lie in 0 to"),
-    ([0, 1], [0], "2 images for 1 captions"),
-    ([0, 1, 0], [2, 1, 2], "a pair is listed twice"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("image", "caption", "message"),
+    [
+        ([0, 23], [0, 1], "image rows must lie in 0 to 22; got 0 to 23"),
+        ([0, 1], [-1, 1], "caption rows must lie in 0 to"),
+        ([0, 1], [0], "2 images for 1 captions"),
+        ([0, 1, 0], [2, 1, 2], "a pair is listed twice"),
+    ],
+)
 def test_pairs_that_are_none(split, image, caption, message):
     with pytest.raises(ValueError, match=f"odd, i2t: {message}"):
         Judgements.of_pairs("odd", split, torch.tensor(image), torch.tensor(caption))

@@ -211,6 +211,4 @@ def test_diagnose_counts_active_queries_by_the_margin():
 
 
 def test_keys_are_the_documented_ones():
-    assert metrics.KEYS == (
-        "r1", "r5", "r10", "average_recall", "map_at_5", "map", "r_precision", "median_rank"
-    )  # fmt: skip
+    assert metrics.KEYS == ("r1", "r5", "r10", "average_recall", "map_at_5", "map", "r_precision", "median_rank")

@@ -108,10 +108,18 @@ def test_style_gives_white_figures_without_a_frame():
 # Matrices
 
 
-@pytest.mark.parametrize("value, decimals, text", [
-    (0.0, 2, "0"), (0.004, 2, "≈0"), (-0.004, 2, "≈0"), (0.006, 2, "+0.01"), (-1.0, 2, "-1.00"), (0.04, 1, "≈0"),
-    (12.34, 1, "+12.3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "value, decimals, text",
+    [
+        (0.0, 2, "0"),
+        (0.004, 2, "≈0"),
+        (-0.004, 2, "≈0"),
+        (0.006, 2, "+0.01"),
+        (-1.0, 2, "-1.00"),
+        (0.04, 1, "≈0"),
+        (12.34, 1, "+12.3"),
+    ],
+)
 def test_weight_text(value, decimals, text):
     assert plots.weight_text(value, decimals) == text
 
@@ -131,8 +139,14 @@ def test_matrix_writes_each_number_where_it_stands_and_frames_the_positives():
     values, positives = torch.tensor([[0.9, 0.1, 0.2], [0.3, 0.4, 0.5]]), torch.tensor([[1, 0, 0], [0, 0, 1]]).bool()
     plots.matrix(ax, values, positives, title="scores")
     places = {text.get_text(): tuple(text.get_position()) for text in ax.texts}
-    assert places == {"0.90": (0.5, 0.5), "0.10": (1.5, 0.5), "0.20": (2.5, 0.5),
-                      "0.30": (0.5, 1.5), "0.40": (1.5, 1.5), "0.50": (2.5, 1.5)}  # fmt: skip
+    assert places == {
+        "0.90": (0.5, 0.5),
+        "0.10": (1.5, 0.5),
+        "0.20": (2.5, 0.5),
+        "0.30": (0.5, 1.5),
+        "0.40": (1.5, 1.5),
+        "0.50": (2.5, 1.5),
+    }
     frames = sorted((int(patch.get_y()), int(patch.get_x())) for patch in ax.patches)  # row, column
     assert frames == [(0, 0), (1, 2)]
     assert ax.get_title() == "scores" and (ax.get_xlabel(), ax.get_ylabel()) == ("captions", "images")
@@ -149,7 +163,10 @@ def test_limit_is_the_weight_with_the_darkest_colour():
         plots.matrix(ax, values, nobody, weights=True, limit=limit)
     assert [ax.collections[0].get_clim() for ax in axes] == [(-1, 1), (-4, 4), (-0.5, 0.5)]
     assert [[text.get_color() for text in ax.texts] for ax in axes] == [
-        ["white", "black"], ["black", "black"], ["white", "white"]]  # fmt: skip
+        ["white", "black"],
+        ["black", "black"],
+        ["white", "white"],
+    ]
 
 
 def test_scores_and_weights_shows_the_losses_weights_in_one_scale():
@@ -219,9 +236,11 @@ def test_gallery_frames_say_true_and_false_and_spare_places_are_empty():
 
 def test_top_k_orders_by_score_marks_its_own_and_frames_by_truth():
     split = SimpleNamespace(
-        images=np.arange(4 * 12, dtype=np.uint8).reshape(4, 2, 2, 3), captions=["a ring", "a box"],
-        image_of=torch.tensor([3, 0]), relevance=torch.tensor([[1, 0, 0, 1], [1, 0, 0, 0]]).bool(),
-    )  # fmt: skip
+        images=np.arange(4 * 12, dtype=np.uint8).reshape(4, 2, 2, 3),
+        captions=["a ring", "a box"],
+        image_of=torch.tensor([3, 0]),
+        relevance=torch.tensor([[1, 0, 0, 1], [1, 0, 0, 0]]).bool(),
+    )
     fig = plots.top_k(split, 0, torch.tensor([0.3, 0.1, 0.5, 0.4]), k=3)
     assert [ax.get_title() for ax in fig.axes] == ["0.50", "0.40 (its own)", "0.30"]
     assert [ax.get_xlabel() for ax in fig.axes] == ["false", "true", "true"]

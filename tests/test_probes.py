@@ -43,9 +43,13 @@ def bound(form: dict) -> torch.Tensor:
 
 
 def table(splits, of_caption, of_picture=lambda scene: torch.zeros(2, dtype=torch.double)):
-    encoded = {name: (torch.stack([of_picture(scene) for scene in split.graphs]),
-                      torch.stack([of_caption(form) for form in split.forms]))
-               for name, split in splits.items()}  # fmt: skip
+    encoded = {
+        name: (
+            torch.stack([of_picture(scene) for scene in split.graphs]),
+            torch.stack([of_caption(form) for form in split.forms]),
+        )
+        for name, split in splits.items()
+    }
     found = probes.read(encoded, splits)
     return found.set_index(["of", "fact"])["accuracy"], found
 
@@ -53,8 +57,12 @@ def table(splits, of_caption, of_picture=lambda scene: torch.zeros(2, dtype=torc
 def slow_weights(x, y, penalty):
     """Ridge with a free constant, as a least-squares problem with extra rows."""
     scale = penalty * np.mean(np.sum((x - x.mean(0)) ** 2, 0)) + 1e-12
-    design = np.vstack([np.hstack([x, np.ones((len(x), 1))]),
-                        np.hstack([np.sqrt(scale) * np.eye(x.shape[1]), np.zeros((x.shape[1], 1))])])  # fmt: skip
+    design = np.vstack(
+        [
+            np.hstack([x, np.ones((len(x), 1))]),
+            np.hstack([np.sqrt(scale) * np.eye(x.shape[1]), np.zeros((x.shape[1], 1))]),
+        ]
+    )
     return np.linalg.lstsq(design, np.vstack([y, np.zeros((x.shape[1], y.shape[1]))]), rcond=None)[0]
 
 
@@ -116,15 +124,20 @@ def test_pictures_that_hold_places_or_only_things(splits):
 
 def test_noise_is_at_chance(splits):
     generator = torch.Generator().manual_seed(3)
-    _, found = table(splits, lambda form: torch.randn(8, generator=generator, dtype=torch.double),
-                     lambda scene: torch.randn(8, generator=generator, dtype=torch.double))  # fmt: skip
+    _, found = table(
+        splits,
+        lambda form: torch.randn(8, generator=generator, dtype=torch.double),
+        lambda scene: torch.randn(8, generator=generator, dtype=torch.double),
+    )
     assert (found["accuracy"] - found["chance"]).abs().max() < 15 and len(found) == 25
     assert (found["n"] > 50).all() and found["of"].tolist() == sorted(found["of"])
 
 
 def test_the_penalty_is_chosen_on_val_and_never_on_test(splits):
-    encoded = {name: (torch.zeros(len(s.graphs), 2).double(), torch.stack([bag(f) for f in s.forms]))
-               for name, s in splits.items()}  # fmt: skip
+    encoded = {
+        name: (torch.zeros(len(s.graphs), 2).double(), torch.stack([bag(f) for f in s.forms]))
+        for name, s in splits.items()
+    }
     first = probes.read(encoded, splits)
     turned = encoded | {"test": (encoded["test"][0], -encoded["test"][1])}
     assert probes.read(turned, splits)["penalty"].equals(first["penalty"])

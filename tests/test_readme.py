@@ -56,8 +56,14 @@ def test_the_way(tmp_path):
 
 def serve(words, folder):
     """A served page answers, and Ctrl-C ends it in order."""
-    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True,
-                               env=dict(os.environ, PYTHONUNBUFFERED="1"), start_new_session=True)  # fmt: skip
+    process = subprocess.Popen(
+        words,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ, PYTHONUNBUFFERED="1"),
+        start_new_session=True,
+    )
     address = re.search(r"http://[\d.:]+/", process.stdout.readline())[0]
     with urllib.request.urlopen(f"{address}?q=a%20red%20ring", timeout=30) as answer:
         assert "40 photos searched" in answer.read().decode()

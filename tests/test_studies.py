@@ -37,8 +37,11 @@ def test_each_run_has_a_place_of_its_own(name):
 def test_every_record_of_a_study_is_on_its_list():
     listed = {run.path for name in studies.STUDIES for run in planned(name) or []}
     waiting = {name for name in studies.STUDIES if planned(name) is None}
-    there = {path for path in (records.root() / "studies").rglob("*.json") if path.parts[len(
-        (records.root() / "studies").parts)] not in waiting}
+    there = {
+        path
+        for path in (records.root() / "studies").rglob("*.json")
+        if path.parts[len((records.root() / "studies").parts)] not in waiting
+    }
     assert there and there <= listed
 
 
@@ -69,8 +72,10 @@ def nothing_made(monkeypatch):
 def test_a_plan_says_what_it_cannot_count(monkeypatch, nothing_made):
     monkeypatch.setattr(make_records.cost, "estimate", lambda wanted, known, sizes: None)
     said = CliRunner().invoke(make_records.main, ["clipping", "--plan"]).output
-    assert said == ("clipping: 20 runs are missing, about 0.0 core-hours as past records suggest; "
-                    "20 are like no past record and not counted\n")  # fmt: skip
+    assert said == (
+        "clipping: 20 runs are missing, about 0.0 core-hours as past records suggest; "
+        "20 are like no past record and not counted\n"
+    )
 
 
 def test_only_some_losses(nothing_made):
@@ -104,15 +109,24 @@ def test_beyond_trains_the_best_of_its_search(tmp_path, monkeypatch):
         made_up = record(run.loss, run.seed, lr=run.settings["lr"], loss_options=constants, **switches)
         kept.append(made_up | {"chosen": {"update": 500, "val_rsum": rsum}})
     assert len({one["chosen"]["val_rsum"] for one in kept}) == len(searched)
-    monkeypatch.setattr(records, "find", lambda study, method, loss: [one for one in kept if (
-        study, method, loss) == ("beyond_tuning", "vse++", one["config"]["loss"])])
+    monkeypatch.setattr(
+        records,
+        "find",
+        lambda study, method, loss: [
+            one for one in kept if (study, method, loss) == ("beyond_tuning", "vse++", one["config"]["loss"])
+        ],
+    )
     made = list(studies.STUDIES["beyond"]())
     wanted = {run.loss: run.settings for run in searched if run.tag == best[run.loss][1]}
     assert sorted((r.loss, r.seed) for r in made) == [(loss, seed) for loss in sorted(wanted) for seed in range(5)]
     switched = ("learn_tau", "learn_bias")  # off, said or not, is the same run
-    assert all({k: v for k, v in run.settings.items() if v or k not in switched} == {
-        k: v for k, v in wanted[run.loss].items() if (v or k not in switched) and k not in ("embed_dim", "word_dim")}
-        for run in made)
+    assert all(
+        {k: v for k, v in run.settings.items() if v or k not in switched}
+        == {
+            k: v for k, v in wanted[run.loss].items() if (v or k not in switched) and k not in ("embed_dim", "word_dim")
+        }
+        for run in made
+    )
     learned = {run.loss for run in made if run.settings.get("learn_tau")}
     assert "ntxent" in learned and not learned & {"ifm", "dcl", "ntxent_sparse"}
     searched[0].path.unlink()
@@ -125,8 +139,10 @@ def test_a_search_may_be_asked_for_one_size_only(monkeypatch):
         made = record("ntxent", 100, lr=lr, data_options={"seed": 100, "train": train})
         return made | {"chosen": {"update": 250, "val_rsum": rsum}}
 
-    few_and_many = [trial(lr, train, rsum) for lr, train, rsum in (
-        (1e-3, 400, 210.0), (3e-3, 400, 200.0), (1e-3, 6000, 450.0), (3e-3, 6000, 460.0))]  # fmt: skip
+    few_and_many = [
+        trial(lr, train, rsum)
+        for lr, train, rsum in ((1e-3, 400, 210.0), (3e-3, 400, 200.0), (1e-3, 6000, 450.0), (3e-3, 6000, 460.0))
+    ]
     monkeypatch.setattr(records, "find", lambda study, method, loss: few_and_many)
     found = [studies.chosen("size_tuning", "vse++", "ntxent", {"train": train}) for train in (400, 6000, 1500)]
     assert found == [{"lr": 1e-3}, {"lr": 3e-3}, {}]
@@ -134,6 +150,7 @@ def test_a_search_may_be_asked_for_one_size_only(monkeypatch):
 
 def test_what_a_search_held_fixed_is_chosen_with_the_rest(monkeypatch):
     """A start that all candidates of Triplet-SH shared was once left out of the runs: all of them collapsed."""
+
     def candidate(lr, rsum):
         made = record("triplet_sh", 100, lr=lr, warmup=200)
         made["config"]["asked"] = {"lr": lr, "warmup": 200, "embed_dim": 64, "device": "cpu"}
@@ -146,6 +163,7 @@ def test_what_a_search_held_fixed_is_chosen_with_the_rest(monkeypatch):
 
 def test_parts_begin_elsewhere_and_leave_nothing(monkeypatch, nothing_made):
     """Two processes begin with disjoint halves; each then takes what is left, so that none is forgotten."""
+
     def order(part):
         made = []
         monkeypatch.setattr(make_records, "train", lambda run, features: made.append((run.loss, run.seed)))
@@ -183,24 +201,40 @@ def test_photos_get_another_constant_only_where_it_was_better(monkeypatch):
         if study == "photo_tuning":
             return [{"path": "published", "chosen": {"val_rsum": 300.0}}]
         better = ("bow", "triplet", 0.4)
-        return [{"path": str(run.path), "config": {"loss_options": run.settings}, "chosen": {"val_rsum": 310.0 if (
-            run.method, run.loss, run.settings.get("margin")) == better else 299.0}}
-            for run in listed if (run.method, run.loss) == (method, loss)]  # fmt: skip
+        return [
+            {
+                "path": str(run.path),
+                "config": {"loss_options": run.settings},
+                "chosen": {
+                    "val_rsum": 310.0 if (run.method, run.loss, run.settings.get("margin")) == better else 299.0
+                },
+            }
+            for run in listed
+            if (run.method, run.loss) == (method, loss)
+        ]
 
     monkeypatch.setattr(studies.flickr8k.records, "find", fake)
     made = list(studies.STUDIES["photo_own"]())
     assert [(run.method, run.loss, run.seed, run.settings["margin"]) for run in made] == [
-        ("bow", "triplet", seed, 0.4) for seed in range(3)]
+        ("bow", "triplet", seed, 0.4) for seed in range(3)
+    ]
 
 
 def test_settings_on_photos_are_each_losss_own(monkeypatch):
     """Rate, word dropout and start by the search; the book's runs and TUNED=1 take the same."""
-    searched = [record(loss, 100, drawn=False, lr=lr, drop_words=drop, warmup=warmup)
-                | {"chosen": {"update": 250, "val_rsum": 250.0 if (lr, drop, warmup) == best else 200.0}}
-                for loss, best in (("ntxent", (3e-3, 0.4, 0)), ("triplet_sh", (1e-3, 0.0, 600)))
-                for lr, drop, warmup in product((1e-3, 3e-3), (0.0, 0.4), (0, 600))]  # fmt: skip
-    monkeypatch.setattr(records, "find", lambda study, method, loss: [r for r in searched if (
-        study, method, loss) == ("photo_tuning", r["config"]["method"], r["config"]["loss"])])
+    searched = [
+        record(loss, 100, drawn=False, lr=lr, drop_words=drop, warmup=warmup)
+        | {"chosen": {"update": 250, "val_rsum": 250.0 if (lr, drop, warmup) == best else 200.0}}
+        for loss, best in (("ntxent", (3e-3, 0.4, 0)), ("triplet_sh", (1e-3, 0.0, 600)))
+        for lr, drop, warmup in product((1e-3, 3e-3), (0.0, 0.4), (0, 600))
+    ]
+    monkeypatch.setattr(
+        records,
+        "find",
+        lambda study, method, loss: [
+            r for r in searched if (study, method, loss) == ("photo_tuning", r["config"]["method"], r["config"]["loss"])
+        ],
+    )
     waited = []
     monkeypatch.setattr(studies, "complete", waited.append)
     assert reproduce.tuned_settings("flickr8k", "vse++", "ntxent") == {"lr": 3e-3, "drop_words": 0.4, "warmup": 0}
@@ -220,8 +254,11 @@ def test_what_a_search_has_left_open_is_left_out_and_named(monkeypatch, tmp_path
     runs = list(studies.STUDIES["photo_vsrn_tuning"]())
     ended = {run.tag for run in runs if run.loss == "ntxent"} - {runs[0].tag}
     losses = {"ntxent"}
-    monkeypatch.setattr(studies.Planned, "path", property(
-        lambda run: Path(__file__) if run.loss in losses and run.tag in ended else tmp_path / "none"))  # fmt: skip
+    monkeypatch.setattr(
+        studies.Planned,
+        "path",
+        property(lambda run: Path(__file__) if run.loss in losses and run.tag in ended else tmp_path / "none"),
+    )
     monkeypatch.setattr(studies.flickr8k, "chosen", lambda *a, **k: {"lr": 0.003})
     with pytest.raises(click.ClickException, match=f"{len(runs) - 3} runs of the search are missing"):
         list(studies.STUDIES["photo_vsrn"]())
@@ -230,7 +267,9 @@ def test_what_a_search_has_left_open_is_left_out_and_named(monkeypatch, tmp_path
     assert "triplet_sh, triplet, smoothap; make records STUDY=photo_vsrn_tuning first" in capsys.readouterr().err
     losses |= {"smoothap"}  # last, so that its first seed may be its only one
     assert [(run.loss, run.seed) for run in studies.STUDIES["photo_vsrn"]()] == [
-        *(("ntxent", seed) for seed in range(3)), *(("smoothap", seed) for seed in range(3))]
+        *(("ntxent", seed) for seed in range(3)),
+        *(("smoothap", seed) for seed in range(3)),
+    ]
 
 
 def test_beyond_the_edge_one_setting_is_moved_at_a_time(monkeypatch):

@@ -45,17 +45,26 @@ def test_scenes_from_the_search_to_the_rows(finish):
         listed("ltd_eta_tuning")
     # At the published temperature the middle rate with left-out words is best, at the other one the highest without.
     wanted = {0.05: (3e-3, 0.1), 0.1: (1e-2, 0.0)}
-    finish("ltd_tuning", lambda run: 300.0 + run.seed % 3 + 50.0 * (
-        (run.settings["lr"], run.settings["drop_words"]) == wanted[run.settings["tau"]]))
+    finish(
+        "ltd_tuning",
+        lambda run: (
+            300.0
+            + run.seed % 3
+            + 50.0 * ((run.settings["lr"], run.settings["drop_words"]) == wanted[run.settings["tau"]])
+        ),
+    )
     with pytest.raises(click.ClickException, match="make records STUDY=ltd_eta_tuning first"):
         listed("ltd")
     bounds = {"sbert": 0.17, "words": 9.0, "form": 0.1}
-    finish("ltd_eta_tuning", lambda run: 999.0 if "dual" in run.tag else 300.0 + 9 * (
-        run.settings["eta"] == bounds[run.tag.split("-")[0]]))
+    finish(
+        "ltd_eta_tuning",
+        lambda run: 999.0 if "dual" in run.tag else 300.0 + 9 * (run.settings["eta"] == bounds[run.tag.split("-")[0]]),
+    )
     rows = listed("ltd")
     configs = {name: resolved(run) for name, run in rows.items()}
     assert len(rows) == 5 * 12 and {(c["lr"], c["drop_words"], c["loss_options"]["tau"]) for c in configs.values()} == {
-        (3e-3, 0.1, 0.05)}
+        (3e-3, 0.1, 0.05)
+    }
     for target, eta in bounds.items():
         for rule in ("published", "projected"):
             found = configs[f"{target}-{rule} 3"]
@@ -63,18 +72,23 @@ def test_scenes_from_the_search_to_the_rows(finish):
         assert configs[f"{target}-dual 3"]["beta"] == 1.0
     assert configs["con 0"]["auxiliary"] is None
     assert {configs[f"{target}-dual 0"]["auxiliary_options"].get("target") for target in bounds} == {
-        "sbert", "form", None}
+        "sbert",
+        "form",
+        None,
+    }
     times = configs["time-published 0"]
     assert (times["auxiliary_options"]["softmax"], times["eta"]) == ("time", 6.0)
     assert {resolved(run)["eta"] for run in studies.STUDIES["ltd_eta"]()} == {0.05, 0.1, 0.2, 0.3}
     halves = [resolved(run) for run in studies.STUDIES["ltd_finetune"]()]
     assert len(halves) == 6 and {(c["dataset"], c["finetune_after"], c["updates"]) for c in halves} == {
-        ("rendered", 900, 1800)}
+        ("rendered", 900, 1800)
+    }
     assert {c["eta"] for c in halves} == {None, 0.17}
     assert all(c["restart_lr"] == pytest.approx(c["lr"] / 10, rel=1e-12) for c in halves)
     tuned = [resolved(run) for run in studies.STUDIES["ltd_tuned"]()]
     assert len(tuned) == 25 and {(c["lr"], c["drop_words"], c["loss_options"]["tau"]) for c in tuned} == {
-        (1e-2, 0.0, 0.1)}
+        (1e-2, 0.0, 0.1)
+    }
     assert {c["eta"] for c in tuned} == {None, 0.17, 0.1}
 
 
@@ -84,8 +98,10 @@ def test_triplet_rows(finish):
     finish("ltd_triplet_tuning", lambda run: 300.0 + 9 * (run.tag == "lr0.003-warmup500-drop"))
     found = {name: resolved(run) for name, run in listed("ltd_triplet").items()}
     assert sorted({name.split(" ")[0] for name in found}) == ["con", "dual", "eta0.2", "eta0.26"]
-    assert all((c["lr"], c["warmup"], c["drop_words"]) == (3e-3, 500, 0.1) and c["model_options"]["head_norm"]
-               for c in found.values())  # fmt: skip
+    assert all(
+        (c["lr"], c["warmup"], c["drop_words"]) == (3e-3, 500, 0.1) and c["model_options"]["head_norm"]
+        for c in found.values()
+    )
 
 
 def test_infonce_with_batch_norms_has_its_own_search(finish):
@@ -94,14 +110,19 @@ def test_infonce_with_batch_norms_has_its_own_search(finish):
     finish("ltd_norms_tuning", lambda run: 300.0 + 9 * (run.tag == "lr0.001-drop"))
     found = [resolved(run) for run in studies.STUDIES["ltd_norms"]()]
     assert len(found) == 10 and {(c["loss"], c["lr"], c["drop_words"], c["loss_options"]["tau"]) for c in found} == {
-        ("ntxent", 1e-3, 0.1, 0.05)}
+        ("ntxent", 1e-3, 0.1, 0.05)
+    }
     assert all(c["model_options"]["head_norm"] for c in found) and {c["eta"] for c in found} == {None, 0.26}
     assert all(resolved(run)["model_options"]["head_norm"] for run in studies.STUDIES["ltd_norms_tuning"]())
 
 
 def test_photos(finish, capsys):
-    best = {"con": "lr0.001-drop", "fixed": "fixed-lr0.003", "tuned": "tuned-lr0.001", "tuned-unit":
-            "tuned-unit-lr0.000333333"}  # fmt: skip
+    best = {
+        "con": "lr0.001-drop",
+        "fixed": "fixed-lr0.003",
+        "tuned": "tuned-lr0.001",
+        "tuned-unit": "tuned-unit-lr0.000333333",
+    }
     finish("photo_ltd_tuning", lambda run: 200.0 + 9 * (run.tag in best.values()))
     found = listed("photo_ltd")  # what needs no bound is not held up by the search for one
     assert {name.split(" ")[0] for name in found} == {"con", "fixed", "tuned", "tuned-unit"} and len(found) == 12
@@ -120,12 +141,20 @@ def test_two_doubts_on_photos(finish):
     """Three seeds of what was better on the validation photos, and of nothing else."""
     finish("photo_ltd_tuning", lambda run: 200.0 + 9 * (run.tag in ("lr0.001-drop", "tuned-unit-lr0.003")))
     found = {run.tag: resolved(run) for run in studies.STUDIES["photo_ltd_more_tuning"]()}
-    assert set(found) == {"con-warm", *(f"{row}-{tag}" for row in ("tuned", "tuned-unit")
-                                        for tag in ("short", "warm", "warm-short", "shorter", "cold-short"))}
+    assert set(found) == {
+        "con-warm",
+        *(
+            f"{row}-{tag}"
+            for row in ("tuned", "tuned-unit")
+            for tag in ("short", "warm", "warm-short", "shorter", "cold-short")
+        ),
+    }
     assert {tag: c["loss_options"]["tau"] for tag, c in found.items()} == {
-        tag: 0.1 if "warm" in tag else 0.025 if "cold" in tag else 0.05 for tag in found}
+        tag: 0.1 if "warm" in tag else 0.025 if "cold" in tag else 0.05 for tag in found
+    }
     assert {tag: (c["updates"], c["updates"] // c["evaluate_every"]) for tag, c in found.items()} == {
-        tag: (600 if "shorter" in tag else 1200 if "short" in tag else 3600, 12) for tag in found}
+        tag: (600 if "shorter" in tag else 1200 if "short" in tag else 3600, 12) for tag in found
+    }
     assert [found[name]["lr"] for name in ("con-warm", "tuned-unit-short")] == [1e-3, 3e-3]
     assert found["con-warm"]["drop_words"] == 0.1 and found["tuned-unit-short"]["model_options"]["caption_norm"]
     with pytest.raises(click.ClickException, match="make records STUDY=photo_ltd_more_tuning first"):

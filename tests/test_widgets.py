@@ -45,9 +45,7 @@ class Elements(HTMLParser):
 
 def test_same_input_gives_same_text_and_other_input_another_id():
     assert slider().data == slider().data
-    ids = {
-        Elements(slider(**o).data).only("input")["id"] for o in ({}, {"values": (1, 2)}, {"label": "margin"})
-    }
+    ids = {Elements(slider(**o).data).only("input")["id"] for o in ({}, {"values": (1, 2)}, {"label": "margin"})}
     assert len(ids) == 3
 
 

@@ -64,8 +64,10 @@ def test_against_a_slow_twin(reader):
         own = int(split.image_of[caption])
         for name, image in (("own", own), ("other", (own + int(jump)) % len(split))):
             shown = model.encode_images(split.features[image : image + 1])[0]
-            told, mixed = (model.encode_captions(w[caption : caption + 1], lengths[caption : caption + 1])[0]
-                           for w in (words, turned))  # fmt: skip
+            told, mixed = (
+                model.encode_captions(w[caption : caption + 1], lengths[caption : caption + 1])[0]
+                for w in (words, turned)
+            )
             gap = float(shown @ told - shown @ mixed)
             wins[name].append(0.5 if abs(gap) <= 1e-6 else float(gap > 0))
     assert found["own"] == pytest.approx(100 * np.mean(wins["own"]))

@@ -32,8 +32,18 @@ NOTEBOOK = ROOT / "book" / "reproduce" / "run.ipynb"
 RUNS = ROOT / "runs" / "grid"
 POOLED, ON_REGIONS = ("vse++", "bow"), ("vsrn",)
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
-AXES = {"dataset": "DATASET", "method": "METHODS", "loss": "LOSSES", "seed": "SEEDS", "features": "FEATURES",
-        "root": "PHOTOS", "images": "IMAGES", "backbone": "BACKBONE", "smoke": "SMOKE", "record": "STUDY"}  # fmt: skip
+AXES = {
+    "dataset": "DATASET",
+    "method": "METHODS",
+    "loss": "LOSSES",
+    "seed": "SEEDS",
+    "features": "FEATURES",
+    "root": "PHOTOS",
+    "images": "IMAGES",
+    "backbone": "BACKBONE",
+    "smoke": "SMOKE",
+    "record": "STUDY",
+}
 OURS = ("out", "data_seed", "regions")  # follow from the rest
 # Where no past record says what a run needs: MB of memory, minutes. And how much more than expected it may take.
 UNKNOWN_MB, UNKNOWN_MINUTES, MORE_MEMORY, MORE_TIME, LEAST_MINUTES = 8000, 24 * 60, 1.5, 4, 20
@@ -68,8 +78,10 @@ class Grid:
                 way = f"give {AXES[name]}=" if name in AXES else "it follows from the grid"
                 raise ValueError(f"SETTINGS: {name} is no setting of a run here; {way}")
         methods = None if self.methods is None else tuple(METHODS.canonical(name) for name in self.methods)
-        source = {name: str(Path(value).resolve()) if name in ("features", "root") else value
-                  for name, value in self.source.items()}  # fmt: skip
+        source = {
+            name: str(Path(value).resolve()) if name in ("features", "root") else value
+            for name, value in self.source.items()
+        }
         losses = tuple(canonical(name) for name in self.losses)
         return replace(self, methods=methods, losses=losses, source=source)
 
@@ -132,8 +144,17 @@ def _run(grid: Grid, data: Dataset, method: str, loss: str, seed: int, tuned: bo
     config = resolve(data, method, loss, seed=seed, smoke=grid.smoke, given=here).flat()
     config |= {"device": grid.device or config["device"]} | asked.of_machine(given)
     parameters = base | given | dict(grid.source) | _data_options(grid, method)
-    return Planned(data.name, method, config["loss"], seed, tuned, identity(config),
-                   parameters | ({"smoke": True} if grid.smoke else {}), config, operations.measured(data))
+    return Planned(
+        data.name,
+        method,
+        config["loss"],
+        seed,
+        tuned,
+        identity(config),
+        parameters | ({"smoke": True} if grid.smoke else {}),
+        config,
+        operations.measured(data),
+    )
 
 
 def _declared() -> dict:
@@ -167,8 +188,10 @@ def _data(grid: Grid, sets: dict, seed: int, method: str | None) -> Dataset:
     shape = tuple(data.train.features.shape[1:])  # of pictures, too: a network in the model makes one vector of each
     if wrong := operations.misfit(method or "", shape):
         more = " --regions 4" if method in ON_REGIONS else ""
-        raise ValueError(f"{wrong}. Leave METHODS out for those that fit, or make other features: "
-                         f"icr features PHOTOS FOLDER{more}, then FEATURES=FOLDER")  # fmt: skip
+        raise ValueError(
+            f"{wrong}. Leave METHODS out for those that fit, or make other features: "
+            f"icr features PHOTOS FOLDER{more}, then FEATURES=FOLDER"
+        )
     return data
 
 
@@ -246,8 +269,11 @@ def needs(run: Planned, found: cost.Cost | None) -> dict[str, int]:
     threads = PICTURE_THREADS if run.parameters.get("images") == "published" else 1
     if found is None:
         return {"threads": threads, "mem_mb": UNKNOWN_MB, "runtime": UNKNOWN_MINUTES}
-    return {"threads": threads, "mem_mb": AROUND_MB + round(MORE_MEMORY * found.memory_mb),
-            "runtime": max(LEAST_MINUTES, round(MORE_TIME * found.seconds / 60))}  # fmt: skip
+    return {
+        "threads": threads,
+        "mem_mb": AROUND_MB + round(MORE_MEMORY * found.memory_mb),
+        "runtime": max(LEAST_MINUTES, round(MORE_TIME * found.seconds / 60)),
+    }
 
 
 def plan(runs: Iterable[Planned], fresh: bool = False, folder: Path = RUNS, past: list[Path] | None = None) -> Plan:
@@ -276,8 +302,10 @@ def plan(runs: Iterable[Planned], fresh: bool = False, folder: Path = RUNS, past
         if found is None:
             why[run.identity] = cost.unknown(run.config, known, run.sizes)
     if old:
-        notes.append(f"{len(old)} of the finished were trained by an earlier state of the code; icr records verify "
-                     "says whether that matters, FRESH=1 trains them again beside the old ones")  # fmt: skip
+        notes.append(
+            f"{len(old)} of the finished were trained by an earlier state of the code; icr records verify "
+            "says whether that matters, FRESH=1 trains them again beside the old ones"
+        )
     return Plan(there, missing, notes, why)
 
 
@@ -292,8 +320,10 @@ def _foreign(folder: Path, identity: str) -> list[str]:
         theirs = "that cannot be read"
     if theirs == identity:
         return []
-    return [f"{_short(folder)} holds another run ({theirs}), so this one cannot be trained there; move it away or "
-            f"delete it (rm -r {folder}), then the same make reproduce trains it"]  # fmt: skip
+    return [
+        f"{_short(folder)} holds another run ({theirs}), so this one cannot be trained there; move it away or "
+        f"delete it (rm -r {folder}), then the same make reproduce trains it"
+    ]
 
 
 def set_aside(runs: Iterable[Planned], folder: Path = RUNS) -> None:

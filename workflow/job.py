@@ -69,12 +69,16 @@ def keep(record: Path, place: str | None) -> None:
 
 def execute(parameters: dict, output: Path, handle: int) -> tuple[int, str]:
     """Run the notebook; its exit status, negative for a signal, and the end of what it said."""
-    given = [word for name, value in parameters.items()
-             for word in ("-p", f"{name}={value if isinstance(value, str) else json.dumps(value)}")]  # fmt: skip
+    given = [
+        word
+        for name, value in parameters.items()
+        for word in ("-p", f"{name}={value if isinstance(value, str) else json.dumps(value)}")
+    ]
     command = [sys.executable, "-m", "icrlib", "run", str(NOTEBOOK), str(output), "--force", *given]
     said = []
-    with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          pass_fds=(handle,)) as process:  # fmt: skip
+    with subprocess.Popen(
+        command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=(handle,)
+    ) as process:
         for line in process.stdout:
             print(line, end="", flush=True)
             said = [*said[-20:], line]
@@ -86,9 +90,11 @@ def missing(parameters: dict) -> tuple[int, str]:
     for name in ("features", "root"):
         folder = parameters.get(name)
         if folder and not Path(folder).is_dir():
-            said = (f"{platform.node()}: {folder} is not there. It is where the plan was made, but this machine does "
-                    "not see it: copy it to the same place here, or put it where all machines see it and give that "
-                    "with FEATURES= or PHOTOS=; then the same make reproduce goes on.\n")  # fmt: skip
+            said = (
+                f"{platform.node()}: {folder} is not there. It is where the plan was made, but this machine does "
+                "not see it: copy it to the same place here, or put it where all machines see it and give that "
+                "with FEATURES= or PHOTOS=; then the same make reproduce goes on.\n"
+            )
             print(said, end="", file=sys.stderr)
             return 1, said
     return 0, ""
@@ -99,13 +105,18 @@ def end_with(caller: int) -> None:
 
     By kill, for nothing may be left that goes on: what counts was saved at the last evaluation.
     """
+
     def watch() -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
             process = psutil.Process(caller)
             while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
                 time.sleep(1)
-        print(f"the Snakemake that called this ({caller}) is gone, so the run ends here; it goes on from its "
-              "checkpoint when it is started again", file=sys.stderr, flush=True)  # fmt: skip
+        print(
+            f"the Snakemake that called this ({caller}) is gone, so the run ends here; it goes on from its "
+            "checkpoint when it is started again",
+            file=sys.stderr,
+            flush=True,
+        )
         for child in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.kill()

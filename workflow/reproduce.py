@@ -27,8 +27,22 @@ from icrlib.training import checkpoints
 
 sys.path.insert(0, str(ROOT / "scripts"))
 PROFILES = ROOT / "workflow" / "profiles"
-MAKE = sorted({*AXES.values(), "TUNED", "SETTINGS", "FRESH", "PLAN", "PROFILE", "PARTITION", "JOBS",
-               "THREADS", "MEM", "RUNTIME", "MORE"})  # fmt: skip
+MAKE = sorted(
+    {
+        *AXES.values(),
+        "TUNED",
+        "SETTINGS",
+        "FRESH",
+        "PLAN",
+        "PROFILE",
+        "PARTITION",
+        "JOBS",
+        "THREADS",
+        "MEM",
+        "RUNTIME",
+        "MORE",
+    }
+)
 MAKE_ALONE = ("PYTHON", "PIP_EXTRA_INDEX", "WORKERS", "VENV")
 
 
@@ -47,6 +61,7 @@ def numbers(context: click.Context, parameter: click.Parameter, text: str | None
 
 def amount(name: str, units: dict[str, int], allowed: str) -> Callable:
     """A callback that reads a number with one of the ``units`` behind it."""
+
     def read(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
         if text is None:
             return None
@@ -77,15 +92,44 @@ def amount(name: str, units: dict[str, int], allowed: str) -> Callable:
 @click.option("--partition", default="", help="With a Slurm profile: where to.")
 @click.option("--jobs", type=click.IntRange(1), help="Runs at a time, also on one GPU, which they then share.")
 @click.option("--threads", type=click.IntRange(1), help="Cores of a run: 4 where it decodes photos, else 1.")
-@click.option("--mem", callback=amount("MEM", {"": 1, "M": 1, "G": 1000}, "MB, or 16G"),
-              help="Memory of a run on a cluster, in MB or as 16G, instead of what past records suggest.")
-@click.option("--runtime", callback=amount("RUNTIME", {"": 1, "m": 1, "h": 60, "d": 1440}, "minutes, or 36h, or 2d"),
-              help="Time of a run on a cluster, in minutes or as 36h or 2d, instead of what past records suggest.")
+@click.option(
+    "--mem",
+    callback=amount("MEM", {"": 1, "M": 1, "G": 1000}, "MB, or 16G"),
+    help="Memory of a run on a cluster, in MB or as 16G, instead of what past records suggest.",
+)
+@click.option(
+    "--runtime",
+    callback=amount("RUNTIME", {"": 1, "m": 1, "h": 60, "d": 1440}, "minutes, or 36h, or 2d"),
+    help="Time of a run on a cluster, in minutes or as 36h or 2d, instead of what past records suggest.",
+)
 @click.option("--runs", "place", type=click.Path(path_type=Path), default=RUNS, help="Where the runs are kept.")
 @click.option("--more", default="", help="Further flags for Snakemake.")
 @click.option("--given", default="", help="The variables that make was called with, to notice a misspelled one.")
-def main(dataset, methods, losses, seeds, tuned, features, photos, images, backbone, settings, study, smoke, fresh,
-         only_plan, profile, partition, jobs, threads, mem, runtime, place, more, given) -> None:  # fmt: skip
+def main(
+    dataset,
+    methods,
+    losses,
+    seeds,
+    tuned,
+    features,
+    photos,
+    images,
+    backbone,
+    settings,
+    study,
+    smoke,
+    fresh,
+    only_plan,
+    profile,
+    partition,
+    jobs,
+    threads,
+    mem,
+    runtime,
+    place,
+    more,
+    given,
+) -> None:
     place = place.resolve()
     try:
         for name in given.split():
@@ -94,8 +138,16 @@ def main(dataset, methods, losses, seeds, tuned, features, photos, images, backb
                 hint = f" Did you mean {near[0]}=?" if near else ""
                 raise ValueError(f"make reproduce knows no {name}=; it takes {', '.join(MAKE)}.{hint}")
         source = {"features": features, "root": photos, "images": images, "backbone": backbone}
-        grid = Grid(dataset, methods, losses or LOSSES, (0, 1, 2) if seeds is None else seeds, _tuned(tuned),
-                    {k: v for k, v in source.items() if v}, tuple(settings.split()), smoke)  # fmt: skip
+        grid = Grid(
+            dataset,
+            methods,
+            losses or LOSSES,
+            (0, 1, 2) if seeds is None else seeds,
+            _tuned(tuned),
+            {k: v for k, v in source.items() if v},
+            tuple(settings.split()),
+            smoke,
+        )
         folder = _profile(profile)
         about = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
         slurm, train = about.get("executor") == "slurm", about.get("set-resources", {}).get("train", {})
@@ -115,10 +167,22 @@ def main(dataset, methods, losses, seeds, tuned, features, photos, images, backb
     if not dry:
         set_aside([run for run, _ in found.missing], place)
     listed = found.write(study, place, own | ({"threads": threads} if threads else {}))
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow" / "Snakefile"),
-               "--directory", str(place), "--workflow-profile", str(folder),
-               "--config", f"plan={listed}", *([f"partition={partition}"] if partition else []),
-               *flags, *more.split()]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--snakefile",
+        str(ROOT / "workflow" / "Snakefile"),
+        "--directory",
+        str(place),
+        "--workflow-profile",
+        str(folder),
+        "--config",
+        f"plan={listed}",
+        *([f"partition={partition}"] if partition else []),
+        *flags,
+        *more.split(),
+    ]
     # what this Python imports, its kernels and jobs import, too, wherever they run
     with subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": _path()}) as snakemake:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches Snakemake, too, which ends its jobs in order
@@ -130,11 +194,14 @@ def _own(about: dict, train: dict, profile: str, **given: int | None) -> dict[st
     """What MEM= and RUNTIME= say; ``ValueError`` where nobody would look at it."""
     own = {name: value for name, value in given.items() if value}
     if own and "executor" not in about:
-        raise ValueError(f"MEM= and RUNTIME= are what a cluster is asked for, and PROFILE={profile} runs everything "
-                         "here; PROFILE=slurm sends runs off, and JOBS= says how many run here at a time")  # fmt: skip
+        raise ValueError(
+            f"MEM= and RUNTIME= are what a cluster is asked for, and PROFILE={profile} runs everything "
+            "here; PROFILE=slurm sends runs off, and JOBS= says how many run here at a time"
+        )
     if twice := sorted(set(own) & set(train)):
-        raise ValueError(f"PROFILE={profile} sets {', '.join(twice)} itself; take it out there, or leave MEM= and "
-                         "RUNTIME= out")  # fmt: skip
+        raise ValueError(
+            f"PROFILE={profile} sets {', '.join(twice)} itself; take it out there, or leave MEM= and RUNTIME= out"
+        )
     return own
 
 
@@ -172,8 +239,10 @@ def report(found: Plan, status: int, place: Path) -> int:
         else:
             state = checkpoints.state_of(folder) if (folder / "config.json").exists() else "did not begin"
             click.echo(f"  {state}: {run}; see {folder / 'run.log'}")
-    click.echo(f"{len(found.missing) - left} of {len(found.missing)} trained" + (
-        "; the same make reproduce goes on with the others" if left else ""))  # fmt: skip
+    click.echo(
+        f"{len(found.missing) - left} of {len(found.missing)} trained"
+        + ("; the same make reproduce goes on with the others" if left else "")
+    )
     return status or int(left > 0)
 
 
@@ -183,8 +252,10 @@ def tuned_settings(dataset: str, method: str, loss: str) -> dict:
 
     found = search_of(dataset, method, loss)
     if found is None:
-        raise ValueError(f"nothing is tuned for {method} with {loss} on {dataset}: no search was made there. Leave "
-                         "TUNED= out, or list a search in scripts/studies/ and train it with make records STUDY=NAME")
+        raise ValueError(
+            f"nothing is tuned for {method} with {loss} on {dataset}: no search was made there. Leave "
+            "TUNED= out, or list a search in scripts/studies/ and train it with make records STUDY=NAME"
+        )
     search, study = found
     try:
         complete(search)
@@ -211,8 +282,10 @@ def _partition(wanted: str, slurm: bool, profile: str) -> None:
     if not slurm:
         raise ValueError(f"PARTITION= is for Slurm, and PROFILE={profile} does not send jobs there; PROFILE=slurm does")
     if shutil.which("sinfo") is None:
-        raise FileNotFoundError("there is no Slurm on this machine (sinfo was not found): start this on the cluster's "
-                                "login node, or train here with PROFILE=local")  # fmt: skip
+        raise FileNotFoundError(
+            "there is no Slurm on this machine (sinfo was not found): start this on the cluster's "
+            "login node, or train here with PROFILE=local"
+        )
     told = subprocess.run(["sinfo", "-h", "-o", "%R"], capture_output=True, text=True, timeout=60)
     if told.returncode:
         raise ValueError(f"Slurm does not answer: {told.stderr.strip()}. `sinfo` must work before jobs can be sent")

@@ -25,7 +25,7 @@ from sphinx.application import Sphinx
 
 # A paragraph below one of these is no running text. (Headings, captions and titles are no paragraphs to begin with.)
 CLOSED = (nodes.table, nodes.figure, nodes.legend, nodes.footnote, nodes.citation, nodes.topic, nodes.reference,
-          addnodes.glossary, addnodes.desc, addnodes.compact_paragraph)  # fmt: skip
+          addnodes.glossary, addnodes.desc, addnodes.compact_paragraph)
 # The same, told by class: a cell of a notebook with its outputs, and the solution of an exercise.
 CLOSED_CLASSES = {"cell", "cell_input", "cell_output", "solution"}
 # Text may stand in these inside of a paragraph. In all else, such as links, code and maths, it stays as it is.
@@ -154,7 +154,7 @@ def link_first_uses(app: Sphinx, doctree: nodes.document, page: str) -> None:
     if not terms.entries or page in terms.pages or page in app.config.first_use_skip:
         return
     uri = {(k, n): f"{app.builder.get_relative_uri(page, target)}#{anchor}"
-           for k, entry in enumerate(terms.entries) for n, (target, anchor) in enumerate(entry.places)}  # fmt: skip
+           for k, entry in enumerate(terms.entries) for n, (target, anchor) in enumerate(entry.places)}
     done = linked_by_hand(doctree, {address: k for (k, _), address in uri.items()})
     unwanted = app.config.first_use_not.get(page, ())
     done |= {k for k, entry in enumerate(terms.entries) if set(entry.names) & set(unwanted)}

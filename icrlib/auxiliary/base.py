@@ -66,9 +66,15 @@ class Criterion(nn.Module):
     """
 
     def __init__(
-        self, loss: Loss, *, first: Loss | None = None, warmup: int = 0, auxiliary: Auxiliary | None = None,
-        weighing: Fixed | LagrangeMultiplier | None = None, learn: tuple[str, ...] = (),
-    ) -> None:  # fmt: skip
+        self,
+        loss: Loss,
+        *,
+        first: Loss | None = None,
+        warmup: int = 0,
+        auxiliary: Auxiliary | None = None,
+        weighing: Fixed | LagrangeMultiplier | None = None,
+        learn: tuple[str, ...] = (),
+    ) -> None:
         super().__init__()
         if (auxiliary is None) != (weighing is None):
             raise ValueError("an auxiliary and its weighing go together: give both or none")

@@ -36,8 +36,10 @@ class TokenDecoder(Auxiliary):
 
     def prepare(self, data: Any, model: nn.Module) -> None:
         if not model.reads_words:
-            raise ValueError(f"auxiliary='tokens' writes the caption's words again, but {type(model).__name__} knows "
-                             "captions as wholes; take method='ltd', or auxiliary='latent'")  # fmt: skip
+            raise ValueError(
+                f"auxiliary='tokens' writes the caption's words again, but {type(model).__name__} knows "
+                "captions as wholes; take method='ltd', or auxiliary='latent'"
+            )
         words, size = len(data.vocabulary), model.options["embed_dim"]
         self.embed = nn.Embedding(words, self.size)
         self.gru = nn.GRU(self.size, size, batch_first=True)

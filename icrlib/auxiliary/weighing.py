@@ -55,9 +55,15 @@ class LagrangeMultiplier(nn.Module):
     """
 
     def __init__(
-        self, eta: float, init: float = 1.0, lr: float = 5e-3, momentum: float = 0.9, dampening: float = 0.9,
-        bounds: tuple[float, float] = (0.0, 100.0), rule: str = "published",
-    ) -> None:  # fmt: skip
+        self,
+        eta: float,
+        init: float = 1.0,
+        lr: float = 5e-3,
+        momentum: float = 0.9,
+        dampening: float = 0.9,
+        bounds: tuple[float, float] = (0.0, 100.0),
+        rule: str = "published",
+    ) -> None:
         super().__init__()
         if not (math.isfinite(eta) and eta > 0):
             raise ValueError(f"eta must be a positive number, the bound of the constraint; got {eta!r}")

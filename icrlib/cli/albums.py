@@ -18,9 +18,12 @@ from icrlib.search.page import About, is_page, warning, write_page
 from icrlib.training.saved import handed
 
 FOLDER = click.Path(path_type=Path)
-OWN = click.option("--encoder", metavar="PACKAGE.MODULE:NAME",
-                   help="An object of your own with encode_captions and encode_images, such as a CLIP; it is called "
-                   "where it is a function or class.")  # fmt: skip
+OWN = click.option(
+    "--encoder",
+    metavar="PACKAGE.MODULE:NAME",
+    help="An object of your own with encode_captions and encode_images, such as a CLIP; it is called "
+    "where it is a function or class.",
+)
 NETWORK = click.option("--backbone", help="The network of the model's features, where nothing else names it.")
 METHOD = click.option("--method", help="The method, if it is one of your own, package.module:Name.")
 
@@ -33,10 +36,22 @@ METHOD = click.option("--method", help="The method, if it is one of your own, pa
 @METHOD
 @OWN
 @click.option("--embeddings", type=FOLDER, help="Vectors made elsewhere, .npy, a row for each picture.")
-@click.option("--files", type=FOLDER, help="Whose rows these are: a text file, one path from FOLDER a line; by default "
-              "FOLDER's pictures in the order of their paths.")  # fmt: skip
-def index(folder: Path, model: Path | None, features: Path | None, backbone: str | None, method: str | None,
-          encoder: str | None, embeddings: Path | None, files: Path | None) -> None:  # fmt: skip
+@click.option(
+    "--files",
+    type=FOLDER,
+    help="Whose rows these are: a text file, one path from FOLDER a line; by default "
+    "FOLDER's pictures in the order of their paths.",
+)
+def index(
+    folder: Path,
+    model: Path | None,
+    features: Path | None,
+    backbone: str | None,
+    method: str | None,
+    encoder: str | None,
+    embeddings: Path | None,
+    files: Path | None,
+) -> None:
     """Embed all pictures below FOLDER once, so that icr search can find them; no captions are needed.
 
     What it makes lies in FOLDER/.icr, with a copy of the model; no picture is touched. Run it again and only new and
@@ -51,8 +66,10 @@ def index(folder: Path, model: Path | None, features: Path | None, backbone: str
     """
     album = Album(folder)
     if sum(given is not None for given in (model, encoder, embeddings)) != 1:
-        raise click.UsageError("say what embeds the pictures: --model FOLDER, --encoder PACKAGE.MODULE:NAME, or "
-                               "--embeddings FILE with vectors that are there already")  # fmt: skip
+        raise click.UsageError(
+            "say what embeds the pictures: --model FOLDER, --encoder PACKAGE.MODULE:NAME, or "
+            "--embeddings FILE with vectors that are there already"
+        )
     if embeddings is not None:
         names = _names(album, files)
         album.take(_vectors(embeddings), names, str(embeddings))
@@ -63,16 +80,19 @@ def index(folder: Path, model: Path | None, features: Path | None, backbone: str
     else:
         folder_of_model = model.parent if model.name == "record.json" else model
         network, regions = network_of(features, backbone)
-        found = album.update(of_model(folder_of_model, folder_of_model.name, network, regions, backbone, method),
-                             folder_of_model)  # fmt: skip
-    click.echo(f"{album.place}: {found.new:,} new, {found.changed:,} changed, {found.gone:,} gone, {found.same:,} as "
-               "before")  # fmt: skip
+        found = album.update(
+            of_model(folder_of_model, folder_of_model.name, network, regions, backbone, method), folder_of_model
+        )
+    click.echo(
+        f"{album.place}: {found.new:,} new, {found.changed:,} changed, {found.gone:,} gone, {found.same:,} as before"
+    )
     for problem in found.problems[:20]:
         click.echo(f"left out: {plain(problem)}")
     if len(found.problems) > 20:
         click.echo(f"left out: {len(found.problems) - 20:,} more")
-    click.echo(f'search it: icr search "a dog on a beach" --index {album.place}'
-               + (f" --encoder {encoder}" if encoder else ""))  # fmt: skip
+    click.echo(
+        f'search it: icr search "a dog on a beach" --index {album.place}' + (f" --encoder {encoder}" if encoder else "")
+    )
 
 
 @click.command()
@@ -80,8 +100,13 @@ def index(folder: Path, model: Path | None, features: Path | None, backbone: str
 @click.option("--features", "folder", type=FOLDER, help="The feature folder to search in.")
 @click.option("--photos", type=FOLDER, help="Or the folder of photos, for a model trained on pictures.")
 @click.option("--index", "album", type=FOLDER, help="Or a folder that icr index has embedded; it has its own model.")
-@click.option("--split", type=click.Choice(SPLITS), default="all", show_default=True,
-              help="Only the photos of a split; all: also those without captions.")  # fmt: skip
+@click.option(
+    "--split",
+    type=click.Choice(SPLITS),
+    default="all",
+    show_default=True,
+    help="Only the photos of a split; all: also those without captions.",
+)
 @click.option("--top", default=5, show_default=True, help="How many answers.")
 @click.option("--html", type=FOLDER, help="Also write a page with the pictures.")
 @products.FORCE
@@ -90,9 +115,21 @@ def index(folder: Path, model: Path | None, features: Path | None, backbone: str
 @NETWORK
 @METHOD
 @OWN
-def search(words: tuple[str, ...], folder: Path | None, photos: Path | None, album: Path | None, split: str, top: int,
-           html: Path | None, force: bool, serve: bool, port: int, backbone: str | None, method: str | None,
-           encoder: str | None) -> None:  # fmt: skip
+def search(
+    words: tuple[str, ...],
+    folder: Path | None,
+    photos: Path | None,
+    album: Path | None,
+    split: str,
+    top: int,
+    html: Path | None,
+    force: bool,
+    serve: bool,
+    port: int,
+    backbone: str | None,
+    method: str | None,
+    encoder: str | None,
+) -> None:
     """Search photos by words, or by a picture: QUERY is a text, or the path of a picture.
 
     MODEL is a run folder (out=…), the record in it, or what Run.save wrote; with --index it is left out. For a picture
@@ -105,8 +142,10 @@ def search(words: tuple[str, ...], folder: Path | None, photos: Path | None, alb
     icr search --index album/.icr --serve
     """
     if sum(place is not None for place in (folder, photos, album)) != 1:
-        raise click.UsageError("say where to search: --features FOLDER, --photos FOLDER for a model on pictures, or "
-                               "--index FOLDER of icr index")  # fmt: skip
+        raise click.UsageError(
+            "say where to search: --features FOLDER, --photos FOLDER for a model on pictures, or "
+            "--index FOLDER of icr index"
+        )
     model, query = _asked(words, album is not None, serve)
     if html:
         products.product(html, is_page, "the page of an earlier search", force)
@@ -130,14 +169,25 @@ def _asked(words: tuple[str, ...], own_model: bool, serve: bool) -> tuple[Path |
     """Model and query out of what was typed."""
     wanted = (0 if own_model else 1) + (0 if serve else 1)
     if len(words) != wanted:
-        how = {0: "neither MODEL nor QUERY", 1: "MODEL" if serve else "QUERY (the index has its own model)",
-               2: "MODEL and QUERY"}[wanted]  # fmt: skip
+        how = {
+            0: "neither MODEL nor QUERY",
+            1: "MODEL" if serve else "QUERY (the index has its own model)",
+            2: "MODEL and QUERY",
+        }[wanted]
         raise click.UsageError(f"got {len(words)} words; wanted {how}. Put a query of several words in quotation marks")
     return (None if own_model else Path(words[0])), ("" if serve else words[-1])
 
 
-def _index(model: Path | None, folder: Path | None, photos: Path | None, album: Path | None, split: str,
-           backbone: str | None, method: str | None, encoder: str | None) -> Index:  # fmt: skip
+def _index(
+    model: Path | None,
+    folder: Path | None,
+    photos: Path | None,
+    album: Path | None,
+    split: str,
+    backbone: str | None,
+    method: str | None,
+    encoder: str | None,
+) -> Index:
     if album is not None:
         if split != "all":
             raise click.UsageError("an album has no splits; leave --split out")
@@ -158,8 +208,10 @@ def _serve(found: Index, port: int) -> None:
     from icrlib.search.serve import server
 
     with server(found, port) as running:
-        click.echo(f"{len(found):,} photos: http://{running.server_address[0]}:{running.server_address[1]}/  "
-                   "(this machine only; Ctrl-C ends it)")  # fmt: skip
+        click.echo(
+            f"{len(found):,} photos: http://{running.server_address[0]}:{running.server_address[1]}/  "
+            "(this machine only; Ctrl-C ends it)"
+        )
         try:
             running.serve_forever()
         except KeyboardInterrupt:

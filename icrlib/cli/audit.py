@@ -22,8 +22,16 @@ from icrlib.search.encoders import Own
 @OWN
 @click.option("--split", type=click.Choice(["train", "val", "test"]), default="test", show_default=True)
 @click.option("--batch-size", default=128, show_default=True, help="Pairs in a batch that a loss would see.")
-def audit(photos: Path, model: Path | None, features: Path | None, backbone: str | None, method: str | None,
-          encoder: str | None, split: str, batch_size: int) -> None:  # fmt: skip
+def audit(
+    photos: Path,
+    model: Path | None,
+    features: Path | None,
+    backbone: str | None,
+    method: str | None,
+    encoder: str | None,
+    split: str,
+    batch_size: int,
+) -> None:
     """Measure a model, or an encoder of your own, on PHOTOS: a folder with images/ and a dataset*.json.
 
     Two tables. How well it retrieves: recalls in percent, captions of a photo and the photo of a caption. And what is
@@ -44,8 +52,10 @@ def audit(photos: Path, model: Path | None, features: Path | None, backbone: str
         network, regions = network_of(features, backbone)
         made = of_model(place, place.name, network, regions, backbone, method)
     found = measured(made, karpathy.read(photos, whole=False)[split], batch_size)
-    click.echo(f"{made.name}: {found.photos:,} photos of the split {split!r}, {found.captions:,} captions; rsum "
-               f"{found.measures['rsum']:.1f}")  # fmt: skip
+    click.echo(
+        f"{made.name}: {found.photos:,} photos of the split {split!r}, {found.captions:,} captions; rsum "
+        f"{found.measures['rsum']:.1f}"
+    )
     click.echo(found.recalls().to_string(float_format="{:,.1f}".format))
     click.echo(f"\nWhat a loss would find in batches of {batch_size} pairs:")
     click.echo(found.left.to_string(float_format="{:,.1f}".format))

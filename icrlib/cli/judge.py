@@ -42,8 +42,15 @@ class Threshold(click.ParamType):
 @click.option("--annotations", type=PLACE, help="dataset_coco.json, or its folder; default: the folder of photos.")
 @click.option("--cxc", "rated", type=PLACE, help="CxC's sits_test.csv (or .csv.gz), or its folder.")
 @click.option("--eccv", "extended", type=PLACE, help="The folder of ECCV Caption's JSON files.")
-@click.option("--threshold", "thresholds", type=Threshold(), multiple=True, default=("none", "3", "4"),
-              show_default=True, help="CxC pairs that score this much or more count as right; repeatable.")
+@click.option(
+    "--threshold",
+    "thresholds",
+    type=Threshold(),
+    multiple=True,
+    default=("none", "3", "4"),
+    show_default=True,
+    help="CxC pairs that score this much or more count as right; repeatable.",
+)
 @click.option("--keep-originals", is_flag=True, help="A caption's own image counts whatever its score.")
 @click.option("--ignore-missing", is_flag=True, help="Drop pairs that are not in the split: for a part of it.")
 @click.option("--split", "part", type=click.Choice(["val", "test"]), default="test", show_default=True)
@@ -51,9 +58,22 @@ class Threshold(click.ParamType):
 @products.FORCE
 @click.option("--backbone", help="The network, if the model does not name one of the library's.")
 @click.option("--method", help="The method, if it is one of your own, package.module:Name.")
-def judge(model: Path, features: Path | None, root: Path | None, annotations: Path | None, rated: Path | None,
-          extended: Path | None, thresholds: tuple[float | None, ...], keep_originals: bool, ignore_missing: bool,
-          part: str, output: Path | None, force: bool, backbone: str | None, method: str | None) -> None:  # fmt: skip
+def judge(
+    model: Path,
+    features: Path | None,
+    root: Path | None,
+    annotations: Path | None,
+    rated: Path | None,
+    extended: Path | None,
+    thresholds: tuple[float | None, ...],
+    keep_originals: bool,
+    ignore_missing: bool,
+    part: str,
+    output: Path | None,
+    force: bool,
+    backbone: str | None,
+    method: str | None,
+) -> None:
     """Measure MODEL on COCO where more than the own pairs are right: Crisscrossed Captions, ECCV Caption.
 
     MODEL is a run folder (out=…), the record in it, or what Run.save wrote. The table has a column for the own pairs,
@@ -76,8 +96,10 @@ def judge(model: Path, features: Path | None, root: Path | None, annotations: Pa
     split, ids = _judged_part(split, ids, ratings, extended)
     found = [Judgements.own(split)]
     if ratings:
-        found += [cxc.judgements(ratings, ids, threshold=threshold, keep_originals=keep_originals, missing=missing)
-                  for threshold in thresholds]  # fmt: skip
+        found += [
+            cxc.judgements(ratings, ids, threshold=threshold, keep_originals=keep_originals, missing=missing)
+            for threshold in thresholds
+        ]
     if extended:
         found.append(eccv.judgements(extended, ids, missing=missing))
     table = judged.table(judged.compare(trained, split, {one.name: one for one in found}, progress=True))
@@ -91,8 +113,14 @@ def judge(model: Path, features: Path | None, root: Path | None, annotations: Pa
         click.echo(f"table: {output}")
 
 
-def _complete(features: Path | None, root: Path | None, annotations: Path | None, rated: Path | None,
-              extended: Path | None, part: str) -> None:  # fmt: skip
+def _complete(
+    features: Path | None,
+    root: Path | None,
+    annotations: Path | None,
+    rated: Path | None,
+    extended: Path | None,
+    part: str,
+) -> None:
     """Refuse what cannot be measured, before anything is read."""
     if (features is None) == (root is None):
         raise click.UsageError("say where the split is: --features FOLDER, or --photos FOLDER for a model on pictures")
@@ -112,8 +140,10 @@ def _split(model: RetrievalModel, features: Path | None, root: Path | None, part
         return getattr(photos.load(root, name="photos", images="published", backbone=model.options["backbone"]), part)
     split, wanted = getattr(precomputed.load(features, name="photos"), part), model.options["feature_dim"]
     if split.features.shape[-1] != wanted:
-        raise ValueError(f"{features}: features of size {split.features.shape[-1]}, but the model was trained on "
-                         f"{wanted}; use the features (or the backbone) of its training")  # fmt: skip
+        raise ValueError(
+            f"{features}: features of size {split.features.shape[-1]}, but the model was trained on "
+            f"{wanted}; use the features (or the backbone) of its training"
+        )
     return split
 
 

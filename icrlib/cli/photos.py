@@ -46,8 +46,10 @@ def check(name: str | None, folder: Path | None, root: Path | None) -> None:
     for part, found in counts.items():
         words = found["words"] / max(1, found["captions"])
         differs = published.get(part, found["images"]) != found["images"]
-        click.echo(f"{part:6} {found['images']:>8,} images {found['captions']:>9,} captions, {words:.1f} words each"
-                   + (f" (published: {published[part]:,} images)" if differs else ""))  # fmt: skip
+        click.echo(
+            f"{part:6} {found['images']:>8,} images {found['captions']:>9,} captions, {words:.1f} words each"
+            + (f" (published: {published[part]:,} images)" if differs else "")
+        )
     for problem in problems:
         click.echo(f"problem: {problem}")
     click.echo(f"{len(problems)} problems" if problems else "no problems")
@@ -57,8 +59,12 @@ def check(name: str | None, folder: Path | None, root: Path | None) -> None:
 @click.command()
 @click.argument("root", type=FOLDER)
 @click.argument("folder", type=FOLDER)
-@click.option("--backbone", default="resnet50", show_default=True,
-              help="resnet50, resnet152, vit_b_16, efficientnet_lite2, scenes, or package.module:function.")
+@click.option(
+    "--backbone",
+    default="resnet50",
+    show_default=True,
+    help="resnet50, resnet152, vit_b_16, efficientnet_lite2, scenes, or package.module:function.",
+)
 @click.option("--regions", default=0, help="Grid cells a side instead of one pooled vector, such as 4.")
 @click.option("--skip-bad", is_flag=True, help="Leave out photos that cannot be decoded.")
 @click.option("--device", default="auto", show_default=True)

@@ -30,8 +30,12 @@ def executed(output: Path, notebook: Path, values: dict, force: bool) -> Path:
     """Where an executed notebook may go: never over its source, and over what the same command left there before."""
     if output.exists() and output.samefile(notebook):
         raise ValueError(f"{output} is the notebook itself; leave OUTPUT out, or choose another name")
-    return product(output, lambda text: _of(json.loads(text)) == _mark(notebook, values),
-                   "what the same notebook left with the same parameters", force)  # fmt: skip
+    return product(
+        output,
+        lambda text: _of(json.loads(text)) == _mark(notebook, values),
+        "what the same notebook left with the same parameters",
+        force,
+    )
 
 
 def default_name(what: str, values: dict) -> str:

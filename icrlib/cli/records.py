@@ -47,8 +47,14 @@ def _expected(run: dict, known: list[dict]) -> cost.Cost | str:
     """What a run would take; "" where its record is there already; else why nobody can say."""
     given = {name: value for name, value in run.items() if name not in PARTS}
     source = {name: run[name] for name in ("features", "root", "images", "backbone") if name in run}
-    config, sizes = asked.configuration(run["dataset"], run["method"], run["loss"], seed=run["seed"], source=source,
-                                        given={k: v for k, v in given.items() if k not in source})  # fmt: skip
+    config, sizes = asked.configuration(
+        run["dataset"],
+        run["method"],
+        run["loss"],
+        seed=run["seed"],
+        source=source,
+        given={k: v for k, v in given.items() if k not in source},
+    )
     if asked.finished(config, known):
         return ""
     return cost.estimate(config, known, sizes) or cost.unknown(config, known, sizes)
@@ -57,9 +63,15 @@ def _expected(run: dict, known: list[dict]) -> cost.Cost | str:
 def _sum(found: list[cost.Cost | str]) -> str:
     """Core-hours of those runs that are to be trained, and how many are not counted, and why."""
     costs = [one for one in found if isinstance(one, cost.Cost)]
-    notes = [f"{count} {what}" for count, what in ((found.count(""), "finished"),
-             (sum(one.scaled != "" for one in costs), "of them scaled"),
-             (sum(isinstance(one, str) and one != "" for one in found), "of unknown length")) if count]  # fmt: skip
+    notes = [
+        f"{count} {what}"
+        for count, what in (
+            (found.count(""), "finished"),
+            (sum(one.scaled != "" for one in costs), "of them scaled"),
+            (sum(isinstance(one, str) and one != "" for one in found), "of unknown length"),
+        )
+        if count
+    ]
     return f"{sum(one.seconds for one in costs) / 3600:.1f} core-hours" + (f" ({', '.join(notes)})" if notes else "")
 
 
@@ -78,8 +90,12 @@ def _number(text: str):
 def compare(first: Path, second: Path) -> None:
     """Show what differs between two records: settings, versions, test measures."""
     a, b = load(first), load(second)
-    for title, left, right in (("settings", a["config"], b["config"]), ("versions", a["versions"], b["versions"]),
-                               ("test", _measures(a), _measures(b)), ("cost", _cost(a), _cost(b))):  # fmt: skip
+    for title, left, right in (
+        ("settings", a["config"], b["config"]),
+        ("versions", a["versions"], b["versions"]),
+        ("test", _measures(a), _measures(b)),
+        ("cost", _cost(a), _cost(b)),
+    ):
         click.secho(title, bold=True)
         names = [name for name in {**left, **right} if left.get(name) != right.get(name)]
         for name in names:
@@ -121,8 +137,13 @@ def records() -> None:
 
 @records.command()
 @click.option("--sample", default=1, show_default=True, help="Records run again for each kind of run that is stale.")
-@click.option("--dataset", "features", multiple=True, metavar="NAME=FOLDER",
-              help="Where a data set's features are; repeatable, as some runs were trained on some of the photos.")
+@click.option(
+    "--dataset",
+    "features",
+    multiple=True,
+    metavar="NAME=FOLDER",
+    help="Where a data set's features are; repeatable, as some runs were trained on some of the photos.",
+)
 @click.option("--dry-run", is_flag=True, help="Only say what is stale, and what would be run again.")
 def verify(sample: int, features: tuple[str, ...], dry_run: bool) -> None:
     """Run a sample of the stale records again; where all is bit-identical, note that the change moved nothing.

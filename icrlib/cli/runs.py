@@ -100,9 +100,15 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     try:
         with _kernels_own_words() as heard:
             papermill.execute_notebook(
-                str(notebook), str(output), values, kernel_name="python3", progress_bar=sys.stderr.isatty(),
-                log_output=True, stdout_file=sys.stdout, stderr_file=sys.stderr,
-            )  # fmt: skip
+                str(notebook),
+                str(output),
+                values,
+                kernel_name="python3",
+                progress_bar=sys.stderr.isatty(),
+                log_output=True,
+                stdout_file=sys.stdout,
+                stderr_file=sys.stderr,
+            )
     except KeyboardInterrupt:
         raise Stopped(_kept(values)) from None
     except papermill.PapermillExecutionError as err:
@@ -113,8 +119,10 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
         ) from err
     except DeadKernelError as err:
         last = f" It said: {heard[-1]}." if heard else ""
-        raise Killed(f"{notebook}: its process was killed.{last} With -p out=FOLDER the same command goes on from "
-                     f"there; the notebook so far: {output}") from err  # fmt: skip
+        raise Killed(
+            f"{notebook}: its process was killed.{last} With -p out=FOLDER the same command goes on from "
+            f"there; the notebook so far: {output}"
+        ) from err
     click.echo(f"executed notebook: {output}")
     if values.get("out"):
         click.echo(_next(values))
@@ -176,9 +184,14 @@ def _expected(values: dict) -> str:
     if values["dataset"] in DRAWN:
         source = {"regions": bool(values.get("regions")), "seed": values.get("data_seed")} | more
     config, sizes = asked.configuration(
-        values["dataset"], method, loss, seed=values.get("seed") or 0, smoke=bool(values.get("smoke")),
-        source=source, given=settings(values, method, loss),
-    )  # fmt: skip
+        values["dataset"],
+        method,
+        loss,
+        seed=values.get("seed") or 0,
+        smoke=bool(values.get("smoke")),
+        source=source,
+        given=settings(values, method, loss),
+    )
     if wrong := operations.misfit(config["method"], sizes["features"]):
         raise ValueError(f"{wrong}. {_way_to_features(config)}")
     known = [*find(study="*"), *asked.of_runs(Path("runs"))]
@@ -194,8 +207,11 @@ def _way_to_features(config: dict) -> str:
         return "Add -p regions=true" if regions else "Leave regions= out"
     if config["dataset"] in DRAWN:
         return "Take -p dataset=scenes -p regions=true, or another method"
-    return ("icr features PHOTOS FOLDER" + (" --regions 4" if regions else "")
-            + f" makes {'regions' if regions else 'one vector an image'} of photos; then give -p features=FOLDER")
+    return (
+        "icr features PHOTOS FOLDER"
+        + (" --regions 4" if regions else "")
+        + f" makes {'regions' if regions else 'one vector an image'} of photos; then give -p features=FOLDER"
+    )
 
 
 def _about_data(values: dict, config: dict) -> str:

@@ -32,8 +32,11 @@ def settings(method: str, loss: str, auxiliary: str | None) -> None:
 def listing(method: str, loss: str, auxiliary: str | None = None) -> str:
     """The list as text; settings first, by group, then the options of the parts, and what parts there are."""
     owners = options_for(METHODS.canonical(method), loss, auxiliary).owners
-    rows = [(group.__name__.lower(), name, _shown(field.default), _help(field.metadata)) for group in GROUPS
-            for name, field in group.__dataclass_fields__.items()]  # fmt: skip
+    rows = [
+        (group.__name__.lower(), name, _shown(field.default), _help(field.metadata))
+        for group in GROUPS
+        for name, field in group.__dataclass_fields__.items()
+    ]
     kinds = {"model": METHODS.find(method), "loss": kind_of(loss)[0]}
     if auxiliary is not None:
         kinds["auxiliary"] = AUXILIARIES.find(auxiliary)
@@ -54,8 +57,11 @@ def listing(method: str, loss: str, auxiliary: str | None = None) -> str:
 
 
 def _parts() -> list[str]:
-    return [f"methods: {', '.join(METHODS)}", f"losses: {', '.join(LOSSES)}, goal:T x P",
-            f"auxiliaries: {', '.join(AUXILIARIES) or 'none yet'}; of your own: package.module:Name"]  # fmt: skip
+    return [
+        f"methods: {', '.join(METHODS)}",
+        f"losses: {', '.join(LOSSES)}, goal:T x P",
+        f"auxiliaries: {', '.join(AUXILIARIES) or 'none yet'}; of your own: package.module:Name",
+    ]
 
 
 def _help(about: Any) -> str:
@@ -88,5 +94,3 @@ def read_value(value: str) -> Any:
         return json.loads({"True": "true", "False": "false", "None": "null"}.get(value, value))
     except json.JSONDecodeError:
         return value
-
-

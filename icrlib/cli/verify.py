@@ -14,8 +14,17 @@ from icrlib.records.files import find
 from icrlib.training.run import train
 from icrlib.training.settings import SETTINGS
 
-COST = ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "device", "versions", "threads", "sources", "path",
-        "stale")  # fmt: skip
+COST = (
+    "wall_seconds",
+    "seconds_per_epoch",
+    "peak_memory_mb",
+    "device",
+    "versions",
+    "threads",
+    "sources",
+    "path",
+    "stale",
+)
 
 
 def verify(sample: int, folders: dict[str, list[str]], dry_run: bool, say: Callable[[str], None]) -> int:
@@ -40,8 +49,16 @@ def verify(sample: int, folders: dict[str, list[str]], dry_run: bool, say: Calla
             return 1
     for file, old in sorted({(file, record["sources"][file]) for record in stale for file in record["stale"]}):
         ran = [r["identity"] for r in chosen if r["sources"].get(file) == old]
-        lines.append({"file": file, "old": old, "new": sources.now(file), "records": ran, "torch": version("torch"),
-                      "device": devices.describe("cpu")})  # fmt: skip
+        lines.append(
+            {
+                "file": file,
+                "old": old,
+                "new": sources.now(file),
+                "records": ran,
+                "torch": version("torch"),
+                "device": devices.describe("cpu"),
+            }
+        )
     if any(line["new"] is None or not line["records"] for line in lines):
         gone = ", ".join(line["file"] for line in lines if line["new"] is None or not line["records"])
         say(f"nothing noted: {gone} is gone, or no record that lists it was run again")
@@ -56,8 +73,10 @@ def _usable(stale: list[dict], folders: dict[str, list[str]], say: Callable[[str
     here = {**devices.describe("cpu"), "torch": version("torch")}
     same = [record for record in stale if record["device"] | {"torch": record["versions"]["torch"]} == here]
     if len(same) < len(stale):
-        say(f"{len(stale) - len(same)} were made on another machine than {', '.join(here.values())}; bit-identity can "
-            "only be told on the same kind")
+        say(
+            f"{len(stale) - len(same)} were made on another machine than {', '.join(here.values())}; bit-identity can "
+            "only be told on the same kind"
+        )
     usable = [record for record in same if _data(record, folders) is not None]
     if len(usable) < len(same):
         say(f"{len(same) - len(usable)} were trained on other photos than are in the folders of --dataset")
@@ -69,8 +88,10 @@ def _sample(stale: list[dict], size: int) -> list[dict]:
     groups: dict[tuple, list[dict]] = {}
     for record in stale:
         config = record["config"]
-        key = (*(config.get(name) for name in ("dataset", "method", "loss", "auxiliary")),
-               *sorted(record["sources"].items()))  # fmt: skip
+        key = (
+            *(config.get(name) for name in ("dataset", "method", "loss", "auxiliary")),
+            *sorted(record["sources"].items()),
+        )
         groups.setdefault(key, []).append(record)
     return [record for group in groups.values() for record in sorted(group, key=lambda r: r["wall_seconds"])[:size]]
 
@@ -90,8 +111,10 @@ def _data(record: dict, folders: dict[str, list[str]]) -> str | None:
         return ""
     if config["dataset"] not in folders:
         raise ValueError(f"{record['path']}: say where its features are, --dataset {config['dataset']}=FOLDER")
-    hashes = {folder: _fingerprint(config["dataset"], folder, json.dumps(config["data_options"], sort_keys=True))
-              for folder in folders[config["dataset"]]}  # fmt: skip
+    hashes = {
+        folder: _fingerprint(config["dataset"], folder, json.dumps(config["data_options"], sort_keys=True))
+        for folder in folders[config["dataset"]]
+    }
     return next((folder for folder, found in hashes.items() if found == record["data_hash"]), None)
 
 

@@ -104,9 +104,7 @@ def _steepness(loss: SmoothAP, pairs: Pairs) -> Tensor:
     return above * (1 - above) / rank**2
 
 
-def _mean_over_positives(
-    loss: Loss, scores: Tensor, positives: Tensor, value: Callable[[Pairs], Tensor]
-) -> Tensor:
+def _mean_over_positives(loss: Loss, scores: Tensor, positives: Tensor, value: Callable[[Pairs], Tensor]) -> Tensor:
     """Mean over each query's positives of ``value(pairs)``, (T,) or (T, K): (Q,) or (Q, K)."""
     parts, query = [], []
     for q, positive in loss._chunks(positives, scores.element_size()):

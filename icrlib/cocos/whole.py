@@ -96,8 +96,10 @@ def per_batch(
             "one width d, or give similarity="
         )
     parts: dict[str, list[dict[str, Tensor]]] = {"i2t": [], "t2i": []}
-    scored = (_scores(batch, images, captions, similarity, k)
-              for k, batch in enumerate(bar(batches, "counting", progress, delay=2)))  # fmt: skip
+    scored = (
+        _scores(batch, images, captions, similarity, k)
+        for k, batch in enumerate(bar(batches, "counting", progress, delay=2))
+    )
     number = 0
     for scores, positives in _stacks(scored, loss):
         for side, own in parts.items():
@@ -110,8 +112,10 @@ def per_batch(
 
 def _scores(batch: Batch, images: Any, captions: Any, similarity: Callable, number: int) -> tuple[Tensor, Tensor]:
     """Scores and mask of a batch, (B, M) each."""
-    own = (_pick(images, batch.images, f"images of batch {number}"),
-           _pick(captions, batch.captions, f"captions of batch {number}"))  # fmt: skip
+    own = (
+        _pick(images, batch.images, f"images of batch {number}"),
+        _pick(captions, batch.captions, f"captions of batch {number}"),
+    )
     scores = similarity(*own)
     shapes = {tuple(scores.shape), tuple(batch.positives.shape), (len(batch.images), len(batch.captions))}
     if len(shapes) > 1:
@@ -168,8 +172,10 @@ def _counted(
             err.add_note(f"This is batch {first}, {side}.")
             raise
         # Once more one by one, so that the message names the row of its own batch.
-        singly = (_counted(loss, s[None], p[None], convention, eps, side, first + k)
-                  for k, (s, p) in enumerate(zip(scores, positives, strict=True)))  # fmt: skip
+        singly = (
+            _counted(loss, s[None], p[None], convention, eps, side, first + k)
+            for k, (s, p) in enumerate(zip(scores, positives, strict=True))
+        )
         return [part for parts in singly for part in parts]
     return [found | {"queries": torch.full((len(rows),), rows.shape[1], dtype=torch.float64)}]
 

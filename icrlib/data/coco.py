@@ -20,8 +20,10 @@ from icrlib.errors import choose
 
 NUMBER = re.compile(r"COCO_\w+?_(\d{12})\.\w+")
 MISSING = ("refuse", "ignore")
-SPLIT_OF_ITS_OWN = ("Such a file is about one of Karpathy's splits of COCO, val or test: take the file and the "
-                    "annotations of the split that you evaluate")  # fmt: skip
+SPLIT_OF_ITS_OWN = (
+    "Such a file is about one of Karpathy's splits of COCO, val or test: take the file and the "
+    "annotations of the split that you evaluate"
+)
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,13 @@ class Ids:
         rows = [row for row, number in enumerate(self.captions) if number in captions]
         alone = sorted(set(range(len(split))) - set(split.image_of[rows].tolist()))
         if alone:
-            raise BadJudgements(f"{len(alone):,} of the split's {len(split):,} images have no caption that was judged, "
-                                f"first COCO's image {self.images[alone[0]]}. {SPLIT_OF_ITS_OWN}")  # fmt: skip
-        kept = Split(split.name, split.features, [split.captions[row] for row in rows], split.image_of[rows],
-                     split.image_ids)  # fmt: skip
+            raise BadJudgements(
+                f"{len(alone):,} of the split's {len(split):,} images have no caption that was judged, "
+                f"first COCO's image {self.images[alone[0]]}. {SPLIT_OF_ITS_OWN}"
+            )
+        kept = Split(
+            split.name, split.features, [split.captions[row] for row in rows], split.image_of[rows], split.image_ids
+        )
         return kept, Ids(self.images, [self.captions[row] for row in rows])
 
     def place(
@@ -72,10 +77,15 @@ class Ids:
                 lost.append(f"{len(absent):,} of its {len(set(wanted)):,} {what} (ids {shown})")
         kept = (rows[0] >= 0) & (rows[1] >= 0)
         if lost and (missing == "refuse" or not kept.any()):
-            way = ('If the split is meant to be a part of it, say missing="ignore" (--ignore-missing)' if kept.any()
-                   else "No pair is left")  # fmt: skip
-            raise BadJudgements(f"{source}: {' and '.join(lost)} are not in this split of {len(self.images):,} images "
-                                f"and {len(self.captions):,} captions. {SPLIT_OF_ITS_OWN}. {way}.")
+            way = (
+                'If the split is meant to be a part of it, say missing="ignore" (--ignore-missing)'
+                if kept.any()
+                else "No pair is left"
+            )
+            raise BadJudgements(
+                f"{source}: {' and '.join(lost)} are not in this split of {len(self.images):,} images "
+                f"and {len(self.captions):,} captions. {SPLIT_OF_ITS_OWN}. {way}."
+            )
         return torch.from_numpy(rows[0][kept]), torch.from_numpy(rows[1][kept]), kept
 
 
@@ -90,8 +100,11 @@ def ids_of(annotations: str | os.PathLike, split: Split, part: str | None = None
     """
     part = choose(part or split.name, sorted(set(SPLITS.values())), "split")
     path, listed = entries(annotations)
-    known = [_known(f"{path}, image {number}", entry) for number, entry in enumerate(listed)
-             if isinstance(entry, dict) and SPLITS.get(entry.get("split")) == part]  # fmt: skip
+    known = [
+        _known(f"{path}, image {number}", entry)
+        for number, entry in enumerate(listed)
+        if isinstance(entry, dict) and SPLITS.get(entry.get("split")) == part
+    ]
     told: list[list[str]] = [[] for _ in range(len(split))]
     for row, text in zip(split.image_of.tolist(), split.captions, strict=True):
         told[row].append(_plain(text))
@@ -121,8 +134,10 @@ def _known(where: str, entry: dict) -> tuple[int, list[tuple[str, int]]]:
     except (KeyError, TypeError) as err:
         raise BadAnnotations(f"{where}: no usable {err}; COCO's sentences have raw and sentid") from err
     if not all(isinstance(number, int) for number in (image, *(number for _, number in sentences))):
-        raise BadAnnotations(f"{where}: no COCO id; dataset_coco.json has a whole number as cocoid of each image and "
-                             "as sentid of each sentence")  # fmt: skip
+        raise BadAnnotations(
+            f"{where}: no COCO id; dataset_coco.json has a whole number as cocoid of each image and "
+            "as sentid of each sentence"
+        )
     return image, sentences
 
 
@@ -132,13 +147,19 @@ def _by_captions(told: list[list[str]], texts: list[Counter], path: Path, part: 
     for place, own in enumerate(texts):
         for text in own:
             having[text].add(place)
-    found = [[place for place in sorted(set.intersection(*(having[text] for text in own)))
-              if Counter(own) <= texts[place]] for own in told]  # fmt: skip
-    for count, wrong in (("no", [row for row, places in enumerate(found) if not places]),
-                         ("more than one", [row for row, places in enumerate(found) if len(places) > 1])):  # fmt: skip
+    found = [
+        [place for place in sorted(set.intersection(*(having[text] for text in own))) if Counter(own) <= texts[place]]
+        for own in told
+    ]
+    for count, wrong in (
+        ("no", [row for row, places in enumerate(found) if not places]),
+        ("more than one", [row for row, places in enumerate(found) if len(places) > 1]),
+    ):
         if wrong:
-            raise BadAnnotations(f"{path}: {len(wrong):,} of the split's {len(told):,} images have captions that "
-                                 f"stand under {count} {part} image there, first row {wrong[0]} "
-                                 f"({told[wrong[0]][0]!r}); take the annotations that the features were made from, "
-                                 "in their order")  # fmt: skip
+            raise BadAnnotations(
+                f"{path}: {len(wrong):,} of the split's {len(told):,} images have captions that "
+                f"stand under {count} {part} image there, first row {wrong[0]} "
+                f"({told[wrong[0]][0]!r}); take the annotations that the features were made from, "
+                "in their order"
+            )
     return [places[0] for places in found]

@@ -25,8 +25,10 @@ class Pictures:
 
     def __init__(self, files: list[Path], backbone: Backbone, workers: int = 4) -> None:
         if backbone.crop is None:
-            raise ValueError(f"the backbone {backbone.name!r} says nothing about training crops; give it crop=, or use "
-                             "images='cached'")  # fmt: skip
+            raise ValueError(
+                f"the backbone {backbone.name!r} says nothing about training crops; give it crop=, or use "
+                "images='cached'"
+            )
         self.files, self.backbone, self.workers = files, backbone, workers
         self.shape = (len(files), backbone.channels())
 
@@ -37,8 +39,10 @@ class Pictures:
         """All pictures, prepared alike each time: (at most ``size``, 3, H, W) float32, the next ones decoded ahead."""
         size = min(size, AT_ONCE)
         with ThreadPoolExecutor(self.workers) as pool:
-            groups = ([pool.submit(self._whole, file) for file in self.files[first : first + size]]
-                      for first in range(0, len(self), size))  # fmt: skip
+            groups = (
+                [pool.submit(self._whole, file) for file in self.files[first : first + size]]
+                for first in range(0, len(self), size)
+            )
             for jobs in one_ahead(groups):
                 yield torch.stack([job.result() for job in jobs])
 
@@ -54,8 +58,9 @@ class Pictures:
                 yield torch.stack([job.result() for job in group])
 
     def _submit(self, pool: ThreadPoolExecutor, seed: int, number: int, rows: Tensor) -> list:
-        return [pool.submit(self._fresh, self.files[row], (seed, number, place))
-                for place, row in enumerate(rows.tolist())]  # fmt: skip
+        return [
+            pool.submit(self._fresh, self.files[row], (seed, number, place)) for place, row in enumerate(rows.tolist())
+        ]
 
     def _whole(self, file: Path) -> Tensor:
         return self.backbone.prepare(open_picture(file))

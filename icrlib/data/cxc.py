@@ -74,8 +74,13 @@ def read(place: str | os.PathLike, kind: str = "sits", part: str = "test") -> Ra
 
 
 def judgements(
-    ratings: Ratings, ids: Ids, *, threshold: float | None = 3.0, keep_originals: bool = False, missing: str = "refuse",
-) -> Judgements:  # fmt: skip
+    ratings: Ratings,
+    ids: Ids,
+    *,
+    threshold: float | None = 3.0,
+    keep_originals: bool = False,
+    missing: str = "refuse",
+) -> Judgements:
     """Pairs of caption and image with a score of ``threshold`` or more, as rows of the split that has these ``ids``.
 
     The threshold holds for a caption's own image, too, as naver-ai/eccv-caption reads CxC (3.0; 28 captions of the test
@@ -83,13 +88,16 @@ def judgements(
     pair that was rated. ``missing``: see :meth:`icrlib.data.coco.Ids.place`.
     """
     if ratings.kind != "sits":
-        raise ValueError(f"{ratings.path}: judgements between captions and images need the ratings 'sits'; got "
-                         f"{ratings.kind!r}")  # fmt: skip
+        raise ValueError(
+            f"{ratings.path}: judgements between captions and images need the ratings 'sits'; got {ratings.kind!r}"
+        )
     right, name = np.ones(len(ratings), bool), "CxC, all rated"
     if threshold is not None:
         if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= HIGHEST:
-            raise ValueError(f"threshold must be a number between 0 and 5, as the scores are, or None for every pair; "
-                             f"got {threshold!r}")  # fmt: skip
+            raise ValueError(
+                f"threshold must be a number between 0 and 5, as the scores are, or None for every pair; "
+                f"got {threshold!r}"
+            )
         right, name = ratings.scores >= threshold, f"CxC ≥ {threshold:g}"
         if keep_originals:
             right, name = right | (np.array(ratings.methods) == ORIGINAL), f"{name} or own"
@@ -106,8 +114,10 @@ def _file(place: Path, name: str) -> Path:
     for path in tried:
         if path.is_file():
             return path
-    raise FileNotFoundError(f"{place}: no {name} or {name}.gz here; it is in data/ of the repository "
-                            "google-research-datasets/Crisscrossed-Captions")  # fmt: skip
+    raise FileNotFoundError(
+        f"{place}: no {name} or {name}.gz here; it is in data/ of the repository "
+        "google-research-datasets/Crisscrossed-Captions"
+    )
 
 
 def _rows(path: Path, header: list[str]) -> Iterator[tuple[int, list[str]]]:
@@ -124,8 +134,9 @@ def _rows(path: Path, header: list[str]) -> Iterator[tuple[int, list[str]]]:
             for row in reader:
                 line = reader.line_num
                 if row and len(row) != len(header):
-                    raise BadJudgements(f"{path}, line {line}: {len(row)} columns; wanted {len(header)}, "
-                                        f"{','.join(header)}")  # fmt: skip
+                    raise BadJudgements(
+                        f"{path}, line {line}: {len(row)} columns; wanted {len(header)}, {','.join(header)}"
+                    )
                 if row:
                     yield line, row
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as err:

@@ -38,9 +38,7 @@ def captions_of(lists: dict[str, dict[int, list[int]]]) -> set[int]:
     return set(lists["t2i"]).union(*lists["i2t"].values())
 
 
-def judgements(
-    place: str | os.PathLike, ids: Ids, *, which: str = "eccv", missing: str = "refuse"
-) -> Judgements:
+def judgements(place: str | os.PathLike, ids: Ids, *, which: str = "eccv", missing: str = "refuse") -> Judgements:
     """What :func:`read` finds, as rows of the split that has these ``ids``.
 
     ``missing``: see :meth:`icrlib.data.coco.Ids.place`.
@@ -65,8 +63,9 @@ def _file(place: Path, name: str) -> Path:
     for path in tried:
         if path.is_file():
             return path
-    raise FileNotFoundError(f"{place}: no {name} or {name}.gz here; it is in eccv_caption/data/ of the repository "
-                            "naver-ai/eccv-caption")  # fmt: skip
+    raise FileNotFoundError(
+        f"{place}: no {name} or {name}.gz here; it is in eccv_caption/data/ of the repository naver-ai/eccv-caption"
+    )
 
 
 def _lists(path: Path) -> dict[int, list[int]]:

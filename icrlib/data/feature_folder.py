@@ -25,10 +25,19 @@ REST = "rest"  # the files of photos without a caption
 ENDS = ("ims.npy", "caps.txt", "ids.txt", "files.txt")
 NOTHING = np.zeros(0, np.int64), np.zeros((0, 1), np.float16)
 ORIGIN = ("root", "place", "backbone", "regions")  # what two features of the same photos have in common
-ABOUT = {"type": "object", "required": ["backbone", "key"],
-         "properties": {"backbone": {"type": "string"}, "key": {"type": "string"}, "root": {"type": "string"},
-                        "place": {"type": "string"}, "regions": {"type": "integer"}, "left_out": {"type": "integer"},
-                        "photos": {"type": "object", "additionalProperties": {"type": "integer"}}}}  # fmt: skip
+ABOUT = {
+    "type": "object",
+    "required": ["backbone", "key"],
+    "properties": {
+        "backbone": {"type": "string"},
+        "key": {"type": "string"},
+        "root": {"type": "string"},
+        "place": {"type": "string"},
+        "regions": {"type": "integer"},
+        "left_out": {"type": "integer"},
+        "photos": {"type": "object", "additionalProperties": {"type": "integer"}},
+    },
+}
 
 
 def noted(folder: str | os.PathLike) -> dict | None:
@@ -76,8 +85,9 @@ def _other(theirs: dict, about: dict) -> str | None:
     return f"features of other photos or another network ({'; '.join(shown) or 'other photos'})" if differs else None
 
 
-def replace(folder: Path, splits: dict[str, karpathy.Photos], found: dict[str, tuple[np.ndarray, np.ndarray]],
-            about: dict) -> None:  # fmt: skip
+def replace(
+    folder: Path, splits: dict[str, karpathy.Photos], found: dict[str, tuple[np.ndarray, np.ndarray]], about: dict
+) -> None:
     """Write all files, from the mark that says "unfinished" to the one that does not.
 
     ``found``: of each split the numbers of the photos that are kept, and their features. Whatever ends this in between
@@ -113,13 +123,14 @@ def _write(folder: Path, part: str, split: karpathy.Photos, kept: np.ndarray, fe
     buffer = io.BytesIO()
     np.save(buffer, features, allow_pickle=False)
     write_bytes(folder / f"{part}_ims.npy", buffer.getvalue())
-    texts = {"files": [str(split.files[i]) for i in kept], "ids": [i for i, _ in lines] or [split.ids[i] for i in kept],
-             "caps": [t for _, t in lines]}  # fmt: skip
+    texts = {
+        "files": [str(split.files[i]) for i in kept],
+        "ids": [i for i, _ in lines] or [split.ids[i] for i in kept],
+        "caps": [t for _, t in lines],
+    }
     for end, some in texts.items():
         if some:
             write_bytes(folder / f"{part}_{end}.txt", ("\n".join(some) + "\n").encode())
-
-
 
 
 @dataclass(frozen=True)
@@ -143,8 +154,10 @@ def parts(folder: str | os.PathLike, split: str | None = None) -> list[Part]:
     wanted = {split: PARTS[split]} if split else {**PARTS, REST: REST}
     there = {name: part for name, part in wanted.items() if (folder / f"{part}_ims.npy").is_file()}
     if not there:
-        raise FileNotFoundError(f"{folder}: missing {', '.join(f'{part}_ims.npy' for part in wanted.values())}; a "
-                                "feature folder, as icr features makes one, has at least one of them")  # fmt: skip
+        raise FileNotFoundError(
+            f"{folder}: missing {', '.join(f'{part}_ims.npy' for part in wanted.values())}; a "
+            "feature folder, as icr features makes one, has at least one of them"
+        )
     return [_part(folder, name, part) for name, part in there.items()]
 
 
@@ -155,9 +168,15 @@ def _part(folder: Path, name: str, part: str) -> Part:
         found = Part(read_array(folder / f"{part}_ims.npy"), files or [], [], np.zeros(0, np.int64))
     else:
         split = read_split(folder, name, part)
-        found = Part(split.features.numpy(), files if files is not None else list(split.image_ids), split.captions,
-                     split.image_of.numpy())  # fmt: skip
+        found = Part(
+            split.features.numpy(),
+            files if files is not None else list(split.image_ids),
+            split.captions,
+            split.image_of.numpy(),
+        )
     if len(found.files) != len(found.features):
-        raise ValueError(f"{listed}: {len(found.files)} file names for {len(found.features)} images, so nobody knows "
-                         "which name is whose; make the folder again with icr features")  # fmt: skip
+        raise ValueError(
+            f"{listed}: {len(found.files)} file names for {len(found.features)} images, so nobody knows "
+            "which name is whose; make the folder again with icr features"
+        )
     return found

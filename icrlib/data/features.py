@@ -48,9 +48,17 @@ class Plan:
 
 
 def extract(
-    root: str | os.PathLike, folder: str | os.PathLike, *, backbone: str = "resnet50", regions: int = 0,
-    skip_bad: bool = False, device: str = "auto", workers: int = 4, progress: bool = True, force: bool = False,
-) -> Path:  # fmt: skip
+    root: str | os.PathLike,
+    folder: str | os.PathLike,
+    *,
+    backbone: str = "resnet50",
+    regions: int = 0,
+    skip_bad: bool = False,
+    device: str = "auto",
+    workers: int = 4,
+    progress: bool = True,
+    force: bool = False,
+) -> Path:
     """Features of all photos of ``root`` (Karpathy's format) into ``folder``; returns it.
 
     ``backbone``: a name of :func:`icrlib.data.backbones.load`. ``regions=c``: c × c grid cells instead of one pooled
@@ -66,8 +74,13 @@ def extract(
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise ValueError(f"workers must be a whole number of at least 1; got {workers!r}")
     folder, splits = Path(folder), karpathy.read(root, whole=False)
-    about = {"root": Path(root).name, "place": sha256_of(str(Path(root).resolve()))[:16], "backbone": backbone,
-             "regions": regions, "key": _key(splits, backbone, regions)}  # fmt: skip
+    about = {
+        "root": Path(root).name,
+        "place": sha256_of(str(Path(root).resolve()))[:16],
+        "backbone": backbone,
+        "regions": regions,
+        "key": _key(splits, backbone, regions),
+    }
     if feature_folder.done(folder, about["key"], skip_bad):
         return folder
     with alone(folder, "another process is computing features here; wait for it, or choose another folder"):
@@ -77,8 +90,15 @@ def extract(
     return folder
 
 
-def _extract(splits: dict[str, karpathy.Photos], folder: Path, skip_bad: bool, device: str, workers: int,
-             progress: bool, about: dict) -> None:  # fmt: skip
+def _extract(
+    splits: dict[str, karpathy.Photos],
+    folder: Path,
+    skip_bad: bool,
+    device: str,
+    workers: int,
+    progress: bool,
+    about: dict,
+) -> None:
     network = backbones.load(about["backbone"], device)
     bad: list[str] = []
     done = {}
@@ -86,20 +106,25 @@ def _extract(splits: dict[str, karpathy.Photos], folder: Path, skip_bad: bool, d
         if not len(split):
             continue
         # Under the name that was asked for: a network of one's own is found again by it alone.
-        parts = _parts(folder, name, split.files, about["backbone"], network, about["regions"], device, workers,
-                       progress)  # fmt: skip
+        parts = _parts(
+            folder, name, split.files, about["backbone"], network, about["regions"], device, workers, progress
+        )
         kept = np.concatenate([part["kept"] for part in parts])
         bad += [str(message) for part in parts for message in part["bad"]]
         done[name] = kept, parts
     if bad and not skip_bad:
         listed = "\n  ".join(bad[:20]) + (f"\n  … and {len(bad) - 20} more" if len(bad) > 20 else "")
-        raise BadPhotos(f"{len(bad)} photos cannot be used:\n  {listed}\nMend them, or leave them out with --skip-bad "
-                        "(skip_bad=True). The features of the others are kept; run this again.")  # fmt: skip
+        raise BadPhotos(
+            f"{len(bad)} photos cannot be used:\n  {listed}\nMend them, or leave them out with --skip-bad "
+            "(skip_bad=True). The features of the others are kept; run this again."
+        )
     for name, (kept, _) in done.items():
         if not len(kept):
             raise BadPhotos(f"no usable photo is left in {name!r}; mend some of its photos")
-    found = {name: (kept, np.concatenate([part["features"] for part in parts if len(part["kept"])]))
-             for name, (kept, parts) in done.items()}  # fmt: skip
+    found = {
+        name: (kept, np.concatenate([part["features"] for part in parts if len(part["kept"])]))
+        for name, (kept, parts) in done.items()
+    }
     feature_folder.replace(folder, splits, found, about | {"left_out": len(bad)})
     shutil.rmtree(folder / ".parts", ignore_errors=True)
 
@@ -110,8 +135,17 @@ def _key(splits: dict[str, karpathy.Photos], backbone: str, regions: int) -> str
     return sha256_of(*plans, *(repr((split.ids, split.captions)) for split in splits.values()))[:16]
 
 
-def _parts(folder: Path, name: str, files: list[Path], backbone: str, network: backbones.Backbone, regions: int,
-           device: str, workers: int, progress: bool) -> list[dict]:  # fmt: skip
+def _parts(
+    folder: Path,
+    name: str,
+    files: list[Path],
+    backbone: str,
+    network: backbones.Backbone,
+    regions: int,
+    device: str,
+    workers: int,
+    progress: bool,
+) -> list[dict]:
     """All parts of one split: those that are there, and those that are missing computed now.
 
     The bar counts photos, batch by batch. Those of parts that are there count from the start and not for its rate.
@@ -132,8 +166,15 @@ def _parts(folder: Path, name: str, files: list[Path], backbone: str, network: b
     return [_unpack(path) for path in paths.values()]
 
 
-def _compute(start: int, files: list[Path], network: backbones.Backbone, regions: int, device: str,
-             pool: Executor, count: Callable[[int], object]) -> dict:  # fmt: skip
+def _compute(
+    start: int,
+    files: list[Path],
+    network: backbones.Backbone,
+    regions: int,
+    device: str,
+    pool: Executor,
+    count: Callable[[int], object],
+) -> dict:
     """Features of some files, float16; ``kept``: the numbers of those that could be read.
 
     ``count`` is told the number of photos of each batch when it is done, bad ones included.

@@ -40,9 +40,14 @@ class Vectors(NamedTuple):
 
 
 def load(
-    path: str | os.PathLike, vocabulary: Vocabulary, *, seed: int = 0, size: int = 300, progress: bool = True,
+    path: str | os.PathLike,
+    vocabulary: Vocabulary,
+    *,
+    seed: int = 0,
+    size: int = 300,
+    progress: bool = True,
     cache: bool = True,
-) -> Vectors:  # fmt: skip
+) -> Vectors:
     """The vectors of all words of ``vocabulary`` from a text file, plain, ``.gz`` or ``.zip``.
 
     A word that the file lacks is tried once more as LTD's release does it: without "-", "." and "'", and then only what
@@ -55,8 +60,10 @@ def load(
     """
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file; wanted word vectors as text, such as glove.840B.300d.txt "
-                                "(also .gz or .zip), from nlp.stanford.edu/projects/glove")  # fmt: skip
+        raise FileNotFoundError(
+            f"{path}: no such file; wanted word vectors as text, such as glove.840B.300d.txt "
+            "(also .gz or .zip), from nlp.stanford.edu/projects/glove"
+        )
     about = path.stat()
     key = sha256_of(json.dumps([vocabulary.words, str(path.resolve()), about.st_size, about.st_mtime_ns, size]))[:32]
     kept = cache_dir() / "glove" / f"{key}.npz"
@@ -98,8 +105,10 @@ def _scan(path: Path, words: list[str], size: int, progress: bool) -> tuple[np.n
     hits = [(row, known.get(word, known.get(cleaned(word)))) for row, word in enumerate(words)]
     hits = [(row, vector) for row, vector in hits if vector is not None]
     if not hits:
-        raise ValueError(f"{path}: none of the {len(words)} words of the vocabulary is in it; is it the right file, "
-                         "and in the captions' language?")  # fmt: skip
+        raise ValueError(
+            f"{path}: none of the {len(words)} words of the vocabulary is in it; is it the right file, "
+            "and in the captions' language?"
+        )
     return np.array([row for row, _ in hits], np.int64), np.stack([vector for _, vector in hits])
 
 
@@ -109,8 +118,10 @@ def _numbers(numbers: list[bytes], size: int, path: Path, line: int) -> np.ndarr
     except ValueError as err:
         raise ValueError(f"{path}, line {line}: not numbers behind the word ({err})") from err
     if len(values) != size or not np.isfinite(values).all():
-        raise ValueError(f"{path}, line {line}: {len(values)} numbers, {int((~np.isfinite(values)).sum())} of them not "
-                         f"finite; wanted {size} finite ones")  # fmt: skip
+        raise ValueError(
+            f"{path}, line {line}: {len(values)} numbers, {int((~np.isfinite(values)).sum())} of them not "
+            f"finite; wanted {size} finite ones"
+        )
     return values
 
 
@@ -123,8 +134,10 @@ def _lines(path: Path, size: int, progress: bool) -> Iterator[bytes]:
         fields = Counter(len(line.split(b" ")) - 1 for line in first if line.strip())
         there = fields.most_common(1)[0][0] if fields else 0
         if there != size:
-            raise ValueError(f"{path}: its lines hold a word and {there} numbers; wanted {size}. Take a file of that "
-                             "size, such as glove.840B.300d.txt, or set the word dimension to the file's")  # fmt: skip
+            raise ValueError(
+                f"{path}: its lines hold a word and {there} numbers; wanted {size}. Take a file of that "
+                "size, such as glove.840B.300d.txt, or set the word dimension to the file's"
+            )
         yield from first
         with bar(None, f"reading {path.name}", progress, total=path.stat().st_size, unit="B", unit_scale=True) as shown:
             for number, line in enumerate(file):

@@ -37,11 +37,14 @@ class Judgements:
             image, caption = getattr(self, side)
             for what, rows, size in (("image", image, self.images), ("caption", caption, self.captions)):
                 if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < size:
-                    raise ValueError(f"{self.name}, {side}: {what} rows must lie in 0 to {size - 1}; got "
-                                     f"{int(rows.min())} to {int(rows.max())}")  # fmt: skip
+                    raise ValueError(
+                        f"{self.name}, {side}: {what} rows must lie in 0 to {size - 1}; got "
+                        f"{int(rows.min())} to {int(rows.max())}"
+                    )
             if len(image) != len(caption):
-                raise ValueError(f"{self.name}, {side}: {len(image)} images for {len(caption)} captions; pairs have "
-                                 "one of each")  # fmt: skip
+                raise ValueError(
+                    f"{self.name}, {side}: {len(image)} images for {len(caption)} captions; pairs have one of each"
+                )
             if len((image * self.captions + caption).unique()) != len(image):
                 raise ValueError(f"{self.name}, {side}: a pair is listed twice; each counts once")
 
@@ -60,7 +63,9 @@ class Judgements:
     def true(cls, split: Split, name: str = "truth") -> Judgements:
         """Every caption with every image that it truly describes, where the split knows that, as ``scenes`` does."""
         if split.relevance is None:
-            raise ValueError(f"the split {split.name!r} does not know which images a caption describes; use "
-                             "Judgements.own, or judgements from a file")  # fmt: skip
+            raise ValueError(
+                f"the split {split.name!r} does not know which images a caption describes; use "
+                "Judgements.own, or judgements from a file"
+            )
         caption, image = split.relevance.nonzero(as_tuple=True)
         return cls.of_pairs(name, split, image, caption)

@@ -20,18 +20,27 @@ PUBLISHED = {
 }
 SPLITS = {"train": "train", "restval": "train", "val": "val", "test": "test"}  # COCO: restval joins train
 
-WHOLE = {"type": "object", "required": ["images"],
-         "properties": {"images": {"type": "array", "minItems": 1, "items": {"type": "object"}}}}  # fmt: skip
+WHOLE = {
+    "type": "object",
+    "required": ["images"],
+    "properties": {"images": {"type": "array", "minItems": 1, "items": {"type": "object"}}},
+}
 ID = {"type": ["integer", "string"]}
 IMAGE = {
-    "type": "object", "required": ["filename", "split"],
+    "type": "object",
+    "required": ["filename", "split"],
     "properties": {
-        "filename": {"type": "string", "minLength": 1}, "filepath": {"type": "string"},
-        "split": {"enum": list(SPLITS)}, "imgid": ID, "cocoid": ID,
-        "sentences": {"type": "array", "items": {"type": "object", "required": ["raw"],
-                                                 "properties": {"raw": {"type": "string"}}}},
+        "filename": {"type": "string", "minLength": 1},
+        "filepath": {"type": "string"},
+        "split": {"enum": list(SPLITS)},
+        "imgid": ID,
+        "cocoid": ID,
+        "sentences": {
+            "type": "array",
+            "items": {"type": "object", "required": ["raw"], "properties": {"raw": {"type": "string"}}},
+        },
     },
-}  # fmt: skip
+}
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # names and ids stand one a line in feature folders
 LONGEST = 255  # bytes that file systems give a name
 
@@ -153,8 +162,11 @@ def _line(caption: str) -> str:
 
 
 def _missing(splits: dict[str, Photos]) -> list[str]:
-    return [f"the split {name!r} is empty; training needs train, val and test" for name, split in splits.items()
-            if not len(split)]  # fmt: skip
+    return [
+        f"the split {name!r} is empty; training needs train, val and test"
+        for name, split in splits.items()
+        if not len(split)
+    ]
 
 
 def _annotations(root: Path) -> Path:

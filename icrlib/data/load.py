@@ -15,15 +15,23 @@ from icrlib.files import sha256_of
 
 # Drawn from a seed, by a function: nothing to fetch, and known before anything is drawn.
 DRAWN: dict[str, Callable[..., Dataset]] = {
-    "scenes": generate.load, "rendered": rendered.rendered, "stamps": stamps.stamped,
-}  # fmt: skip
+    "scenes": generate.load,
+    "rendered": rendered.rendered,
+    "stamps": stamps.stamped,
+}
 DATASETS = (*DRAWN, "flickr8k", "flickr30k", "coco")
 
 
 def load_dataset(
-    name: str = "scenes", *, root: str | os.PathLike | None = None, features: str | os.PathLike | None = None,
-    word_vectors: str | os.PathLike | None = None, word_size: int = 300, smoke: bool = False, **options,
-) -> Dataset:  # fmt: skip
+    name: str = "scenes",
+    *,
+    root: str | os.PathLike | None = None,
+    features: str | os.PathLike | None = None,
+    word_vectors: str | os.PathLike | None = None,
+    word_size: int = 300,
+    smoke: bool = False,
+    **options,
+) -> Dataset:
     """Load a dataset by name.
 
     ``"scenes"`` is generated in seconds and cached (:func:`icrlib.data.scenes.load` lists its options). So are
@@ -46,8 +54,12 @@ def _with_vectors(data: Dataset, path: str | os.PathLike, size: int) -> Dataset:
     """The data with a vector for each word; they belong to what the data is, so its fingerprint is another one."""
     matrix = glove.load(path, data.vocabulary, size=size).matrix
     mark = sha256_of(matrix.numpy().tobytes())[:16]
-    return replace(data, word_vectors=matrix, fingerprint=sha256_of(data.fingerprint, mark),
-                   options=data.options | {"word_vectors": mark})  # fmt: skip
+    return replace(
+        data,
+        word_vectors=matrix,
+        fingerprint=sha256_of(data.fingerprint, mark),
+        options=data.options | {"word_vectors": mark},
+    )
 
 
 def _load(
@@ -79,8 +91,11 @@ def more_options(name: str) -> list[str]:
     """Further options of a data set by name, such as ``min_count`` of photos or ``train`` of scenes."""
     choose(name, DATASETS, "dataset")
     loader = DRAWN.get(name, photos.load)
-    return [option for option, about in inspect.signature(loader).parameters.items()
-            if option not in NAMED and about.kind is not inspect.Parameter.VAR_KEYWORD]  # fmt: skip
+    return [
+        option
+        for option, about in inspect.signature(loader).parameters.items()
+        if option not in NAMED and about.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
 
 
 def _check_options(loader: Callable, options: dict, name: str) -> None:

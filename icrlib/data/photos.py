@@ -19,9 +19,16 @@ PIPELINES = ("cached", "published")
 
 
 def load(
-    root: str | os.PathLike, *, name: str, images: str = "cached", backbone: str = "resnet50",
-    features: str | os.PathLike | None = None, vocabulary: str = "train", min_count: int = 4, smoke: bool = False,
-) -> Dataset:  # fmt: skip
+    root: str | os.PathLike,
+    *,
+    name: str,
+    images: str = "cached",
+    backbone: str = "resnet50",
+    features: str | os.PathLike | None = None,
+    vocabulary: str = "train",
+    min_count: int = 4,
+    smoke: bool = False,
+) -> Dataset:
     """The photos and captions in ``root`` (Karpathy's JSON beside an image folder).
 
     ``images="cached"``: each photo goes through ``backbone`` once, into the folder ``features`` (default: one in the
@@ -40,10 +47,13 @@ def load(
     read = karpathy.read(root)
     missing = [str(file) for photos in read.values() for file in photos.files if not file.is_file()]
     if missing:
-        raise FileNotFoundError(f"{len(missing)} photos are missing, first {missing[0]}; `icr data check {root}` lists "
-                                "every problem")  # fmt: skip
-    digest = [sha256_of(backbone, *(f"{file.name} {file.stat().st_size}" for file in photos.files),
-                        repr(photos.captions)) for photos in read.values()]  # fmt: skip
+        raise FileNotFoundError(
+            f"{len(missing)} photos are missing, first {missing[0]}; `icr data check {root}` lists every problem"
+        )
+    digest = [
+        sha256_of(backbone, *(f"{file.name} {file.stat().st_size}" for file in photos.files), repr(photos.captions))
+        for photos in read.values()
+    ]
     splits = {part: _split(part, photos, network, 200 if smoke else None) for part, photos in read.items()}
     options = {"vocabulary": vocabulary, "min_count": min_count, "smoke": smoke, "images": images, "backbone": backbone}
     return precomputed.dataset(name, splits, digest, options, __name__)

@@ -40,19 +40,16 @@ def load(
     wanted = [f"{part}_{end}" for part in PARTS.values() for end in ("ims.npy", "caps.txt")]
     missing = [file for file in wanted if not (folder / file).is_file()]
     if missing:
-        raise FileNotFoundError(
-            f"{folder}: missing {', '.join(missing)}. A feature folder holds {', '.join(wanted)}"
-        )
+        raise FileNotFoundError(f"{folder}: missing {', '.join(missing)}. A feature folder holds {', '.join(wanted)}")
     finished(folder)
     splits = {name_: read_split(folder, name_, part, 200 if smoke else None) for name_, part in PARTS.items()}
     sizes = {f"{part}_ims.npy": tuple(splits[name_].features.shape[1:]) for name_, part in PARTS.items()}
     if len(set(sizes.values())) > 1:
         told = ", ".join(f"{file}: {' x '.join(map(str, size))}" for file, size in sizes.items())
-        raise ValueError(f"{folder}: features of different sizes an image ({told}); all three files must come from the "
-                         "same network")  # fmt: skip
-    digest = [
-        sha256_of(folder / file) for file in bar(wanted, "checking files", not _small(folder, wanted))
-    ]
+        raise ValueError(
+            f"{folder}: features of different sizes an image ({told}); all three files must come from the same network"
+        )
+    digest = [sha256_of(folder / file) for file in bar(wanted, "checking files", not _small(folder, wanted))]
     options = {"vocabulary": vocabulary, "min_count": min_count, "smoke": smoke}
     return dataset(name, splits, digest, options)
 
@@ -64,15 +61,21 @@ def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dic
     seen = splits.values() if options["vocabulary"] == "all" else [splits["train"]]
     words = Vocabulary.build((c for split in seen for c in split.captions), options["min_count"])
     if len(words) == len(SPECIAL):
-        raise ValueError(f"no word occurs {options['min_count']} times in the captions that the vocabulary is made of, "
-                         "so every word would be unknown; take min_count=1, or more captions")  # fmt: skip
-    return Dataset(name, **splits, vocabulary=words, fingerprint=sha256_of(*digest, repr(options)), options=options,
-                   made_by=made_by)  # fmt: skip
+        raise ValueError(
+            f"no word occurs {options['min_count']} times in the captions that the vocabulary is made of, "
+            "so every word would be unknown; take min_count=1, or more captions"
+        )
+    return Dataset(
+        name,
+        **splits,
+        vocabulary=words,
+        fingerprint=sha256_of(*digest, repr(options)),
+        options=options,
+        made_by=made_by,
+    )
 
 
-def assign(
-    rows: int, captions: int, ids: list[str] | None, equal_to_previous: np.ndarray | None
-) -> np.ndarray:
+def assign(rows: int, captions: int, ids: list[str] | None, equal_to_previous: np.ndarray | None) -> np.ndarray:
     """The feature row of each caption, ``(captions,)`` int64.
 
     Four layouts are in use, told apart by counting. (1) One id a caption line: captions with the same id share
@@ -86,16 +89,12 @@ def assign(
         for line, name in enumerate(ids):
             first.setdefault(name, line if rows == captions else len(first))
         if rows not in (captions, len(first)):
-            raise ValueError(
-                f"{rows} feature rows, but the ids name {len(first)} images for {captions} captions"
-            )
+            raise ValueError(f"{rows} feature rows, but the ids name {len(first)} images for {captions} captions")
         return np.array([first[name] for name in ids])
     if rows and captions and captions % rows == 0 and rows != captions:
         return np.arange(captions) // (captions // rows)
     if rows == captions:
-        starts = (
-            np.arange(rows) if equal_to_previous is None else np.where(equal_to_previous, 0, np.arange(rows))
-        )
+        starts = np.arange(rows) if equal_to_previous is None else np.where(equal_to_previous, 0, np.arange(rows))
         return np.maximum.accumulate(starts)
     raise ValueError(
         f"{rows} feature rows and {captions} captions: captions must be a whole multiple of the rows, "
@@ -108,9 +107,7 @@ def read_split(folder: Path, name: str, part: str, keep: int | None = None) -> S
     captions = reading.lines(folder / f"{part}_caps.txt")
     for line, caption in enumerate(captions, 1):
         if not caption.strip():
-            raise ValueError(
-                f"{folder / f'{part}_caps.txt'}, line {line}: an empty caption; remove it or write one"
-            )
+            raise ValueError(f"{folder / f'{part}_caps.txt'}, line {line}: an empty caption; remove it or write one")
     array = read_array(folder / f"{part}_ims.npy")
     ids_file = folder / f"{part}_ids.txt"
     ids = reading.lines(ids_file) if ids_file.is_file() else None
@@ -140,8 +137,10 @@ def read_split(folder: Path, name: str, part: str, keep: int | None = None) -> S
 def finished(folder: Path) -> None:
     """Refuse a folder whose making was cut off: what it holds may be of two runs."""
     if (folder / MARK).is_file() and reading.of_json(folder / MARK, {"type": "object"}, MARK).get(UNFINISHED):
-        raise ValueError(f"{folder}: the features here are unfinished, and may be half those of an earlier run; finish "
-                         f"them with the same command, icr features PHOTOS {folder}")  # fmt: skip
+        raise ValueError(
+            f"{folder}: the features here are unfinished, and may be half those of an earlier run; finish "
+            f"them with the same command, icr features PHOTOS {folder}"
+        )
 
 
 def read_array(path: Path) -> np.ndarray:
@@ -153,17 +152,13 @@ def read_array(path: Path) -> np.ndarray:
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{path}: an archive of several arrays (.npz) under the name of one; save the array by itself")
     if array.ndim not in (2, 3) or array.dtype not in (np.float16, np.float32) or 0 in array.shape:
-        raise ValueError(
-            f"{path}: {array.dtype} {array.shape}; wanted float16 or float32, (rows, D) or (rows, R, D)"
-        )
+        raise ValueError(f"{path}: {array.dtype} {array.shape}; wanted float16 or float32, (rows, D) or (rows, R, D)")
     chunk = max(1, (64 << 20) // array[0].nbytes)
     starts = range(0, len(array), chunk)
     for start in bar(starts, f"reading {path.name}", len(starts) >= 20):
         bad = ~np.isfinite(array[start : start + chunk]).reshape(len(array[start : start + chunk]), -1).all(1)
         if bad.any():
-            raise ValueError(
-                f"{path}: row {start + int(bad.argmax())} holds NaN or infinity; compute it again"
-            )
+            raise ValueError(f"{path}: row {start + int(bad.argmax())} holds NaN or infinity; compute it again")
     return array
 
 

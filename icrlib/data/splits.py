@@ -45,9 +45,7 @@ class Split:
         counts = torch.bincount(self.image_of, minlength=images)
         if len(counts) != images or (counts == 0).any():
             bad = int((counts == 0).nonzero()[0]) if len(counts) == images else images
-            raise ValueError(
-                f"split {self.name!r}: image {bad} has no caption, or a caption names a missing image"
-            )
+            raise ValueError(f"split {self.name!r}: image {bad} has no caption, or a caption names a missing image")
 
     def __len__(self) -> int:
         return len(self.features)

@@ -87,9 +87,7 @@ class Vocabulary:
         """Read what :meth:`save` wrote. Pickles, as the original releases ship, are never opened."""
         path = Path(path)
         if not path.exists():
-            raise FileNotFoundError(
-                f"{path}: no vocabulary here; Vocabulary.build(captions).save(path) makes one"
-            )
+            raise FileNotFoundError(f"{path}: no vocabulary here; Vocabulary.build(captions).save(path) makes one")
         try:
             return cls(reading.of_json(path, {"type": "array", "items": {"type": "string"}}))
         except ValueError as err:  # not UTF-8, not JSON, or not a vocabulary

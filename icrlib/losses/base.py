@@ -72,9 +72,7 @@ class Pairs:
 
     def first_hardest(self) -> Tensor:
         """Column of the highest-scoring negative, (T, 1) int64; at a tie the first index, as argmax promises."""
-        return self.once(
-            "hardest", lambda: self.at_negatives(self.rows.detach(), -torch.inf).argmax(1, keepdim=True)
-        )
+        return self.once("hardest", lambda: self.at_negatives(self.rows.detach(), -torch.inf).argmax(1, keepdim=True))
 
     def hardest_only(self) -> Pairs:
         """The same pairs with that one negative; all other negatives count as left out."""
@@ -162,7 +160,7 @@ class Loss:
         # Rows are read and written as they lie in memory, hence the copies of the transposes.
         losses, gradient = self._values_and_weights(scores, positives, values)
         backwards, columns = self._values_and_weights(scores.T.contiguous(), positives.T.contiguous(), values)
-        first, second = ((1.0, 1.0) if self.queries == "sum" else (1 / len(scores), 1 / scores.shape[1]))
+        first, second = (1.0, 1.0) if self.queries == "sum" else (1 / len(scores), 1 / scores.shape[1])
         if self.directions == "mean":
             first, second = first / 2, second / 2
         if first != 1:
@@ -187,9 +185,7 @@ class Loss:
 
     def collapsed(self, positives: Tensor) -> float:
         """The loss of a model that gives every pair the same score: where a collapse sits."""
-        return float(
-            self(torch.zeros(positives.shape, dtype=torch.float64, device=positives.device), positives)
-        )
+        return float(self(torch.zeros(positives.shape, dtype=torch.float64, device=positives.device), positives))
 
     def notes(self, scores: Tensor, positives: Tensor) -> dict[str, float]:
         """What an evaluation in training notes about the last batch, beside the value."""

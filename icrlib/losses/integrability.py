@@ -49,9 +49,15 @@ class Integrability:
 
 
 def integrability(
-    objective: Loss, where: str = "plane", *, relative: tuple = (None, None), loops: int = 24, points: int = 64,
-    size: int = 4, seed: int = 0,
-) -> Integrability:  # fmt: skip
+    objective: Loss,
+    where: str = "plane",
+    *,
+    relative: tuple = (None, None),
+    loops: int = 24,
+    points: int = 64,
+    size: int = 4,
+    seed: int = 0,
+) -> Integrability:
     """Both tests on one of three spaces: ``"plane"``, one positive and one negative score, relative terms held at
     ``relative``; ``"one direction"``, a whole ``size`` × ``size`` score matrix with rows as queries and relative terms
     that follow the scores; ``"both directions"``, the same with the columns' gradient added, as in training.

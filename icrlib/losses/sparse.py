@@ -55,8 +55,9 @@ class SparseNTXent(Loss):
 
     def _shares(self, pairs: Pairs) -> Tensor:
         """p of each negative, (T, M); 0 at all positives."""
-        return pairs.once("shares", lambda: pairs.at_negatives(
-            sparsemax(pairs.without_others(pairs.rows / self.tau, -torch.inf)), 0))  # fmt: skip
+        return pairs.once(
+            "shares", lambda: pairs.at_negatives(sparsemax(pairs.without_others(pairs.rows / self.tau, -torch.inf)), 0)
+        )
 
     def terms(self, pairs: Pairs) -> Tensor:
         shares = self._shares(pairs)

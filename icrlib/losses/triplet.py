@@ -57,8 +57,4 @@ class TripletSH(Triplet):
     def term_weights(self, pairs: Pairs) -> Tensor:
         hardest = pairs.first_hardest()
         active = (pairs.rows.gather(1, hardest) + (self.margin - pairs.own) > 0).to(pairs.rows.dtype)
-        return (
-            torch.zeros_like(pairs.rows)
-            .scatter(1, hardest, active)
-            .scatter(1, pairs.positive[:, None], -active)
-        )
+        return torch.zeros_like(pairs.rows).scatter(1, hardest, active).scatter(1, pairs.positive[:, None], -active)

@@ -19,9 +19,15 @@ def options_of(method: str) -> list[str]:
 
 
 def build(
-    method: str, feature_dim: int, words: int, *, network: nn.Module | None = None, backbone: str = "",
-    batch_norm: str = "train", **options,
-) -> RetrievalModel:  # fmt: skip
+    method: str,
+    feature_dim: int,
+    words: int,
+    *,
+    network: nn.Module | None = None,
+    backbone: str = "",
+    batch_norm: str = "train",
+    **options,
+) -> RetrievalModel:
     """A new model of ``method`` for features of ``feature_dim`` and a vocabulary of ``words`` words.
 
     With a ``network``, (B, 3, H, W) -> (B, D, h, w), one for pictures (:class:`icrlib.models.OnPictures`);
@@ -31,6 +37,7 @@ def build(
         inner = METHODS.find(method)(feature_dim=feature_dim, words=words, **options)
     except (RuntimeError, MemoryError, OverflowError) as err:  # sizes that torch cannot count or no memory holds
         told = ", ".join(f"{name}={value!r}" for name, value in options.items())
-        raise ValueError(f"a model of {method} with {told} cannot be made: {str(err).splitlines()[0]}. Take smaller "
-                         "sizes") from err  # fmt: skip
+        raise ValueError(
+            f"a model of {method} with {told} cannot be made: {str(err).splitlines()[0]}. Take smaller sizes"
+        ) from err
     return inner if network is None else OnPictures(inner, network, backbone, batch_norm)

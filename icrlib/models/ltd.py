@@ -35,25 +35,48 @@ class LTD(RetrievalModel):
     takes_word_vectors = True
     # RF §6.6, §6.11. What follows from a number of epochs is in the rows of the paper's tables: paper.experiment.
     published: ClassVar[dict[str, dict]] = {
-        "*": {"embed_dim": 1024, "word_dim": 300, "auxiliary": "latent", "objective": "lagrange",
-              "eta": 0.2, "optimiser": "adamp", "schedule": "cosine_epoch", "lr": 2e-4, "epochs": 30,
-              "batch_size": 128, "drop_words": 0.1, "delete_words": 0.1, "erase": 0.2},
+        "*": {
+            "embed_dim": 1024,
+            "word_dim": 300,
+            "auxiliary": "latent",
+            "objective": "lagrange",
+            "eta": 0.2,
+            "optimiser": "adamp",
+            "schedule": "cosine_epoch",
+            "lr": 2e-4,
+            "epochs": 30,
+            "batch_size": 128,
+            "drop_words": 0.1,
+            "delete_words": 0.1,
+            "erase": 0.2,
+        },
         "ntxent": {"tau": 0.05},
         "triplet_sh": {"head_norm": True},
-    }  # fmt: skip
+    }
 
     def __init__(
-        self, feature_dim: int, words: int, embed_dim: int = 1024, word_dim: int = 300, backward: str = "end",
+        self,
+        feature_dim: int,
+        words: int,
+        embed_dim: int = 1024,
+        word_dim: int = 300,
+        backward: str = "end",
         head_norm: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         if embed_dim % 2:
             raise ValueError(f"embed_dim must be even, half of it for each direction of the GRU; got {embed_dim}")
         if not isinstance(head_norm, bool):
             raise ValueError(f"head_norm must be True or False; got {head_norm!r}")
         self.backward_read = choose(backward, BACKWARD, "backward")
-        self.options = {"feature_dim": feature_dim, "words": words, "embed_dim": embed_dim, "word_dim": word_dim,
-                        "backward": backward, "head_norm": head_norm}  # fmt: skip
+        self.options = {
+            "feature_dim": feature_dim,
+            "words": words,
+            "embed_dim": embed_dim,
+            "word_dim": word_dim,
+            "backward": backward,
+            "head_norm": head_norm,
+        }
         self.image_head = head(feature_dim, embed_dim, head_norm)
         self.embed = nn.Embedding(words, word_dim)
         self.forwards = nn.GRU(word_dim, embed_dim // 2, batch_first=True)
@@ -65,8 +88,10 @@ class LTD(RetrievalModel):
         if data.word_vectors is None:
             return
         if data.word_vectors.shape != self.embed.weight.shape:
-            raise ValueError(f"word vectors {tuple(data.word_vectors.shape)} for an embedding "
-                             f"{tuple(self.embed.weight.shape)}: take word_dim={data.word_vectors.shape[1]}")
+            raise ValueError(
+                f"word vectors {tuple(data.word_vectors.shape)} for an embedding "
+                f"{tuple(self.embed.weight.shape)}: take word_dim={data.word_vectors.shape[1]}"
+            )
         with torch.no_grad():
             self.embed.weight.copy_(data.word_vectors)
         self.embed.requires_grad_(False)

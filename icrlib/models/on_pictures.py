@@ -67,5 +67,7 @@ class OnPictures(RetrievalModel):
         return self.inner.similarity_of_pairs(images, captions)
 
     def parameter_groups(self, lr: float, finetune_lr: float) -> list[dict]:
-        return [{"params": list(self.inner.parameters()), "base": lr},
-                {"params": list(self.backbone.parameters()), "base": finetune_lr}]  # fmt: skip
+        return [
+            {"params": list(self.inner.parameters()), "base": lr},
+            {"params": list(self.backbone.parameters()), "base": finetune_lr},
+        ]

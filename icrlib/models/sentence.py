@@ -27,28 +27,48 @@ class Sentence(RetrievalModel):
     label = "Sentence encoder"
     reads_words = False
     published: ClassVar[dict[str, dict]] = {
-        "*": {"embed_dim": 384, "optimiser": "adamp", "schedule": "cosine_epoch", "lr": 2e-4, "epochs": 30,
-              "batch_size": 128, "erase": 0.2},
+        "*": {
+            "embed_dim": 384,
+            "optimiser": "adamp",
+            "schedule": "cosine_epoch",
+            "lr": 2e-4,
+            "epochs": 30,
+            "batch_size": 128,
+            "erase": 0.2,
+        },
         "ntxent": {"tau": 0.05, "tuned": True},
-    }  # fmt: skip
+    }
 
     def __init__(
-        self, feature_dim: int, words: int, embed_dim: int = 384, teacher: str = "sbert", tuned: bool = False,
+        self,
+        feature_dim: int,
+        words: int,
+        embed_dim: int = 384,
+        teacher: str = "sbert",
+        tuned: bool = False,
         caption_norm: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         for name, value in (("tuned", tuned), ("caption_norm", caption_norm)):
             if not isinstance(value, bool):
                 raise ValueError(f"{name} must be True or False; got {value!r}")
         if caption_norm and not tuned:
             raise ValueError("caption_norm= is about the head of tuned=True; the teacher's own vectors have length 1")
-        self.options = {"feature_dim": feature_dim, "words": words, "embed_dim": embed_dim, "teacher": teacher,
-                        "tuned": tuned, "caption_norm": caption_norm}  # fmt: skip
+        self.options = {
+            "feature_dim": feature_dim,
+            "words": words,
+            "embed_dim": embed_dim,
+            "teacher": teacher,
+            "tuned": tuned,
+            "caption_norm": caption_norm,
+        }
         self.caption_norm = caption_norm
         self.vocabulary = VOCABULARIES.find("sentences")(teacher)
         if self.vocabulary.size != embed_dim:
-            raise ValueError(f"the vectors of teacher {teacher!r} have {self.vocabulary.size} numbers and embed_dim is "
-                             f"{embed_dim}; take embed_dim={self.vocabulary.size}")  # fmt: skip
+            raise ValueError(
+                f"the vectors of teacher {teacher!r} have {self.vocabulary.size} numbers and embed_dim is "
+                f"{embed_dim}; take embed_dim={self.vocabulary.size}"
+            )
         self.image_head = head(feature_dim, embed_dim, norm=False)
         self.caption_head = head(embed_dim, embed_dim, norm=False) if tuned else nn.Identity()
 

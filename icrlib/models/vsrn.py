@@ -44,24 +44,48 @@ class VSRN(RetrievalModel):
     # ECIR's job files (Table 1, rows 1.5 to 1.8 and 2.5 to 2.8): the rate falls to a tenth after 15 epochs of 30; on
     # Flickr30k after 10 and 20, where the paper says 15.
     published: ClassVar[dict[str, dict]] = {
-        "*": {"embed_dim": 2048, "word_dim": 300, "blocks": 4, "linear_norm": "none", "graph_norm": "regions",
-              "final_norm": True, "lr": 2e-4, "epochs": 30, "lr_update": 15, "batch_size": 128},
+        "*": {
+            "embed_dim": 2048,
+            "word_dim": 300,
+            "blocks": 4,
+            "linear_norm": "none",
+            "graph_norm": "regions",
+            "final_norm": True,
+            "lr": 2e-4,
+            "epochs": 30,
+            "lr_update": 15,
+            "batch_size": 128,
+        },
         "coco": {"linear_norm": "regions", "final_norm": False},
         "flickr30k": {"lr_update": 10},
-    }  # fmt: skip
+    }
 
     def __init__(
-        self, feature_dim: int, words: int, embed_dim: int = 2048, word_dim: int = 300, blocks: int = 4,
-        linear_norm: str = "none", graph_norm: str = "regions", final_norm: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        feature_dim: int,
+        words: int,
+        embed_dim: int = 2048,
+        word_dim: int = 300,
+        blocks: int = 4,
+        linear_norm: str = "none",
+        graph_norm: str = "regions",
+        final_norm: bool = True,
+    ) -> None:
         super().__init__()
         self.linear_axis = AXES[choose(linear_norm, AXES, "linear_norm")]
         self.graph_axis = AXES[choose(graph_norm, AXES, "graph_norm")]
         if not isinstance(final_norm, bool):
             raise ValueError(f"final_norm must be True or False; got {final_norm!r}")
-        self.options = {"feature_dim": feature_dim, "words": words, "embed_dim": embed_dim, "word_dim": word_dim,
-                        "blocks": blocks, "linear_norm": linear_norm, "graph_norm": graph_norm,
-                        "final_norm": final_norm}  # fmt: skip
+        self.options = {
+            "feature_dim": feature_dim,
+            "words": words,
+            "embed_dim": embed_dim,
+            "word_dim": word_dim,
+            "blocks": blocks,
+            "linear_norm": linear_norm,
+            "graph_norm": graph_norm,
+            "final_norm": final_norm,
+        }
         self.project = xavier_linear(feature_dim, embed_dim)
         self.graph = nn.Sequential(*(GraphBlock(embed_dim) for _ in range(blocks)))
         self.reader = nn.GRU(embed_dim, embed_dim, batch_first=True)
@@ -107,7 +131,9 @@ def check_regions(features: Tensor, size: int) -> None:
         return
     found = f"image features {tuple(features.shape)}: this model takes (images, regions, {size})"
     if features.ndim == 2:
-        raise ValueError(f"{found}. These are pooled, one vector an image; regions come from load_dataset('scenes', "
-                         "regions=True), from a folder features=FOLDER of (images, regions, size) arrays, or from "
-                         "photos: icr features PHOTOS FOLDER --regions 4")  # fmt: skip
+        raise ValueError(
+            f"{found}. These are pooled, one vector an image; regions come from load_dataset('scenes', "
+            "regions=True), from a folder features=FOLDER of (images, regions, size) arrays, or from "
+            "photos: icr features PHOTOS FOLDER --regions 4"
+        )
     raise ValueError(found)

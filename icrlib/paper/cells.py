@@ -12,8 +12,20 @@ from IPython.display import HTML
 SIDES = {"i2t": "image to text", "t2i": "text to image"}
 TWINS = ("swap", "attribute")
 DATA = {"coco": "MS-COCO", "f30k": "Flickr30k"}  # before the side, where a table has both
-HEADS = {"r1": "R@1", "r5": "R@5", "r10": "R@10", "average_recall": "avg.", "map_at_5": "mAP@5", "r_precision": "R-P",
-         "C_q": "C^q", "C_B": "C^B", "C_0": "C^0", "C_neg": "C^qv-", "W_neg": "W^qv-", "W_pos": "W^qv+"}  # fmt: skip
+HEADS = {
+    "r1": "R@1",
+    "r5": "R@5",
+    "r10": "R@10",
+    "average_recall": "avg.",
+    "map_at_5": "mAP@5",
+    "r_precision": "R-P",
+    "C_q": "C^q",
+    "C_B": "C^B",
+    "C_0": "C^0",
+    "C_neg": "C^qv-",
+    "W_neg": "W^qv-",
+    "W_pos": "W^qv+",
+}
 DECIMALS = {"map_at_5": 2, "r_precision": 2, "C_q": 2, "C_B": 2, "C_0": 2, "C_neg": 2, "W_neg": 2, "W_pos": 2}
 LONG = 17  # characters: "353.8 ± 1.6" and "undecided (n = 3)" stay whole; what is longer is words
 _TAG = re.compile(r"<[^>]*>")
@@ -57,9 +69,11 @@ def styled(frame: pd.DataFrame, caption: str = "", name: str = "table") -> HTML:
     """
     cells = "text-align: right; white-space: nowrap; font-size: .72em; padding: .2em .35em"
     last = frame.columns.nlevels - 1
-    styles = [{"selector": "td, th", "props": cells},
-              {"selector": "th.col_heading.level0[colspan]", "props": "text-align: center"},
-              {"selector": "caption", "props": "caption-side: bottom; text-align: left"}]  # fmt: skip
+    styles = [
+        {"selector": "td, th", "props": cells},
+        {"selector": "th.col_heading.level0[colspan]", "props": "text-align: center"},
+        {"selector": "caption", "props": "caption-side: bottom; text-align: left"},
+    ]
     for k, column in enumerate(frame.columns):
         heading, values = f"th.level{last}.col{k}", frame.iloc[:, k]
         if max(map(_length, values), default=0) > LONG:

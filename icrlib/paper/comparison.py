@@ -18,10 +18,18 @@ FACTORS = {
     "auxiliary": ("auxiliary", "auxiliary_options"),
     "updates": ("updates", "epochs", "drops", "evaluate_every"),
     "objective": ("objective", "auxiliary", "auxiliary_options", "beta", "eta", "multiplier"),
-    "criterion": ("loss", "loss_options", "batches", "model_options", "eta", "average", "average_from",
-                  "average_times"),
+    "criterion": (
+        "loss",
+        "loss_options",
+        "batches",
+        "model_options",
+        "eta",
+        "average",
+        "average_from",
+        "average_times",
+    ),
     "caption encoder": ("method", "model_options", "loss", "loss_options", "drop_words", "delete_words"),
-}  # fmt: skip
+}
 
 
 def paired(
@@ -87,8 +95,10 @@ def _one_setting(claim: str, side: Sequence[Record], name: str) -> None:
 def _no_seed_twice(claim: str, side: Sequence[Record]) -> None:
     for before, after in zip(side, side[1:], strict=False):
         if runs.seed(before) == runs.seed(after):
-            raise ValueError(f"{claim!r}: seed {runs.seed(after)} twice: {runs.where(before)} and {runs.where(after)}; "
-                             "leave one of them out")  # fmt: skip
+            raise ValueError(
+                f"{claim!r}: seed {runs.seed(after)} twice: {runs.where(before)} and {runs.where(after)}; "
+                "leave one of them out"
+            )
 
 
 def _factor_names(claim: str, factor: str, settings: Mapping) -> set[str]:
@@ -108,8 +118,10 @@ def _only_in(claim: str, factor: str, first: Mapping, second: Mapping, free: set
     stray = [name for name in differing if name not in free]
     if stray:
         each = "; ".join(f"{name} {runs.shown(first[name])} against {runs.shown(second[name])}" for name in stray)
-        raise ValueError(f"{claim!r}: the sides differ in more than {factor!r}: {each}. Compare runs that differ in "
-                         "the claimed factor only, or hand in tuning= with what was chosen for each")  # fmt: skip
+        raise ValueError(
+            f"{claim!r}: the sides differ in more than {factor!r}: {each}. Compare runs that differ in "
+            "the claimed factor only, or hand in tuning= with what was chosen for each"
+        )
     if not differing:
         raise ValueError(f"{claim!r}: the sides do not differ in {factor!r}, nor in anything else but the seed")
 
@@ -130,13 +142,15 @@ def _tuned(claim: str, sides: Sequence[Mapping], factor: str, free: set[str], tu
             right = value == runs.frozen(wanted[name]) if named else name in free or runs.is_neutral(name, value)
             if not right and not (named and runs.is_neutral(name, value) and runs.is_neutral(name, wanted[name])):
                 said = runs.shown(wanted[name]) if named else "nothing"
-                raise ValueError(f"{claim!r}: {name} is {runs.shown(value)} on the side of {settings[factor]!r}, but "
-                                 f"the tuning chose {said} for it")  # fmt: skip
+                raise ValueError(
+                    f"{claim!r}: {name} is {runs.shown(value)} on the side of {settings[factor]!r}, but "
+                    f"the tuning chose {said} for it"
+                )
     return names
 
 
 def _full(claim: str, name: str, settings: Mapping) -> str:
-    """"loss_options.tau" of "tau"."""
+    """ "loss_options.tau" of "tau"."""
     found = [full for full in settings if name in (full, runs.short(full))]
     if len(found) != 1:
         choose(name, list(settings), f"tuned setting of {claim!r}")
@@ -146,8 +160,10 @@ def _full(claim: str, name: str, settings: Mapping) -> str:
 def _draws(claim: str, side: Sequence[Record]) -> None:
     draws = {(runs.draw(record), runs.data_hash(record)) for record in side}
     if 1 < len(draws) < len(side):
-        raise ValueError(f"{claim!r}: {len(side)} runs on {len(draws)} draws of data; either each run has its own "
-                         "draw, or all share one")  # fmt: skip
+        raise ValueError(
+            f"{claim!r}: {len(side)} runs on {len(draws)} draws of data; either each run has its own "
+            "draw, or all share one"
+        )
 
 
 def _same_data(claim: str, ours: Sequence[Record], other: Sequence[Record], about_data: bool) -> None:
@@ -155,8 +171,10 @@ def _same_data(claim: str, ours: Sequence[Record], other: Sequence[Record], abou
     _draws(claim, other)
     for a, b in zip(ours, other, strict=True):
         if runs.draw(a) != runs.draw(b) or not (about_data or runs.data_hash(a) == runs.data_hash(b)):
-            raise ValueError(f"{claim!r}: seed {runs.seed(a)} saw other data on the other side: {runs.where(a)} and "
-                             f"{runs.where(b)}; pairs share their draw of data")  # fmt: skip
+            raise ValueError(
+                f"{claim!r}: seed {runs.seed(a)} saw other data on the other side: {runs.where(a)} and "
+                f"{runs.where(b)}; pairs share their draw of data"
+            )
 
 
 def _same_evaluations(claim: str, records: Sequence[Record]) -> None:

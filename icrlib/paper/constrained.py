@@ -69,8 +69,10 @@ def both_rules(records: Iterable[Mapping]) -> dict[tuple[str, float], dict[str, 
     """{(target, η): {"published": runs, "projected": runs}}, with the draws that both have, where there are any."""
     groups, found = grouped(records), {}
     for which in groups:
-        rules = {rule: groups.get(Setting("lagrange", which.target, which.eta, rule), [])
-                 for rule in ("published", "projected")}  # fmt: skip
+        rules = {
+            rule: groups.get(Setting("lagrange", which.target, which.eta, rule), [])
+            for rule in ("published", "projected")
+        }
         shared = common_draws(rules)
         if which.objective == "lagrange" and shared["published"]:
             found[which.target, which.eta] = shared
@@ -79,8 +81,10 @@ def both_rules(records: Iterable[Mapping]) -> dict[tuple[str, float], dict[str, 
 
 def curves(record: Mapping) -> dict[str, np.ndarray]:
     """A run's log by column, (rows,) each; without an auxiliary the loss is the contrastive one."""
-    found = {name: np.array(column, dtype=float)
-             for name, column in zip(record["log_columns"], zip(*record["log"], strict=True), strict=True)}  # fmt: skip
+    found = {
+        name: np.array(column, dtype=float)
+        for name, column in zip(record["log_columns"], zip(*record["log"], strict=True), strict=True)
+    }
     return {"contrastive": found["loss"]} | found
 
 

@@ -25,6 +25,14 @@ def kendall(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
         values = np.moveaxis(values, axis, -1)
         return abs((np.sign(values[..., i] - values[..., j]) * fixed).sum(-1))
 
-    test = stats.permutation_test((first,), agreement, permutation_type="pairings", vectorized=True, batch=BATCH,
-                                  n_resamples=RESAMPLES, alternative="greater", random_state=0)  # fmt: skip
+    test = stats.permutation_test(
+        (first,),
+        agreement,
+        permutation_type="pairings",
+        vectorized=True,
+        batch=BATCH,
+        n_resamples=RESAMPLES,
+        alternative="greater",
+        random_state=0,
+    )
     return float(tau), float(test.pvalue)

@@ -50,11 +50,16 @@ def goal_described(
 
 
 def counted(pairs: Iterable[tuple[str, str]], found: Mapping[str, list[Mapping]], tuning: Mapping) -> str:
-    """"3 of 4 above 0, 0 below, 1 contain it; mean +1.2": 95 % intervals of the paired differences, both directions."""
-    differences = [verdict(f"{a} over {b}", "greater", found[a], found[b], measure=f"test.{side}.r1",
-                           tuning=tuning).difference for a, b in pairs for side in ("i2t", "t2i")]  # fmt: skip
+    """ "3 of 4 above 0, 0 below, 1 contain it; mean +1.2": 95 % intervals of paired differences, both directions."""
+    differences = [
+        verdict(f"{a} over {b}", "greater", found[a], found[b], measure=f"test.{side}.r1", tuning=tuning).difference
+        for a, b in pairs
+        for side in ("i2t", "t2i")
+    ]
     above = sum(d.low > 0 for d in differences)
     below = sum(d.high < 0 for d in differences)
     mean = np.mean([d.mean for d in differences])
-    return (f"{above} of {len(differences)} above 0, {below} below, {len(differences) - above - below} contain it; "
-            f"mean {mean:+.1f}")  # fmt: skip
+    return (
+        f"{above} of {len(differences)} above 0, {below} below, {len(differences) - above - below} contain it; "
+        f"mean {mean:+.1f}"
+    )

@@ -34,8 +34,13 @@ def places() -> dict[tuple[str, str], pd.DataFrame]:
 def _ahead(first: str, second: str | Iterable[str], columns: Iterable[str] = ("rsum",), method: str = "") -> Count:
     """In how many printed cells the first loss is above each of the others."""
     others = [second] if isinstance(second, str) else list(second)
-    gaps = [float(part.loc[first, column] - part.loc[other, column]) for (_, name), part in places().items()
-            for other in others for column in columns if method in ("", name)]  # fmt: skip
+    gaps = [
+        float(part.loc[first, column] - part.loc[other, column])
+        for (_, name), part in places().items()
+        for other in others
+        for column in columns
+        if method in ("", name)
+    ]
     return sum(gap > 0 for gap in gaps), len(gaps), f"{first} ahead by {min(gaps):.1f} to {max(gaps):.1f}"
 
 
@@ -89,15 +94,19 @@ def _above_one() -> Count:
 
 def _more_and_better() -> Count:
     parts = [part for (_, method), part in places().items() if method == "VSE++"]
-    true = sum(bool((part.loc[NTXENT, ["rsum", "counted"]] > part.loc[TRIPLET, ["rsum", "counted"]]).all())
-               for part in parts)  # fmt: skip
+    true = sum(
+        bool((part.loc[NTXENT, ["rsum", "counted"]] > part.loc[TRIPLET, ["rsum", "counted"]]).all()) for part in parts
+    )
     return true, len(parts), _ahead(NTXENT, TRIPLET, method="VSE++")[2]
 
 
 def _fewer_is_better() -> Count:
     """Of all pairs of losses of one model on one data set: the one that counts fewer has the higher rsum."""
-    fits = [(part.loc[a, "counted"] - part.loc[b, "counted"]) * (part.loc[a, "rsum"] - part.loc[b, "rsum"]) < 0
-            for part in places().values() for a, b in combinations(LOSSES, 2)]  # fmt: skip
+    fits = [
+        (part.loc[a, "counted"] - part.loc[b, "counted"]) * (part.loc[a, "rsum"] - part.loc[b, "rsum"]) < 0
+        for part in places().values()
+        for a, b in combinations(LOSSES, 2)
+    ]
     return sum(map(bool, fits)), len(fits), "pairs of losses, image to text, counts as printed"
 
 
@@ -106,9 +115,26 @@ def _sh_over_ntxent() -> Count:
 
 
 COUNTS: dict[int, Callable[[], Count]] = {
-    1: _everywhere, 2: lambda: _ahead(SH, TRIPLET), 3: _sh_over_ntxent, 4: _similar_only_there,
-    5: lambda: _ahead(SH, SMOOTHAP), 6: _best_recall_best_map, 7: _best, 8: _sh_over_ntxent,
-    9: lambda: _ahead(SH, SMOOTHAP, RECALLS), 10: _everywhere, 13: _listens_to_more, 14: _about_one, 16: _above_one,
-    17: _sh_over_ntxent, 18: _more_and_better, 22: _fewer_is_better, 26: _fewer_is_better,
-    27: lambda: _ahead(NTXENT, TRIPLET), 28: _sh_over_ntxent, 29: _best, 30: _best, 31: _fewer_is_better,
-}  # fmt: skip
+    1: _everywhere,
+    2: lambda: _ahead(SH, TRIPLET),
+    3: _sh_over_ntxent,
+    4: _similar_only_there,
+    5: lambda: _ahead(SH, SMOOTHAP),
+    6: _best_recall_best_map,
+    7: _best,
+    8: _sh_over_ntxent,
+    9: lambda: _ahead(SH, SMOOTHAP, RECALLS),
+    10: _everywhere,
+    13: _listens_to_more,
+    14: _about_one,
+    16: _above_one,
+    17: _sh_over_ntxent,
+    18: _more_and_better,
+    22: _fewer_is_better,
+    26: _fewer_is_better,
+    27: lambda: _ahead(NTXENT, TRIPLET),
+    28: _sh_over_ntxent,
+    29: _best,
+    30: _best,
+    31: _fewer_is_better,
+}

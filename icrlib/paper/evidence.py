@@ -28,8 +28,10 @@ KINDS = {">": "greater", "<": "less", "=": "equivalent"}
 YES, NO = ("reproduced", "holds"), ("contradicted", "fails")
 NOT_RUN = "not run yet"
 # Of rows 1.1 to 1.4 of Table 1 and of their counts in Tables 2 to 4, image to text, the highest first.
-ORDERS = {"heard_i2t": ("ntxent", "triplet", "smoothap", "triplet_sh"),
-          "rsum": ("triplet_sh", "smoothap", "ntxent", "triplet")}  # fmt: skip
+ORDERS = {
+    "heard_i2t": ("ntxent", "triplet", "smoothap", "triplet_sh"),
+    "rsum": ("triplet_sh", "smoothap", "ntxent", "triplet"),
+}
 HALF = 0.5  # negatives: nearer to another whole number than that is another number of them
 
 
@@ -73,14 +75,30 @@ PLACES = (
     Place("scenes", "vse++", "ecir", "tuning", 10, _records("tuning", "ecir")),
     Place("scenes", "vsrn", "vsrn", "vsrn_tuning", 10, _records("vsrn_tuning", "vsrn")),
     Place("scenes", "bow", "ecir", "tuning", 10, _records("tuning", "ecir")),
-    Place("flickr8k", "vse++", "photo_runs", "photo_tuning", 3, _records("photo_tuning", "photo_runs", photos=True),
-          SMOOTHAP_PHOTOS),
-    Place("flickr8k", "vsrn", "photo_vsrn", "photo_vsrn_tuning", 3,
-          _records("photo_vsrn_tuning", "photo_vsrn", photos=True)),
+    Place(
+        "flickr8k",
+        "vse++",
+        "photo_runs",
+        "photo_tuning",
+        3,
+        _records("photo_tuning", "photo_runs", photos=True),
+        SMOOTHAP_PHOTOS,
+    ),
+    Place(
+        "flickr8k",
+        "vsrn",
+        "photo_vsrn",
+        "photo_vsrn_tuning",
+        3,
+        _records("photo_vsrn_tuning", "photo_vsrn", photos=True),
+    ),
     Place("flickr8k", "bow", "photo_runs", "photo_tuning", 3, _records("photo_tuning", "photo_runs", photos=True)),
-    *(Place(dataset, method, dataset, f"{dataset}_tuning", 5, _grid(dataset, method, 5, dataset))
-      for dataset in ("flickr30k", "coco") for method in ("vse++", "vsrn")),
-)  # fmt: skip
+    *(
+        Place(dataset, method, dataset, f"{dataset}_tuning", 5, _grid(dataset, method, 5, dataset))
+        for dataset in ("flickr30k", "coco")
+        for method in ("vse++", "vsrn")
+    ),
+)
 
 
 def place(dataset: str, method: str) -> Place:
@@ -97,7 +115,7 @@ class Judged:
     missing: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """"contradicted (1 of 3)": that many parts have this word; a claim of one part has no bracket."""
+        """ "contradicted (1 of 3)": that many parts have this word; a claim of one part has no bracket."""
         same = sum(word == self.word for word in self.parts.values())
         return f"{self.word} ({same} of {len(self.parts)})" if same and len(self.parts) > 1 else self.word
 
@@ -207,13 +225,26 @@ class Evidence:
             shared = runs.common_draws({"ours": ours, "other": other})
             ours, other = shared["ours"], shared["other"]
             tuning = self.tuning if {first, second} <= set(self.tuning) else None
-        return verdict(part, KINDS[sign], ours, other, measure=measure, own=self.place.own, tuning=tuning, unit=unit,
-                       smallest=smallest)  # fmt: skip
+        return verdict(
+            part,
+            KINDS[sign],
+            ours,
+            other,
+            measure=measure,
+            own=self.place.own,
+            tuning=tuning,
+            unit=unit,
+            smallest=smallest,
+        )
 
     def _tuning(self, searched: list[dict]) -> dict[str, dict]:
         """What the search chose for each loss among the candidates with the constants that its runs have."""
-        alike = [r for r in searched if (loss := r["config"]["loss"]) in self.groups
-                 and r["config"]["loss_options"] == self.groups[loss][0]["config"]["loss_options"]]  # fmt: skip
+        alike = [
+            r
+            for r in searched
+            if (loss := r["config"]["loss"]) in self.groups
+            and r["config"]["loss_options"] == self.groups[loss][0]["config"]["loss_options"]
+        ]
         return {loss: chosen for (_, loss), chosen in choices(alike).items()} if alike else {}
 
 
@@ -275,6 +306,13 @@ MEASURES: dict[str, tuple[str | Callable[[Mapping], float], str, float | None]] 
     "silent_t2i": (_silent("t2i"), "%", None),
 }
 _RECALLS = ("rsum", "i2t", "t2i", "map")
-TITLES = {"rsum": "rsum", "i2t": "average recall i2t", "t2i": "average recall t2i", "map": "mAP@5",
-          "heard_i2t": "negatives heard i2t", "heard_t2i": "negatives heard t2i",
-          "silent_i2t": "images without gradient", "silent_t2i": "captions without gradient"}  # fmt: skip
+TITLES = {
+    "rsum": "rsum",
+    "i2t": "average recall i2t",
+    "t2i": "average recall t2i",
+    "map": "mAP@5",
+    "heard_i2t": "negatives heard i2t",
+    "heard_t2i": "negatives heard t2i",
+    "silent_i2t": "images without gradient",
+    "silent_t2i": "captions without gradient",
+}

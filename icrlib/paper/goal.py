@@ -59,9 +59,17 @@ def best_cells(objective: str = PROPOSED) -> pd.DataFrame:
     for setting, side in wide.columns:
         column = wide[setting, side]
         top = column[column == column.max()]
-        rows.append({"setting": setting, "direction": side, "best": column.max(), "objectives": ", ".join(top.index),
-                     objective: column[objective], "is_best": objective in top.index,
-                     "below": round(column.max() - column[objective], 1)})  # fmt: skip
+        rows.append(
+            {
+                "setting": setting,
+                "direction": side,
+                "best": column.max(),
+                "objectives": ", ".join(top.index),
+                objective: column[objective],
+                "is_best": objective in top.index,
+                "below": round(column.max() - column[objective], 1),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -73,12 +81,14 @@ def ranking(baseline: str = BASELINE) -> pd.DataFrame:
     """
     wide = _columns()
     choose(baseline, wide.index, "objective")
-    found = pd.DataFrame({
-        "gain": (wide - wide.loc[baseline]).mean(axis=1),
-        "rank": wide.rank(ascending=False).mean(axis=1),
-        "best": (wide == wide.max()).sum(axis=1),
-        "columns": wide.shape[1],
-    })  # fmt: skip
+    found = pd.DataFrame(
+        {
+            "gain": (wide - wide.loc[baseline]).mean(axis=1),
+            "rank": wide.rank(ascending=False).mean(axis=1),
+            "best": (wide == wide.max()).sum(axis=1),
+            "columns": wide.shape[1],
+        }
+    )
     return found.sort_values("gain", ascending=False, kind="stable")
 
 
@@ -102,9 +112,15 @@ def compare(weight: str, settings: Iterable[str] = SETTINGS, partner: str | None
         difference = wide[name] - wide["con"]
         better, ties, worse = (int(sign.sum()) for sign in (difference > 0, difference == 0, difference < 0))
         at = difference.idxmin()
-        rows[name] = {"better": better, "ties": ties, "worse": worse, "of": len(difference),
-                      "mean": difference.mean(), "worst": round(difference.min(), 1),
-                      "worst_at": f"{at[0]}, {at[1]}, {other} {at[2]}"}  # fmt: skip
+        rows[name] = {
+            "better": better,
+            "ties": ties,
+            "worse": worse,
+            "of": len(difference),
+            "mean": difference.mean(),
+            "worst": round(difference.min(), 1),
+            "worst_at": f"{at[0]}, {at[1]}, {other} {at[2]}",
+        }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(weight)
 
 
@@ -119,9 +135,18 @@ def known_losses() -> pd.DataFrame:
         column = wide[setting, side]
         for (objective, value), loss in zip(column.items(), named["loss"], strict=True):
             difference = round(value - column[BASELINE], 1)
-            rows.append({"setting": setting, "direction": side, "loss": loss, "objective": objective, "r1": value,
-                         "over_triplet": difference, "best_known": bool(value == column.max()),
-                         "best_of_all": bool(value == every[setting, side].max())})  # fmt: skip
+            rows.append(
+                {
+                    "setting": setting,
+                    "direction": side,
+                    "loss": loss,
+                    "objective": objective,
+                    "r1": value,
+                    "over_triplet": difference,
+                    "best_known": bool(value == column.max()),
+                    "best_of_all": bool(value == every[setting, side].max()),
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -134,9 +159,17 @@ def verification() -> pd.DataFrame:
             published = printed.loc[setting, f"{side}_r1"]
             own = printed.loc[f"{setting}/{BASELINE}"]
             difference = round(own[f"{side}_r1"] - published, 1)
-            rows.append({"setting": setting, "direction": side, "published": published, "con x con": own[f"{side}_r1"],
-                         "std": own[f"{side}_r1_std"], "difference": difference,
-                         "within": abs(difference) <= own[f"{side}_r1_std"]})  # fmt: skip
+            rows.append(
+                {
+                    "setting": setting,
+                    "direction": side,
+                    "published": published,
+                    "con x con": own[f"{side}_r1"],
+                    "std": own[f"{side}_r1_std"],
+                    "difference": difference,
+                    "within": abs(difference) <= own[f"{side}_r1_std"],
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -156,9 +189,18 @@ def against_grid() -> pd.DataFrame:
                 printed, cell = row[f"{prefix}{side}_r1"], grid.loc[(row["setting"], side, row["objective"])]
                 difference = round(printed - cell["mean"], 1)
                 reach = 0.0 if number == 2 else _reach(cell["std"])
-                rows.append({"table": str(number), "row": name, "metric": f"{prefix}{side}_r1", "printed": printed,
-                             "grid": cell["mean"], "grid_std": cell["std"], "difference": difference,
-                             "possible": abs(difference) <= reach})  # fmt: skip
+                rows.append(
+                    {
+                        "table": str(number),
+                        "row": name,
+                        "metric": f"{prefix}{side}_r1",
+                        "printed": printed,
+                        "grid": cell["mean"],
+                        "grid_std": cell["std"],
+                        "difference": difference,
+                        "possible": abs(difference) <= reach,
+                    }
+                )
     return pd.DataFrame(rows)
 
 
@@ -180,8 +222,17 @@ def gains() -> pd.DataFrame:
             found = round(printed.loc[f"{setting}/{PROPOSED}", metric] - printed.loc[setting, metric], 1)
             column = wide[setting, side]
             own = round(column[PROPOSED] - column[BASELINE], 1) if data == "coco" else None
-            rows.append({"setting": setting, "dataset": data, "direction": side, "said": said[side], "table_6": found,
-                         "agrees": bool(abs(found - said[side]) < 0.05), "over_own": own})  # fmt: skip
+            rows.append(
+                {
+                    "setting": setting,
+                    "dataset": data,
+                    "direction": side,
+                    "said": said[side],
+                    "table_6": found,
+                    "agrees": bool(abs(found - said[side]) < 0.05),
+                    "over_own": own,
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -192,6 +243,13 @@ def xvlm() -> pd.DataFrame:
     rows = []
     for metric in metrics:
         before, after = printed.loc["xvlm", metric], printed.loc[f"xvlm/{PROPOSED}", metric]
-        rows.append({"metric": metric, "published": before, "with goal": after, "difference": round(after - before, 1),
-                     "is_best": bool(after >= printed[metric].max())})  # fmt: skip
+        rows.append(
+            {
+                "metric": metric,
+                "published": before,
+                "with goal": after,
+                "difference": round(after - before, 1),
+                "is_best": bool(after >= printed[metric].max()),
+            }
+        )
     return pd.DataFrame(rows)

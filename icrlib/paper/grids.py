@@ -93,8 +93,11 @@ def _block(part: pd.DataFrame, metric: str, rows: str) -> pd.DataFrame:
         found[row["_T"], row["_P"]] = value
     t_axis = [*T_NAMES, *sorted({t for t, _ in found} - set(T_NAMES))]  # whoever adds a weight gets a line for it
     p_axis = [*P_NAMES, *sorted({p for _, p in found} - set(P_NAMES))]
-    frame = pd.DataFrame([[found.get((t, p), "–") for t in t_axis] for p in p_axis],
-                         index=pd.Index(p_axis, name="P"), columns=pd.Index(t_axis, name="T"))  # fmt: skip
+    frame = pd.DataFrame(
+        [[found.get((t, p), "–") for t in t_axis] for p in p_axis],
+        index=pd.Index(p_axis, name="P"),
+        columns=pd.Index(t_axis, name="T"),
+    )
     return frame if rows == "P" else frame.T
 
 

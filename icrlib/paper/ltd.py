@@ -18,13 +18,32 @@ RECALLS = [f"{side}_{cut}" for side in ("i2t", "t2i") for cut in ("r1", "r5", "r
 PLACES = ("Flickr30k", "MS-COCO", "CxC")
 # Rows of Tables 1 and 2 by data set: what was trained, and the number of its row.
 ROWS = {
-    "Flickr30k": {"con": "1.1", "itd_dual": "1.2", "itd_lag": "1.3", "dual": "1.4", "lag": "1.5", "triplet": "3.1.1",
-                  "triplet_dual": "3.1.2", "triplet_lag": "3.1.3", "fixed": "4.1.1", "tuned": "4.1.2"},
-    "MS-COCO": {"con": "2.1.1", "itd_dual": "2.2.1", "itd_lag": "2.3.1", "dual": "2.4.1", "lag": "2.5.1",
-                "triplet": "3.2.1", "triplet_dual": "3.2.2", "triplet_lag": "3.2.3", "fixed": "4.2.1",
-                "tuned": "4.2.2"},
+    "Flickr30k": {
+        "con": "1.1",
+        "itd_dual": "1.2",
+        "itd_lag": "1.3",
+        "dual": "1.4",
+        "lag": "1.5",
+        "triplet": "3.1.1",
+        "triplet_dual": "3.1.2",
+        "triplet_lag": "3.1.3",
+        "fixed": "4.1.1",
+        "tuned": "4.1.2",
+    },
+    "MS-COCO": {
+        "con": "2.1.1",
+        "itd_dual": "2.2.1",
+        "itd_lag": "2.3.1",
+        "dual": "2.4.1",
+        "lag": "2.5.1",
+        "triplet": "3.2.1",
+        "triplet_dual": "3.2.2",
+        "triplet_lag": "3.2.3",
+        "fixed": "4.2.1",
+        "tuned": "4.2.2",
+    },
     "CxC": {"con": "2.1.2", "itd_dual": "2.2.2", "itd_lag": "2.3.2", "dual": "2.4.2", "lag": "2.5.2"},
-}  # fmt: skip
+}
 SMALL = 0.5  # of the constraint's gain over the baseline: our reading of "not convincingly, or with a small margin"
 AS_EXPECTED = 3.0  # points of a recall: our reading of "performs as expected" and of "lower than expected"
 REACHED = 0.05  # of eta: a reconstruction that close to its bound has converged to it
@@ -53,8 +72,12 @@ def recorded() -> pd.DataFrame:
 def gaps(first: str, second: str, metrics: Iterable[str] = ("rsum",), places: Iterable[str] = PLACES) -> pd.Series:
     """First less second at each place that has both, by (place, metric); numbers that are not printed are left out."""
     printed, metrics = rows(), list(metrics)
-    found = {(place, metric): printed.loc[ROWS[place][first], metric] - printed.loc[ROWS[place][second], metric]
-             for place in places if {first, second} <= set(ROWS[place]) for metric in metrics}  # fmt: skip
+    found = {
+        (place, metric): printed.loc[ROWS[place][first], metric] - printed.loc[ROWS[place][second], metric]
+        for place in places
+        if {first, second} <= set(ROWS[place])
+        for metric in metrics
+    }
     return pd.Series(found).dropna().round(2)
 
 
@@ -85,8 +108,11 @@ def _relative(place: str) -> pd.Series:
 
 def _smaller_data_gain_more() -> Count:
     small, large = _relative("Flickr30k"), _relative("MS-COCO")
-    off = ", ".join(f"{name.replace('_r', ' R@')} {small[name]:.1f} % against {large[name]:.1f} %"
-                    for name in RECALLS if small[name] <= large[name])  # fmt: skip
+    off = ", ".join(
+        f"{name.replace('_r', ' R@')} {small[name]:.1f} % against {large[name]:.1f} %"
+        for name in RECALLS
+        if small[name] <= large[name]
+    )
     return int((small > large).sum()), len(small), f"not larger on Flickr30k: {off or 'nowhere'}"
 
 
@@ -131,8 +157,10 @@ def _unreachable() -> Count:
 def _lower_is_not_better() -> Count:
     found = recorded()
     pairs = [("lag_0.2", "lag_0.1"), ("lag_0.2", "lag_0.05"), ("lag_0.2", "dual")]
-    true = sum(found.loc[a, "reconstruction"] > found.loc[b, "reconstruction"] and found.loc[a, "rsum"]
-               > found.loc[b, "rsum"] for a, b in pairs)  # fmt: skip
+    true = sum(
+        found.loc[a, "reconstruction"] > found.loc[b, "reconstruction"] and found.loc[a, "rsum"] > found.loc[b, "rsum"]
+        for a, b in pairs
+    )
     return int(true), len(pairs), ", ".join(f"{name} {row.rsum:.1f}" for name, row in found.iterrows())
 
 
@@ -160,10 +188,12 @@ def _weak_alone() -> Count:
 def _tuning_helps() -> Count:
     """All recalls rise, and at each cut image to text rises more."""
     found = gaps("tuned", "fixed", RECALLS)
-    more = [found[place, f"i2t_{cut}"] > found[place, f"t2i_{cut}"] for place in PLACES[:2] for cut in
-            ("r1", "r5", "r10")]  # fmt: skip
-    return int((found > 0).sum()) + sum(map(bool, more)), len(found) + len(more), (
-        f"rises of {found.min():.1f} to {found.max():.1f}; more image to text at {sum(map(bool, more))} of {len(more)}")
+    more = [
+        found[place, f"i2t_{cut}"] > found[place, f"t2i_{cut}"] for place in PLACES[:2] for cut in ("r1", "r5", "r10")
+    ]
+    told = f"rises of {found.min():.1f} to {found.max():.1f}"
+    told += f"; more image to text at {sum(map(bool, more))} of {len(more)}"
+    return int((found > 0).sum()) + sum(map(bool, more)), len(found) + len(more), told
 
 
 def _still_ahead() -> Count:
@@ -171,8 +201,10 @@ def _still_ahead() -> Count:
     found, best = _bounds(), recorded().loc["dual", "rsum"]
     found = found[found["first_zero"].notna()]
     true = (found["largest_after"] < NEARLY_ZERO) & (found["rsum"] > best)
-    each = ", ".join(f"η = {r.eta:g}: λ at most {r.largest_after:g} after its first 0, rsum {r.rsum - best:+.1f}"
-                     for r in found.itertuples())  # fmt: skip
+    each = ", ".join(
+        f"η = {r.eta:g}: λ at most {r.largest_after:g} after its first 0, rsum {r.rsum - best:+.1f}"
+        for r in found.itertuples()
+    )
     return int(true.sum()), len(found), each
 
 
@@ -180,8 +212,11 @@ def _as_vsepp() -> Count:
     printed = table("ltd/3")[RECALLS]
     found = printed.loc["ours"] - printed.loc["vse++"]
     total = printed.sum(axis=1)
-    return int((found.abs() < AS_EXPECTED).sum()), len(found), (
-        f"{found.min():+.1f} to {found.max():+.1f}; rsum {total['ours']:.1f} against {total['vse++']:.1f}")
+    return (
+        int((found.abs() < AS_EXPECTED).sum()),
+        len(found),
+        (f"{found.min():+.1f} to {found.max():+.1f}; rsum {total['ours']:.1f} against {total['vse++']:.1f}"),
+    )
 
 
 def _both_losses() -> Count:
@@ -190,15 +225,32 @@ def _both_losses() -> Count:
 
 
 COUNTS: dict[int, Callable[[], Count]] = {
-    1: lambda: _ahead("lag", "con"), 2: lambda: _ahead("lag", "dual"),
-    11: lambda: _ahead("lag", "con", places=("CxC",)), 13: _small_gain, 14: lambda: _ahead("lag", "con"),
-    15: _smaller_data_gain_more, 16: _precision_too, 17: lambda: _not_ahead("itd_dual", "con"),
-    18: lambda: _ahead("itd_dual", "itd_lag"), 19: lambda: _not_ahead("itd_dual", "con"),
-    20: lambda: _ahead("con", "itd_lag"), 28: lambda: _ahead("triplet_lag", "lag"), 29: _weak_alone,
-    30: lambda: _ahead("triplet_lag", "triplet"), 31: lambda: _ahead("con", "fixed"), 32: _tuning_helps,
-    33: lambda: _ahead("con", "tuned"), 35: _both_losses, 37: _as_vsepp,
-}  # fmt: skip
+    1: lambda: _ahead("lag", "con"),
+    2: lambda: _ahead("lag", "dual"),
+    11: lambda: _ahead("lag", "con", places=("CxC",)),
+    13: _small_gain,
+    14: lambda: _ahead("lag", "con"),
+    15: _smaller_data_gain_more,
+    16: _precision_too,
+    17: lambda: _not_ahead("itd_dual", "con"),
+    18: lambda: _ahead("itd_dual", "itd_lag"),
+    19: lambda: _not_ahead("itd_dual", "con"),
+    20: lambda: _ahead("con", "itd_lag"),
+    28: lambda: _ahead("triplet_lag", "lag"),
+    29: _weak_alone,
+    30: lambda: _ahead("triplet_lag", "triplet"),
+    31: lambda: _ahead("con", "fixed"),
+    32: _tuning_helps,
+    33: lambda: _ahead("con", "tuned"),
+    35: _both_losses,
+    37: _as_vsepp,
+}
 CURVES: dict[int, Callable[[], Count]] = {
-    21: _grows_then_zero, 22: _positive_again, 23: _converges, 24: _unreachable, 25: _lower_is_not_better,
-    26: _does_not_depend, 34: _still_ahead,
-}  # fmt: skip
+    21: _grows_then_zero,
+    22: _positive_again,
+    23: _converges,
+    24: _unreachable,
+    25: _lower_is_not_better,
+    26: _does_not_depend,
+    34: _still_ahead,
+}

@@ -31,18 +31,36 @@ _CON = {"method": "ltd", "objective": "con"}
 _DUAL = {"method": "ltd", "objective": "dual"}
 _LAG = {"method": "ltd", "objective": "lagrange", "multiplier": "published"}
 ROWS: dict[str, dict[str, str]] = {
-    "con": _CON, "dual": _DUAL | _LTD, "lag": _LAG | _LTD, "projected": _LAG | _LTD | {"multiplier": "projected"},
-    "itd_dual": _DUAL | _ITD, "itd_lag": _LAG | _ITD,
-    "time_dual": _DUAL | _TIME, "time_lag": _LAG | _TIME, "form_dual": _DUAL | _FORM, "form_lag": _LAG | _FORM,
-    "fixed": {"method": "sentence", "loss": "alignment"}, "tuned": {"method": "sentence", "loss": "ntxent"},
-}  # fmt: skip
+    "con": _CON,
+    "dual": _DUAL | _LTD,
+    "lag": _LAG | _LTD,
+    "projected": _LAG | _LTD | {"multiplier": "projected"},
+    "itd_dual": _DUAL | _ITD,
+    "itd_lag": _LAG | _ITD,
+    "time_dual": _DUAL | _TIME,
+    "time_lag": _LAG | _TIME,
+    "form_dual": _DUAL | _FORM,
+    "form_lag": _LAG | _FORM,
+    "fixed": {"method": "sentence", "loss": "alignment"},
+    "tuned": {"method": "sentence", "loss": "ntxent"},
+}
 TITLES = {
-    "con": "baseline", "dual": "LTD dual", "lag": "LTD constrained", "projected": "LTD constrained, projected rule",
-    "itd_dual": "ITD dual", "itd_lag": "ITD constrained", "time_dual": "ITD dual, softmax as released",
-    "time_lag": "ITD constrained, softmax as released", "form_dual": "logical form dual",
-    "form_lag": "logical form constrained", "fixed": "fixed targets", "tuned": "tuned targets",
-    "ntxent_lag": "LTD constrained with InfoNCE", "best": "the η that validation prefers", "lowest": "the lowest η",
-}  # fmt: skip
+    "con": "baseline",
+    "dual": "LTD dual",
+    "lag": "LTD constrained",
+    "projected": "LTD constrained, projected rule",
+    "itd_dual": "ITD dual",
+    "itd_lag": "ITD constrained",
+    "time_dual": "ITD dual, softmax as released",
+    "time_lag": "ITD constrained, softmax as released",
+    "form_dual": "logical form dual",
+    "form_lag": "logical form constrained",
+    "fixed": "fixed targets",
+    "tuned": "tuned targets",
+    "ntxent_lag": "LTD constrained with InfoNCE",
+    "best": "the η that validation prefers",
+    "lowest": "the lowest η",
+}
 
 
 @dataclass(frozen=True)
@@ -64,14 +82,36 @@ def _command(*studies: str, photos: bool = False) -> tuple[str, ...]:
 
 
 PLACES = (
-    Place("scenes", "scenes, InfoNCE", "scenes", "ltd", ("con", "dual", "lag", "projected", "itd_dual", "itd_lag"), 5,
-          _command("ltd")),
-    Place("triplet", "scenes, Triplet-SH", "scenes", "ltd_triplet", ("con", "lag", "ntxent_lag"), 5,
-          _command("ltd", "ltd_triplet")),
+    Place(
+        "scenes",
+        "scenes, InfoNCE",
+        "scenes",
+        "ltd",
+        ("con", "dual", "lag", "projected", "itd_dual", "itd_lag"),
+        5,
+        _command("ltd"),
+    ),
+    Place(
+        "triplet",
+        "scenes, Triplet-SH",
+        "scenes",
+        "ltd_triplet",
+        ("con", "lag", "ntxent_lag"),
+        5,
+        _command("ltd", "ltd_triplet"),
+    ),
     Place("eta", "scenes, several η", "scenes", "ltd_eta", ("best", "lowest"), 5, _command("ltd_eta")),
-    Place("photos", "photos (Flickr8k)", "flickr8k", "photo_ltd", ("con", "dual", "lag", "fixed", "tuned"), 3,
-          _command("photo_ltd", photos=True), decides=True),
-)  # fmt: skip
+    Place(
+        "photos",
+        "photos (Flickr8k)",
+        "flickr8k",
+        "photo_ltd",
+        ("con", "dual", "lag", "fixed", "tuned"),
+        3,
+        _command("photo_ltd", photos=True),
+        decides=True,
+    ),
+)
 STAMPS = _command("ltd_stamps")
 
 
@@ -89,8 +129,11 @@ class Evidence:
         if "best" in at.rows:
             chosen |= bounds(found.get("lag", ()), at.wanted)
         self.groups = {row: group for row, group in chosen.items() if group}
-        self.missing = {row: max(map(len, settings_of(found.get("lag" if row in ("best", "lowest") else row, ()))),
-                                 default=0) for row in at.rows if row not in self.groups}  # fmt: skip
+        self.missing = {
+            row: max(map(len, settings_of(found.get("lag" if row in ("best", "lowest") else row, ()))), default=0)
+            for row in at.rows
+            if row not in self.groups
+        }
         parts = dict.fromkeys(part for tests in claims("ltd")["tests"] for part in (tests or {}).get(at.name, ()))
         decided = {part: self._decide(part) for part in parts if not self.lacks(part)}
         self.verdicts: dict[str, Verdict] = family(decided) if at.decides else decided
@@ -127,16 +170,30 @@ class Evidence:
 
     def _decide(self, part: str) -> Verdict:
         if part.startswith("goes "):
-            first, second = ({row: mean(runs.measured(r, MEASURES[name][0]) for r in group) for row, group in
-                              self.groups.items()} for name in part.split()[1:])  # fmt: skip
+            first, second = (
+                {row: mean(runs.measured(r, MEASURES[name][0]) for r in group) for row, group in self.groups.items()}
+                for name in part.split()[1:]
+            )
             return verdict(part, "correlates", first, second)
         name, first, sign, second = part.split()
         measure, unit, smallest = MEASURES[name]
         more = OF_EACH_LOSS if second.startswith(INFONCE) else ()
-        both = runs.common_draws({side: [comparable(record, more) for record in self.groups[row]]
-                                  for side, row in {"ours": first, "other": second}.items()})  # fmt: skip
-        return verdict(part, KINDS[sign], both["ours"], both["other"], factor=factor_of(first, second),
-                       measure=measure, unit=unit, smallest=smallest)  # fmt: skip
+        both = runs.common_draws(
+            {
+                side: [comparable(record, more) for record in self.groups[row]]
+                for side, row in {"ours": first, "other": second}.items()
+            }
+        )
+        return verdict(
+            part,
+            KINDS[sign],
+            both["ours"],
+            both["other"],
+            factor=factor_of(first, second),
+            measure=measure,
+            unit=unit,
+            smallest=smallest,
+        )
 
 
 def own(at: Place, find: Callable[..., list[dict]]) -> dict[str, list[dict]]:
@@ -223,5 +280,11 @@ MEASURES: dict[str, tuple[str | Callable[[Mapping], float], str, float | None]] 
     "swap": ("test.twins.swap", "points", None),
     "sides": (_sides, "points", None),
 }
-NAMES = {"rsum": "rsum", "i2t": "average recall i2t", "t2i": "average recall t2i", "rp": "R-precision i2t",
-         "swap": "swap accuracy", "sides": "average recall i2t less t2i"}  # fmt: skip
+NAMES = {
+    "rsum": "rsum",
+    "i2t": "average recall i2t",
+    "t2i": "average recall t2i",
+    "rp": "R-precision i2t",
+    "swap": "swap accuracy",
+    "sides": "average recall i2t less t2i",
+}

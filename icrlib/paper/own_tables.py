@@ -12,8 +12,14 @@ from icrlib.errors import choose
 from icrlib.paper import ecir, goal, ltd
 
 PAPERS = ("goal", "ecir", "ltd")
-WAYS = ("records", "paper tables", "recorded curves", "computation", "not measurable here",
-        "not measurable as published")  # fmt: skip
+WAYS = (
+    "records",
+    "paper tables",
+    "recorded curves",
+    "computation",
+    "not measurable here",
+    "not measurable as published",
+)
 # GOAL's Table 2 holds con x con against what the original work printed for the triplet loss.
 CITED = {"goal": (3,), "ecir": (), "ltd": ()}
 Count = tuple[int, int, str]  # how often the claim's statement is true, of how many, and the numbers in words
@@ -48,8 +54,10 @@ def against_own_tables(paper: str = "goal") -> pd.DataFrame:
     rows = claims(paper)
     rows = rows.loc[rows["judged"].str.contains("paper tables|recorded curves"), ["claim", "place"]]
     counts = [_OF[paper][number]() for number in rows.index]
-    words = [_word(true, of, number in CITED[paper], "curves" if paper == "ltd" and number in ltd.CURVES else "table")
-             for number, (true, of, _) in zip(rows.index, counts, strict=True)]  # fmt: skip
+    words = [
+        _word(true, of, number in CITED[paper], "curves" if paper == "ltd" and number in ltd.CURVES else "table")
+        for number, (true, of, _) in zip(rows.index, counts, strict=True)
+    ]
     return rows.assign(verdict=words, numbers=[text for *_, text in counts])
 
 
@@ -75,8 +83,10 @@ def _same_as_triplet() -> Count:
 
 def _pairs(found: pd.DataFrame) -> Count:
     """Better cells of a comparison, all weights together."""
-    each = ", ".join(f"{name} {row.better}" + (f" (ties: {row.ties})" if row.ties else "")
-                     for name, row in zip(found.index, found.itertuples(), strict=True))  # fmt: skip
+    each = ", ".join(
+        f"{name} {row.better}" + (f" (ties: {row.ties})" if row.ties else "")
+        for name, row in zip(found.index, found.itertuples(), strict=True)
+    )
     return int(found["better"].sum()), int(found["of"].sum()), f"better, of {found['of'].iloc[0]} each: {each}"
 
 
@@ -138,7 +148,15 @@ def _generally_best() -> Count:
 
 
 _COUNTS: dict[int, Callable[[], Count]] = {
-    1: _not_optimal, 3: _same_as_triplet, 11: _pair_weights, 12: _triplet_weights, 13: _known_beat_triplet,
-    14: _ms_best_known, 15: _same_pattern, 16: _named_gains, 17: _state_of_the_art, 18: _generally_best,
-}  # fmt: skip
+    1: _not_optimal,
+    3: _same_as_triplet,
+    11: _pair_weights,
+    12: _triplet_weights,
+    13: _known_beat_triplet,
+    14: _ms_best_known,
+    15: _same_pattern,
+    16: _named_gains,
+    17: _state_of_the_art,
+    18: _generally_best,
+}
 _OF = {"goal": _COUNTS, "ecir": ecir.COUNTS, "ltd": ltd.COUNTS | ltd.CURVES}

@@ -82,8 +82,10 @@ def _hits(record: Mapping, measure: str) -> np.ndarray:
         found = found * np.array([[side == "i2t"], [side == "t2i"]]) / len(cuts)
     again = 100 * (found[0].mean() + found[1].sum() / captions.sum())
     if abs(again - runs.measured(record, measure)) > 1e-3:
-        raise ValueError(f"{runs.where(record)}: {measure} is {runs.measured(record, measure):.3f}, but {again:.3f} by "
-                         "the ranks in the same record")  # fmt: skip
+        raise ValueError(
+            f"{runs.where(record)}: {measure} is {runs.measured(record, measure):.3f}, but {again:.3f} by "
+            "the ranks in the same record"
+        )
     return found
 
 
@@ -97,8 +99,10 @@ def _image_of(record: Mapping) -> np.ndarray:
         return _numbers(record, "image_of").astype(int)
     images, captions = len(_ranks(record, "i2t")), len(_ranks(record, "t2i"))
     if captions % images:
-        raise ValueError(f"{runs.where(record)}: {captions} captions of {images} images, and no test.ranks.image_of "
-                         "that says which belong together")  # fmt: skip
+        raise ValueError(
+            f"{runs.where(record)}: {captions} captions of {images} images, and no test.ranks.image_of "
+            "that says which belong together"
+        )
     return np.repeat(np.arange(images), captions // images)
 
 

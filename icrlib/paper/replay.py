@@ -28,9 +28,16 @@ class Replay(NamedTuple):
 
 
 def replay(
-    reconstruction: np.ndarray, eta: float, *, rule: str = "published", init: float = 1.0, lr: float = 5e-3,
-    momentum: float = 0.9, dampening: float = 0.9, bounds: tuple[float, float] = (0.0, 100.0),
-) -> Replay:  # fmt: skip
+    reconstruction: np.ndarray,
+    eta: float,
+    *,
+    rule: str = "published",
+    init: float = 1.0,
+    lr: float = 5e-3,
+    momentum: float = 0.9,
+    dampening: float = 0.9,
+    bounds: tuple[float, float] = (0.0, 100.0),
+) -> Replay:
     r"""Step a multiplier once for each loss of ``reconstruction`` (T,); parameters as of ``LagrangeMultiplier``.
 
     .. math:: g_t = L_t/\eta - 1, \quad b_0 = g_0, \quad b_t = m\,b_{t-1} + (1-d)\,g_t, \quad x \leftarrow x + lr\,b_t

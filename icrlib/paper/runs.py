@@ -16,8 +16,16 @@ REPEATS = ("seed", "data_seed", "data_options.seed")
 SILENT = ("device", "threads", "smoke", "asked", "changed", "per_epoch")
 # A record from before a setting existed lacks it, and was run as if it had this value. For a setting that is not
 # listed, None, 0, False and nothing at all are such values.
-NEUTRAL = {"schedule": "step", "optimiser": "adam", "precision": "float32", "accumulate": 1, "positives": "diagonal",
-           "grad_clip": 2.0, "convention": "paper", "finetune_after": None}  # fmt: skip
+NEUTRAL = {
+    "schedule": "step",
+    "optimiser": "adam",
+    "precision": "float32",
+    "accumulate": 1,
+    "positives": "diagonal",
+    "grad_clip": 2.0,
+    "convention": "paper",
+    "finetune_after": None,
+}
 _NOTHING = (None, False, 0, "", ())
 _MISSING = object()
 
@@ -103,7 +111,7 @@ def is_neutral(name: str, value: object) -> bool:
 
 
 def short(name: str) -> str:
-    """"tau" of "loss_options.tau"."""
+    """ "tau" of "loss_options.tau"."""
     return name.rpartition(".")[2]
 
 

@@ -37,8 +37,10 @@ def summarise(records: Iterable[Mapping]) -> pd.DataFrame:
     for group in groups.values():
         _refuse_twice(group)
     labels = _labels([dict(key) for key in groups])
-    frame = pd.DataFrame([_row(group, label) for group, label in zip(groups.values(), labels, strict=True)],
-                         index=pd.Index(range(1, len(groups) + 1), name="row"))  # fmt: skip
+    frame = pd.DataFrame(
+        [_row(group, label) for group, label in zip(groups.values(), labels, strict=True)],
+        index=pd.Index(range(1, len(groups) + 1), name="row"),
+    )
     frame.attrs = {"name": "ours", "caption": "mean ± population standard deviation over n seeds"}
     return frame
 
@@ -48,8 +50,10 @@ def _refuse_twice(group: Sequence[Mapping]) -> None:
     for record in group:
         key = (runs.seed(record), runs.draw(record), runs.data_hash(record))
         if key in seen:
-            raise ValueError(f"two records of one run, seed {key[0]} and the same settings and data: "
-                             f"{runs.where(seen[key])} and {runs.where(record)}; leave one of them out")  # fmt: skip
+            raise ValueError(
+                f"two records of one run, seed {key[0]} and the same settings and data: "
+                f"{runs.where(seen[key])} and {runs.where(record)}; leave one of them out"
+            )
         seen[key] = record
 
 
@@ -75,15 +79,20 @@ def _labels(groups: Sequence[Mapping]) -> list[str]:
     told = [{name for name in _differing(one, groups) if name not in FOLLOWING} for one in groups]
     labels = [_label(one, names) for one, names in zip(groups, told, strict=True)]
     places = [(one["dataset"], one["method"], label) for one, label in zip(groups, labels, strict=True)]
-    return [_label(one, _differing(one, groups)) if places.count(place) > 1 else label
-            for one, label, place in zip(groups, labels, places, strict=True)]  # fmt: skip
+    return [
+        _label(one, _differing(one, groups)) if places.count(place) > 1 else label
+        for one, label, place in zip(groups, labels, places, strict=True)
+    ]
 
 
 def _differing(one: Mapping, groups: Sequence[Mapping]) -> set[str]:
     """Names of the settings in which another group of the data set differs from ``one``."""
     others = [other for other in groups if other["dataset"] == one["dataset"]]
-    return {name for name in one if name not in NAMES and any(
-        other[name] != one[name] for other in others if _comparable(name, one, other))}  # fmt: skip
+    return {
+        name
+        for name in one
+        if name not in NAMES and any(other[name] != one[name] for other in others if _comparable(name, one, other))
+    }
 
 
 def _comparable(name: str, one: Mapping, other: Mapping) -> bool:

@@ -48,8 +48,13 @@ def table(name: str) -> pd.DataFrame:
         metrics |= dict.fromkeys(numbers, float)
     frame = pd.DataFrame(rows).set_index("row").astype(metrics)  # a column without any number would be of objects
     source = contents(paper)["source"]
-    frame.attrs = {"name": name, "caption": about["caption"], "note": about["note"], "source": source,
-                   "numbered": about.get("numbered", False)}  # fmt: skip
+    frame.attrs = {
+        "name": name,
+        "caption": about["caption"],
+        "note": about["note"],
+        "source": source,
+        "numbered": about.get("numbered", False),
+    }
     return frame
 
 

@@ -42,8 +42,12 @@ def by_rate(records: Iterable[Mapping]) -> pd.DataFrame:
     """
     rows = candidates(records)
     index = [name for name in rows if name not in ("lr", *SCORES)]
-    table = rows.fillna({name: 0 for name in index}).infer_objects().pivot(
-        index=index, columns="lr", values="val_rsum").astype(float)  # fmt: skip
+    table = (
+        rows.fillna({name: 0 for name in index})
+        .infer_objects()
+        .pivot(index=index, columns="lr", values="val_rsum")
+        .astype(float)
+    )
     return table[sorted(table)]
 
 
@@ -54,8 +58,10 @@ def choices(records: Iterable[Mapping]) -> dict[tuple[str, str], dict[str, objec
     fixed, ``{loss: chosen}`` is what :func:`icrlib.paper.verdict` takes as ``tuning=``.
     """
     names = ("method", "loss", *SCORES)
-    return {key: {name: value for name, value in rows[0].items() if name not in names}
-            for key, rows in _searched(records).items()}  # fmt: skip
+    return {
+        key: {name: value for name, value in rows[0].items() if name not in names}
+        for key, rows in _searched(records).items()
+    }
 
 
 def tuned_studies(records: Iterable[Mapping]) -> dict[tuple[str, str], str]:
@@ -84,8 +90,12 @@ def _searched(records: Iterable[Mapping]) -> dict[tuple[str, str], list[dict[str
     for (method, loss), group in _grouped(records).items():
         moved, tried = _tried(group)
         _same_draws(method, loss, tried.values())
-        rows = [{"method": method, "loss": loss} | {runs.short(n): v for n, v in zip(moved, values, strict=True)}
-                | _scores(group) for values, group in tried.items()]  # fmt: skip
+        rows = [
+            {"method": method, "loss": loss}
+            | {runs.short(n): v for n, v in zip(moved, values, strict=True)}
+            | _scores(group)
+            for values, group in tried.items()
+        ]
         found[method, loss] = sorted(rows, key=lambda row: -row["val_rsum"])
     return found
 
@@ -119,8 +129,10 @@ def _same_draws(method: str, loss: str, tried: Iterable[Sequence[Mapping]]) -> N
     seeds = _seeds(tried)
     if len(seeds) > 1:
         each = " and ".join(str(list(one)) for one in sorted(seeds))
-        raise ValueError(f"settings of {method} with {loss} were tried on different draws, {each}: not comparable; "
-                         "train the missing ones, or leave the incomplete settings out")  # fmt: skip
+        raise ValueError(
+            f"settings of {method} with {loss} were tried on different draws, {each}: not comparable; "
+            "train the missing ones, or leave the incomplete settings out"
+        )
 
 
 def _after_start(record: Mapping) -> float:
@@ -138,6 +150,10 @@ def _after_start(record: Mapping) -> float:
 
 def _scores(found: Sequence[Mapping]) -> dict[str, float]:
     row = {"n": len(found), "val_rsum": mean(map(_after_start, found))}
-    swaps = [entry["twins"]["swap"] for record in found for entry in record["history"]
-             if entry["update"] == record["chosen"]["update"] and "twins" in entry]  # fmt: skip
+    swaps = [
+        entry["twins"]["swap"]
+        for record in found
+        for entry in record["history"]
+        if entry["update"] == record["chosen"]["update"] and "twins" in entry
+    ]
     return row | ({"val_swap": mean(swaps), "val_swap_min": min(swaps)} if swaps else {})

@@ -64,11 +64,19 @@ class Verdict:
 
 
 def verdict(
-    claim: str, kind: str, ours: Sequence[Mapping] | Mapping | None = None,
-    other: Sequence[Mapping] | Mapping | float | None = None, *, factor: str = "loss",
-    measure: str | Callable[[Mapping], float] = "test.rsum", own: bool = False, tuning: Mapping | None = None,
-    unit: str | None = None, smallest: float | None = None, tolerance: float | None = None,
-) -> Verdict:  # fmt: skip
+    claim: str,
+    kind: str,
+    ours: Sequence[Mapping] | Mapping | None = None,
+    other: Sequence[Mapping] | Mapping | float | None = None,
+    *,
+    factor: str = "loss",
+    measure: str | Callable[[Mapping], float] = "test.rsum",
+    own: bool = False,
+    tuning: Mapping | None = None,
+    unit: str | None = None,
+    smallest: float | None = None,
+    tolerance: float | None = None,
+) -> Verdict:
     """Decide a claim about two groups of runs, given as lists of records.
 
     ``kind="greater"`` (``"less"``): the measure of ours exceeds (falls below) that of other. *Reproduced* if the 95 %
@@ -184,8 +192,15 @@ def _of_records(claim: str, ours: list, other, factor: str, measure, tuning: Map
 def _decided(claim: str, kind: str, own: bool, found: Estimate, smallest: float | None, unit: str) -> Verdict:
     n = found.n
     if found.se is None:
-        return Verdict(f"undecided (n = {n})", claim, n, Difference(found.mean, None, None, unit), kind=kind, own=own,
-                       basis=found.basis)  # fmt: skip
+        return Verdict(
+            f"undecided (n = {n})",
+            claim,
+            n,
+            Difference(found.mean, None, None, unit),
+            kind=kind,
+            own=own,
+            basis=found.basis,
+        )
     difference = Difference(found.mean, *found.interval(LEVEL), unit)
     if n < FEWEST:
         return Verdict(f"undecided (n = {n})", claim, n, difference, kind=kind, own=own, basis=found.basis)
@@ -216,8 +231,9 @@ def _correlates(claim: str, own: bool, first: np.ndarray, second: np.ndarray) ->
 def _by_key(claim: str, ours: Mapping | None, other: Mapping | None) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of two mappings with the same keys (seeds, or items), in the order of the keys."""
     if not ours or not other:
-        raise ValueError(f"{claim!r}: no runs on {'our side' if not ours else 'the other side'}; give records, or "
-                         "{seed: number}")  # fmt: skip
+        raise ValueError(
+            f"{claim!r}: no runs on {'our side' if not ours else 'the other side'}; give records, or {{seed: number}}"
+        )
     if not (isinstance(ours, Mapping) and isinstance(other, Mapping)):
         raise ValueError(f"{claim!r}: two mappings are needed here, or two lists of records; not one of each")
     if set(ours) != set(other):

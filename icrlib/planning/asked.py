@@ -37,9 +37,15 @@ class Unseen:
 
 
 def configuration(
-    dataset: str = "scenes", method: str = "vse++", loss: str = "ntxent", *, seed: int = 0, smoke: bool = False,
-    source: Mapping | None = None, given: Mapping | None = None,
-) -> tuple[dict, dict]:  # fmt: skip
+    dataset: str = "scenes",
+    method: str = "vse++",
+    loss: str = "ntxent",
+    *,
+    seed: int = 0,
+    smoke: bool = False,
+    source: Mapping | None = None,
+    given: Mapping | None = None,
+) -> tuple[dict, dict]:
     """(configuration as a record would hold it, sizes of its data) of a run with the settings ``given``.
 
     ``source``: options of :func:`icrlib.load_dataset`; a folder that is not there counts as not given. Its
@@ -116,8 +122,16 @@ def _drawn(dataset: str, method: str, seed: int, smoke: bool, source: dict) -> D
         sizes = sizes | {"train": sizes["train"] * min(more["rounds"], 1 << more["bits"])}
         defaults = defaults | stamps.SETTINGS
     splits = _splits(dict.fromkeys(sizes, EACH), sizes, operations.SHAPES["scenes", regions], pictures=pictures)
-    return Dataset(dataset, **splits, vocabulary=None, fingerprint="", options=options, defaults=defaults,
-                   tuned=ABOUT["tuned"], drawn=True)  # fmt: skip
+    return Dataset(
+        dataset,
+        **splits,
+        vocabulary=None,
+        fingerprint="",
+        options=options,
+        defaults=defaults,
+        tuned=ABOUT["tuned"],
+        drawn=True,
+    )
 
 
 def _sizes(dataset: str, root: str | None) -> tuple[dict[str, int], dict[str, float]]:
@@ -137,4 +151,3 @@ def _splits(each: Mapping, sizes: Mapping, shape: tuple[int, ...], pictures: boo
         features = Unseen(images, shape[-1]) if pictures else torch.zeros(1).expand(images, *shape)
         made[name] = Split(name, features, [""] * len(image_of), image_of, [""] * images)
     return made
-

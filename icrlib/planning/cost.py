@@ -81,8 +81,14 @@ def estimate(wanted: Mapping, records: Iterable[dict] | None = None, sizes: Mapp
         return None
     _, record, seconds, per_update, differ, same = best
     more, parameters = _more_memory(wanted, sizes, record, same) if differ else (0.0, record["parameters"])
-    return Cost(seconds, wanted["updates"], record["peak_memory_mb"] + round(max(0.0, more) / 1e6),
-                max(parameters * WHOLE / 1e6, 1.0), record, _scaling(record, differ, per_update))  # fmt: skip
+    return Cost(
+        seconds,
+        wanted["updates"],
+        record["peak_memory_mb"] + round(max(0.0, more) / 1e6),
+        max(parameters * WHOLE / 1e6, 1.0),
+        record,
+        _scaling(record, differ, per_update),
+    )
 
 
 def unknown(wanted: Mapping, records: Iterable[dict] | None = None, sizes: Mapping | None = None) -> str:
@@ -104,8 +110,10 @@ def sentence(wanted: Mapping, sizes: Mapping | None = None, records: Iterable[di
     known = list(find(study="*") if records is None else records)
     found = estimate(wanted, known, sizes)
     if found is None:
-        return (f"plan: {wanted['updates']:,} updates, of unknown length: {unknown(wanted, known, sizes)}; a first run "
-                "with smoke=True takes seconds")  # fmt: skip
+        return (
+            f"plan: {wanted['updates']:,} updates, of unknown length: {unknown(wanted, known, sizes)}; a first run "
+            "with smoke=True takes seconds"
+        )
     record, each = found.like, 1e3 * found.seconds / found.updates
     source = f"{Path(record['path']).name}, {found.scaled}" if found.scaled else Path(record["path"]).name
     return (
@@ -128,26 +136,38 @@ def _comparable(record: dict, wanted: Mapping) -> bool:
     if config.get("smoke") and not wanted.get("smoke"):
         return False  # tiny data and a few updates tell nothing of a training
     tuned = [each.get("finetune_after") is not None for each in (config, wanted)]
-    return (all(config.get(name, usual) == wanted.get(name, usual) for name, usual in SAME.items())
-            and operations.machine(config) == operations.machine(wanted) and tuned[0] == tuned[1])  # fmt: skip
+    return (
+        all(config.get(name, usual) == wanted.get(name, usual) for name, usual in SAME.items())
+        and operations.machine(config) == operations.machine(wanted)
+        and tuned[0] == tuned[1]
+    )
 
 
 def _differing(config: Mapping, wanted: Mapping) -> list[str]:
     """What of a record's configuration is another than wanted and drives the cost, as ``name=value``."""
     options, ours = config.get("model_options", {}), wanted.get("model_options", {})
     regions = [(each.get("data_options") or {}).get("regions", False) for each in (config, wanted)]
-    return [f"{name}={options.get(name)}" for name in dict.fromkeys([*ours, *options])
-            if options.get(name) != ours.get(name)] + [
-        f"{name}={config.get(name, usual)}" for name, usual in DRIVERS.items()
-        if config.get(name, usual) != wanted.get(name, usual)] + (
-        ["other features"] if regions[0] != regions[1] else [])  # fmt: skip
+    return (
+        [
+            f"{name}={options.get(name)}"
+            for name in dict.fromkeys([*ours, *options])
+            if options.get(name) != ours.get(name)
+        ]
+        + [
+            f"{name}={config.get(name, usual)}"
+            for name, usual in DRIVERS.items()
+            if config.get(name, usual) != wanted.get(name, usual)
+        ]
+        + (["other features"] if regions[0] != regions[1] else [])
+    )
 
 
 def _scaling(record: dict, differ: list[str], per_update: float) -> str:
     if not differ:
         return ""
-    return (f"scaled by counted operations, {per_update:.3g} times as many an update, from a record with "
-            + ", ".join(differ))  # fmt: skip
+    return f"scaled by counted operations, {per_update:.3g} times as many an update, from a record with " + ", ".join(
+        differ
+    )
 
 
 def _more_memory(wanted: Mapping, sizes: Mapping, record: dict, same: Mapping) -> tuple[float, int]:

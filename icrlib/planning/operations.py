@@ -33,16 +33,27 @@ def captions_part(captions: int, d: int, words: float, word_dim: int = 300) -> P
     The first state is zero and does not learn, so nothing has to be passed back to it: one product fewer.
     """
     read = captions * words
-    return {"words into the GRU": 3 * product(read, word_dim, 3 * d),
-            "recurrence, words": 3 * product(read, d, 3 * d) - product(captions, d, 3 * d)}  # fmt: skip
+    return {
+        "words into the GRU": 3 * product(read, word_dim, 3 * d),
+        "recurrence, words": 3 * product(read, d, 3 * d) - product(captions, d, 3 * d),
+    }
 
 
-def vse(images: int = 128, captions: int = 128, d: int = 1024, words: float = 27, *, feature_dim: int = 2048,
-        word_dim: int = 300) -> Parts:  # fmt: skip
+def vse(
+    images: int = 128,
+    captions: int = 128,
+    d: int = 1024,
+    words: float = 27,
+    *,
+    feature_dim: int = 2048,
+    word_dim: int = 300,
+) -> Parts:
     """One update of VSE++: ``images`` features of ``feature_dim`` numbers beside ``captions`` captions."""
-    return {"image layer": 2 * product(images, feature_dim, d),
-            **captions_part(captions, d, words, word_dim),
-            "scores": 3 * product(images, d, captions)}  # fmt: skip
+    return {
+        "image layer": 2 * product(images, feature_dim, d),
+        **captions_part(captions, d, words, word_dim),
+        "scores": 3 * product(images, d, captions),
+    }
 
 
 def bow(images: int = 128, captions: int = 128, d: int = 1024, words: float = 27, *, feature_dim: int = 2048) -> Parts:
@@ -50,17 +61,28 @@ def bow(images: int = 128, captions: int = 128, d: int = 1024, words: float = 27
     return {"image layer": 2 * product(images, feature_dim, d), "scores": 3 * product(images, d, captions)}
 
 
-def vsrn(images: int = 128, captions: int = 128, d: int = 2048, words: float = 27, *, regions: int = 36,
-         feature_dim: int = 2048, word_dim: int = 300, blocks: int = 4) -> Parts:  # fmt: skip
+def vsrn(
+    images: int = 128,
+    captions: int = 128,
+    d: int = 2048,
+    words: float = 27,
+    *,
+    regions: int = 36,
+    feature_dim: int = 2048,
+    word_dim: int = 300,
+    blocks: int = 4,
+) -> Parts:
     """One update of VSRN: ``blocks`` graph convolutions of ``regions`` regions each, and a GRU that reads them."""
     rows = images * regions
     block = product(rows, d, 3 * d) + 2 * product(rows, d, regions) + product(rows, d, d)
-    return {"image layer": 2 * product(rows, feature_dim, d),
-            "four graph blocks" if blocks == 4 else "graph blocks": blocks * 3 * block,
-            "regions into the GRU": 3 * product(rows, d, 3 * d),
-            "recurrence, regions": 3 * product(rows, d, 3 * d) - product(images, d, 3 * d),
-            **captions_part(captions, d, words, word_dim),
-            "scores": 3 * product(images, d, captions)}  # fmt: skip
+    return {
+        "image layer": 2 * product(rows, feature_dim, d),
+        "four graph blocks" if blocks == 4 else "graph blocks": blocks * 3 * block,
+        "regions into the GRU": 3 * product(rows, d, 3 * d),
+        "recurrence, regions": 3 * product(rows, d, 3 * d) - product(images, d, 3 * d),
+        **captions_part(captions, d, words, word_dim),
+        "scores": 3 * product(images, d, captions),
+    }
 
 
 METHODS: dict[str, Callable[..., Parts]] = {"vse++": vse, "bow": bow, "vsrn": vsrn}
@@ -70,8 +92,12 @@ NETWORKS = {"resnet50": 8_174_272_512, "resnet152": 23_023_157_248}  # one photo
 # 128, to which a GPU fills up the others; ``each``: captions an image.
 PHOTOS = {"words": 14.0, "padded": 27.0, "each": 5.0, "vocabulary": 8_481}
 SCENES = {"words": 11.8, "padded": 20.0, "each": 5.0, "vocabulary": 54}
-SHAPES = {("scenes", False): (256,), ("scenes", True): (8, 261),
-          ("photos", False): (2048,), ("photos", True): (36, 2048)}  # fmt: skip
+SHAPES = {
+    ("scenes", False): (256,),
+    ("scenes", True): (8, 261),
+    ("photos", False): (2048,),
+    ("photos", True): (36, 2048),
+}
 
 
 def total(parts: Parts) -> int:
@@ -99,10 +125,14 @@ def measured(data: Dataset) -> dict:
     choose by; ``vocabulary``, its words."""
     lengths = data.vocabulary.encode(data.train.captions[:2000])[1].float()
     mixed = lengths[torch.randperm(len(lengths), generator=torch.Generator().manual_seed(0))].split(128)
-    return {"features": tuple(data.train.features.shape[1:]), "val": len(data.val), "vocabulary": len(data.vocabulary),
-            "words": float(lengths.mean()),
-            "padded": float(sum(batch.max() for batch in mixed) / len(mixed)),
-            "each": len(data.train.captions) / len(data.train)}  # fmt: skip
+    return {
+        "features": tuple(data.train.features.shape[1:]),
+        "val": len(data.val),
+        "vocabulary": len(data.vocabulary),
+        "words": float(lengths.mean()),
+        "padded": float(sum(batch.max() for batch in mixed) / len(mixed)),
+        "each": len(data.train.captions) / len(data.train),
+    }
 
 
 def machine(config: Mapping) -> str:

@@ -15,13 +15,16 @@ from icrlib.records.folder import root
 SCHEMA = 2
 READ = ("path", "stale")  # what reading adds to a record
 FORM = {
-    "type": "object", "required": ["schema", "config"],
+    "type": "object",
+    "required": ["schema", "config"],
     "properties": {
-        "schema": {"type": "integer", "maximum": SCHEMA}, "config": {"type": "object"}, "test": {"type": "object"},
+        "schema": {"type": "integer", "maximum": SCHEMA},
+        "config": {"type": "object"},
+        "test": {"type": "object"},
         "history": {"type": "array", "items": {"type": "object"}},
         "sources": {"type": "object", "additionalProperties": {"type": "string"}},
     },
-}  # fmt: skip
+}
 
 
 def path_for(dataset: str, method: str, loss: str, seed: int, tag: str = "", study: str = "") -> Path:

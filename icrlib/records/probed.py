@@ -34,7 +34,9 @@ def of_runs(runs: Sequence[Mapping], of: str = "caption") -> dict[str, pd.DataFr
     found = [line for line in lines() if line.get("identity") in wanted]
     data = {line["data_hash"] for line in found}
     targets = [line for line in lines() if "target" in line and line["data_hash"] in data and of in line["facts"]]
-    return {"runs": pd.DataFrame({line["identity"]: line["facts"][of] for line in found}),
-            "targets": pd.DataFrame({(line["target"], line["data_hash"]): line["facts"][of] for line in targets}),
-            "chance": pd.DataFrame({line["data_hash"]: line["chance"][of] for line in found}),
-            "again": {line["identity"]: line["again"] for line in found if "again" in line}}  # fmt: skip
+    return {
+        "runs": pd.DataFrame({line["identity"]: line["facts"][of] for line in found}),
+        "targets": pd.DataFrame({(line["target"], line["data_hash"]): line["facts"][of] for line in targets}),
+        "chance": pd.DataFrame({line["data_hash"]: line["chance"][of] for line in found}),
+        "again": {line["identity"]: line["again"] for line in found if "again" in line},
+    }

@@ -16,9 +16,26 @@ from icrlib.records.folder import PACKAGE
 
 # Reading, writing, progress, messages, reports and the reading of settings change no number: what settings come to is
 # in the record itself, and so are the hashes of the data. An __init__.py holds no code (tests/test_house.py).
-OUTSIDE = ("devices", "errors", "files", "names", "progress", "reading", "records", "data.cache", "data.karpathy",
-           "data.load", "losses.build", "models.build", "training.checkpoints", "training.config", "training.outcome",
-           "training.probe", "training.run", "training.settings")  # fmt: skip
+OUTSIDE = (
+    "devices",
+    "errors",
+    "files",
+    "names",
+    "progress",
+    "reading",
+    "records",
+    "data.cache",
+    "data.karpathy",
+    "data.load",
+    "losses.build",
+    "models.build",
+    "training.checkpoints",
+    "training.config",
+    "training.outcome",
+    "training.probe",
+    "training.run",
+    "training.settings",
+)
 
 
 def sources_of(*parts: str) -> dict[str, str]:

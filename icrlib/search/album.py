@@ -79,19 +79,32 @@ class Album:
                 with base:
                     base.execute("delete from pictures")
             with base:
-                told = {"key": encoder.key, "name": encoder.name, "backbone": getattr(encoder, "backbone", None) or "",
-                        "regions": str(getattr(encoder, "regions", 0)), "own": str(int(model is None))}  # fmt: skip
+                told = {
+                    "key": encoder.key,
+                    "name": encoder.name,
+                    "backbone": getattr(encoder, "backbone", None) or "",
+                    "regions": str(getattr(encoder, "regions", 0)),
+                    "own": str(int(model is None)),
+                }
                 base.executemany("insert or replace into about values (?, ?)", told.items())
-            known = {name: (size, changed) for name, size, changed in
-                     base.execute("select name, size, changed from pictures")}  # fmt: skip
+            known = {
+                name: (size, changed)
+                for name, size, changed in base.execute("select name, size, changed from pictures")
+            }
             there = dict(self._files())
             gone, new = set(known) - set(there), set(there) - set(known)
             changed = {name for name in set(known) & set(there) if known[name] != there[name]}
             with base:
                 base.executemany("delete from pictures where name = ?", [(name,) for name in gone])
             wanted = sorted(new | changed)
-            with bar(None, f"embedding {self.folder.name or self.folder}", progress, total=len(there),
-                     initial=len(there) - len(wanted), unit=" photos") as shown:  # fmt: skip
+            with bar(
+                None,
+                f"embedding {self.folder.name or self.folder}",
+                progress,
+                total=len(there),
+                initial=len(there) - len(wanted),
+                unit=" photos",
+            ) as shown:
                 for first in range(0, len(wanted), TOGETHER):
                     some = wanted[first : first + TOGETHER]
                     rows = []
@@ -119,9 +132,13 @@ class Album:
             base.execute("delete from pictures")
             told = {"key": "embeddings", "name": Path(source).name, "backbone": "", "regions": "0", "own": "1"}
             base.executemany("insert or replace into about values (?, ?)", told.items())
-            base.executemany("insert into pictures values (?, ?, ?, ?, ?, ?)", [
-                (code, *there[code], taken(self.folder / name), None, _packed(row))
-                for name, code, row in zip(names, coded, rows, strict=True)])  # fmt: skip
+            base.executemany(
+                "insert into pictures values (?, ?, ?, ?, ?, ?)",
+                [
+                    (code, *there[code], taken(self.folder / name), None, _packed(row))
+                    for name, code, row in zip(names, coded, rows, strict=True)
+                ],
+            )
 
     def encoder(self, own: object | None = None, backbone: str | None = None, method: str | None = None) -> Encoder:
         """The encoder that the album was made with; ``own``: that object, where it is one of the reader's."""
@@ -130,10 +147,13 @@ class Album:
         if own is not None:
             return Own(own, about["name"])
         if about["own"] == "1":
-            raise ValueError(f"{self.place} was made with {about['name']}, which is not of this library; hand over "
-                             "what reads the captions, --encoder package.module:name")  # fmt: skip
-        return of_model(self.place / MODEL, about["name"], about["backbone"] or None, int(about["regions"]), backbone,
-                        method)  # fmt: skip
+            raise ValueError(
+                f"{self.place} was made with {about['name']}, which is not of this library; hand over "
+                "what reads the captions, --encoder package.module:name"
+            )
+        return of_model(
+            self.place / MODEL, about["name"], about["backbone"] or None, int(about["regions"]), backbone, method
+        )
 
     def index(self, encoder: Encoder) -> Index:
         """All pictures that could be read, ready for queries; their captions are the dates when they were taken."""
@@ -143,8 +163,12 @@ class Album:
         if not found:
             raise ValueError(f"{self.folder}: no picture is indexed yet; icr index {self.folder} does it")
         notes = {row: when for row, (_, when, _) in enumerate(found) if when}
-        return Index(encoder, encoder.finish(np.stack([vector for *_, vector in found])),
-                     [str(self.folder / name) for name, *_ in found], notes=notes)  # fmt: skip
+        return Index(
+            encoder,
+            encoder.finish(np.stack([vector for *_, vector in found])),
+            [str(self.folder / name) for name, *_ in found],
+            notes=notes,
+        )
 
     def names(self) -> list[str]:
         """The pictures below the folder by their path from it, in order."""
@@ -164,8 +188,10 @@ class Album:
             base.executescript(TABLES)
             yield base
         except sqlite3.DatabaseError as err:
-            raise DamagedAlbum(f"{self.place / DATABASE}: damaged, or no album ({err}). Your pictures are untouched: "
-                               f"delete {self.place} and index them again") from err  # fmt: skip
+            raise DamagedAlbum(
+                f"{self.place / DATABASE}: damaged, or no album ({err}). Your pictures are untouched: "
+                f"delete {self.place} and index them again"
+            ) from err
         finally:
             base.close()
 
@@ -204,8 +230,13 @@ class Album:
 
 
 def of_model(
-    folder: Path, name: str, noted: str | None, regions: int = 0, given: str | None = None, method: str | None = None,
-) -> Trained:  # fmt: skip
+    folder: Path,
+    name: str,
+    noted: str | None,
+    regions: int = 0,
+    given: str | None = None,
+    method: str | None = None,
+) -> Trained:
     """A saved model as encoder. ``noted``: the network as a file names it; ``given``: as the caller does."""
     model = load_model(folder, method=method, backbone=given)
     if isinstance(model, OnPictures):

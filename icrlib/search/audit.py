@@ -53,30 +53,46 @@ def audit(encoder: Encoder, photos: Photos, batch_size: int = 128, seed: int = 0
     """
     bare = [str(file) for file, texts in zip(photos.files, photos.captions, strict=True) if not texts]
     if bare or len(photos) < 2:
-        raise ValueError(f"{bare[0]} has no caption; an audit needs captions of every photo" if bare else
-                         f"{len(photos)} photos; an audit needs two or more")  # fmt: skip
+        raise ValueError(
+            f"{bare[0]} has no caption; an audit needs captions of every photo"
+            if bare
+            else f"{len(photos)} photos; an audit needs two or more"
+        )
     encoder.ready()
     texts = [text for some in photos.captions for text in some]
     owner = torch.tensor([row for row, some in enumerate(photos.captions) for _ in some])
     starts = range(0, len(photos), TOGETHER)
-    images = join([encoder.finish(encoder.pictures(photos.files[at : at + TOGETHER])).cpu()
-                   for at in bar(starts, "encoding photos", progress and len(starts) > 1)])  # fmt: skip
+    images = join(
+        [
+            encoder.finish(encoder.pictures(photos.files[at : at + TOGETHER])).cpu()
+            for at in bar(starts, "encoding photos", progress and len(starts) > 1)
+        ]
+    )
     told = join([encoder.texts(texts[at : at + 512]).cpu() for at in range(0, len(texts), 512)])
     split = Split("audit", torch.zeros(len(photos), 1), texts, owner, list(photos.ids))
     sampler = Sampler(split, seed, batch_size, positives="image")
     batches = [sampler[k] for k in range(sampler.per_epoch)]
     measures = measure(images, told, split, similarity=encoder.similarity, at_once=encoder.at_once)
-    return Audit(len(photos), len(texts), measures, pd.DataFrame(
-        {by_name(name).label: _left(name, images, told, batches, encoder, progress) for name in LOSSES}).T)
+    return Audit(
+        len(photos),
+        len(texts),
+        measures,
+        pd.DataFrame({by_name(name).label: _left(name, images, told, batches, encoder, progress) for name in LOSSES}).T,
+    )
 
 
-def _left(name: str, images: Encodings, captions: Encodings, batches: list[Batch], encoder: Encoder, progress: bool
-          ) -> dict[str, float]:  # fmt: skip
+def _left(
+    name: str, images: Encodings, captions: Encodings, batches: list[Batch], encoder: Encoder, progress: bool
+) -> dict[str, float]:
     """What a loss finds in the batches, in both directions; a batch counts by its queries."""
-    found = per_batch(by_name(name), images, captions, batches, convention="exact",
-                            similarity=encoder.similarity, progress=progress)  # fmt: skip
+    found = per_batch(
+        by_name(name), images, captions, batches, convention="exact", similarity=encoder.similarity, progress=progress
+    )
     told = {"photos": found["i2t"], "captions": found["t2i"]}
-    return {f"{what} without a gradient, %": float(100 * one["C_0"].sum() / one["queries"].sum())
-            for what, one in told.items()} | {
+    return {
+        f"{what} without a gradient, %": float(100 * one["C_0"].sum() / one["queries"].sum())
+        for what, one in told.items()
+    } | {
         f"effective negatives of {what}": float((one["n_eff"] * one["queries"]).sum() / one["queries"].sum())
-        for what, one in told.items()}  # fmt: skip
+        for what, one in told.items()
+    }

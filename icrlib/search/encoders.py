@@ -82,13 +82,17 @@ class Trained:
         """``ValueError`` for what would stop :meth:`pictures` or :meth:`finish` at the first picture."""
         found, wanted = self._loaded().channels(), self.model.options["feature_dim"]
         if found != wanted:
-            raise ValueError(f"the network {self.backbone!r} makes {found} numbers of a picture, but the model was "
-                             f"trained on {wanted}; name the network of its training with --backbone")  # fmt: skip
+            raise ValueError(
+                f"the network {self.backbone!r} makes {found} numbers of a picture, but the model was "
+                f"trained on {wanted}; name the network of its training with --backbone"
+            )
 
     def _loaded(self) -> backbones.Backbone:
         if self.backbone is None:
-            raise ValueError("nobody noted which network made the features that this model was trained on; name it "
-                             "with backbone= (--backbone)")  # fmt: skip
+            raise ValueError(
+                "nobody noted which network made the features that this model was trained on; name it "
+                "with backbone= (--backbone)"
+            )
         if self._network is None:
             self._network = backbones.load(self.backbone, str(self.model.device))
         return self._network
@@ -101,8 +105,10 @@ class Trained:
             return values
         wanted = self.model.options["feature_dim"]
         if values.shape[-1] != wanted:
-            raise ValueError(f"features of size {values.shape[-1]}, but the model was trained on {wanted}; use the "
-                             "features (or the backbone) of its training")  # fmt: skip
+            raise ValueError(
+                f"features of size {values.shape[-1]}, but the model was trained on {wanted}; use the "
+                "features (or the backbone) of its training"
+            )
         return join([self.model.encode_images(part.float().to(self.model.device)).cpu() for part in values.split(512)])
 
     def unknown(self, query: str) -> list[str]:
@@ -124,8 +130,10 @@ class Own:
 
     def __init__(self, encoder: object, name: str = "") -> None:
         if not callable(getattr(encoder, "encode_captions", None)):
-            raise ValueError(f"{name or type(encoder).__name__} has no encode_captions(list of texts); an encoder of "
-                             "your own needs that, and encode_images(list of pictures) to encode pictures")  # fmt: skip
+            raise ValueError(
+                f"{name or type(encoder).__name__} has no encode_captions(list of texts); an encoder of "
+                "your own needs that, and encode_images(list of pictures) to encode pictures"
+            )
         self.encoder, self.name = encoder, name or type(encoder).__name__
         self.key = f"encoder {self.name}"
         self.similarity = inner_products
@@ -136,8 +144,10 @@ class Own:
     def ready(self) -> None:
         """``ValueError`` where the object cannot encode pictures."""
         if not callable(getattr(self.encoder, "encode_images", None)):
-            raise ValueError(f"{self.name} has no encode_images(list of pictures); give the vectors of the pictures as "
-                             "a file, --embeddings")  # fmt: skip
+            raise ValueError(
+                f"{self.name} has no encode_images(list of pictures); give the vectors of the pictures as "
+                "a file, --embeddings"
+            )
 
     def pictures(self, files: Sequence[str | Path]) -> np.ndarray:
         self.ready()
@@ -158,8 +168,10 @@ def unit(found: object, rows: int, source: str) -> Tensor:
     except (TypeError, ValueError) as err:  # texts, lists of several lengths
         raise ValueError(f"{source}: no array of numbers ({err})") from err
     if values.ndim != 2 or len(values) != rows or not values.shape[1] or not values.dtype.is_floating_point:
-        raise ValueError(f"{source}: got {tuple(values.shape)} of {values.dtype}; wanted ({rows}, D) floating-point "
-                         "numbers, a row for each")  # fmt: skip
+        raise ValueError(
+            f"{source}: got {tuple(values.shape)} of {values.dtype}; wanted ({rows}, D) floating-point "
+            "numbers, a row for each"
+        )
     values = values.float()
     bad = ~values.isfinite().all(1) | (values == 0).all(1)
     if bad.any():

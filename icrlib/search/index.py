@@ -52,13 +52,22 @@ class Index:
     """
 
     def __init__(
-        self, encoder: Encoder, images: Encodings, files: list[str], *, captions: Encodings | None = None,
-        texts: list[str] | None = None, image_of: Tensor | None = None, folder: Path | None = None,
+        self,
+        encoder: Encoder,
+        images: Encodings,
+        files: list[str],
+        *,
+        captions: Encodings | None = None,
+        texts: list[str] | None = None,
+        image_of: Tensor | None = None,
+        folder: Path | None = None,
         notes: dict[int, str] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if len(files) != len(images):
-            raise ValueError(f"{folder or 'the index'}: {len(files)} file names for {len(images)} images; one of the "
-                             "two was cut off or added to. Make them again")  # fmt: skip
+            raise ValueError(
+                f"{folder or 'the index'}: {len(files)} file names for {len(images)} images; one of the "
+                "two was cut off or added to. Make them again"
+            )
         self.encoder, self.images, self.captions, self.folder = encoder, images, captions, folder
         self.files, self.texts, self.notes = files, texts or [], notes or {}
         owners = [] if image_of is None else image_of.tolist()
@@ -89,16 +98,28 @@ class Index:
         texts = [text for part in found for text in part.captions]
         starts = np.cumsum([0, *(len(part.files) for part in found)])
         owners = [part.image_of + start for part, start in zip(found, starts, strict=False)]
-        return cls(trained, images, [file for part in found for file in part.files],
-                   captions=_read(trained, texts), texts=texts, image_of=torch.from_numpy(np.concatenate(owners)),
-                   folder=folder)  # fmt: skip
+        return cls(
+            trained,
+            images,
+            [file for part in found for file in part.files],
+            captions=_read(trained, texts),
+            texts=texts,
+            image_of=torch.from_numpy(np.concatenate(owners)),
+            folder=folder,
+        )
 
     @classmethod
     def of_split(cls, model: RetrievalModel, split: Split) -> Index:
         """Embed a split that is in memory already; its image ids stand for files."""
         images, captions = embed(model, split)
-        return cls(Trained(model), images.cpu(), list(split.image_ids), captions=captions.cpu(), texts=split.captions,
-                   image_of=split.image_of)  # fmt: skip
+        return cls(
+            Trained(model),
+            images.cpu(),
+            list(split.image_ids),
+            captions=captions.cpu(),
+            texts=split.captions,
+            image_of=split.image_of,
+        )
 
     @classmethod
     def of_photos(
@@ -117,10 +138,14 @@ class Index:
         made = [embed(model, part, progress=len(part) > 200) for part in some]
         starts = np.cumsum([0, *(len(part) for part in some)])
         owners = [part.image_of + int(start) for part, start in zip(some, starts, strict=False)]
-        return cls(Trained(model), join([images.cpu() for images, _ in made]),
-                   [str(file) for part in some for file in part.features.files],
-                   captions=join([captions.cpu() for _, captions in made]),
-                   texts=[text for part in some for text in part.captions], image_of=torch.cat(owners))  # fmt: skip
+        return cls(
+            Trained(model),
+            join([images.cpu() for images, _ in made]),
+            [str(file) for part in some for file in part.features.files],
+            captions=join([captions.cpu() for _, captions in made]),
+            texts=[text for part in some for text in part.captions],
+            image_of=torch.cat(owners),
+        )
 
     def by_text(self, query: str, top: int = 5) -> list[Hit]:
         """The photos that score highest for a text; words that the model never saw count as unknown."""
@@ -174,8 +199,10 @@ class Index:
 
     def _alike(self, image: Encodings) -> Tensor:
         if isinstance(self.images, Sequences):
-            raise ValueError("this model encodes an image as several vectors and compares them with words only; photos "
-                             "like a photo need one vector an image")  # fmt: skip
+            raise ValueError(
+                "this model encodes an image as several vectors and compares them with words only; photos "
+                "like a photo need one vector an image"
+            )
         return inner_products(self.images, image.cpu())[:, 0]
 
     def _photos(self, scores: Tensor, top: int) -> list[Hit]:
@@ -206,8 +233,9 @@ def _read(trained: Trained, texts: list[str]) -> Encodings | None:
     if not texts:
         return None
     order = sorted(range(len(texts)), key=lambda row: len(texts[row].split()))
-    parts = [trained.texts([texts[row] for row in order[first : first + 512]]).cpu()
-             for first in range(0, len(order), 512)]  # fmt: skip
+    parts = [
+        trained.texts([texts[row] for row in order[first : first + 512]]).cpu() for first in range(0, len(order), 512)
+    ]
     return join(parts)[torch.tensor(order).argsort()]
 
 
@@ -216,8 +244,10 @@ def best(scores: Tensor, top: int) -> list[tuple[int, float, int]]:
     if top < 1:
         raise ValueError(f"top must be at least 1; got {top}")
     found = scores.topk(min(top, len(scores)))
-    return [(rank, score, row) for rank, (score, row) in
-            enumerate(zip(found.values.tolist(), found.indices.tolist(), strict=True), 1)]  # fmt: skip
+    return [
+        (rank, score, row)
+        for rank, (score, row) in enumerate(zip(found.values.tolist(), found.indices.tolist(), strict=True), 1)
+    ]
 
 
 def _write_array(path: Path, values: Tensor) -> None:

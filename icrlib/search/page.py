@@ -54,8 +54,11 @@ def warning(unknown: tuple[str, ...] | list[str], query: str) -> str:
         return ""
     words = ", ".join(f"“{word}”" for word in unknown)
     alone = len(unknown) >= len(query.split())
-    found = ("it knows no word of this, so the answers mean nothing." if alone else
-             "the answers go by the other words, and each unknown one is read as the same placeholder.")  # fmt: skip
+    found = (
+        "it knows no word of this, so the answers mean nothing."
+        if alone
+        else "the answers go by the other words, and each unknown one is read as the same placeholder."
+    )
     return f"The model has never read {words}: {found}"
 
 
@@ -69,23 +72,33 @@ def write_page(path: str | Path, query: str, hits: list[Hit], about: About | Non
     write_bytes(path, page(query, hits, about or About(), lambda hit: picture(hit.file)).encode("utf-8", "replace"))
 
 
-def page(query: str, hits: list[Hit], about: About, shown: Callable[[Hit], str], form: bool = False,
-         title: str = "", like: bool = False) -> str:  # fmt: skip
+def page(
+    query: str,
+    hits: list[Hit],
+    about: About,
+    shown: Callable[[Hit], str],
+    form: bool = False,
+    title: str = "",
+    like: bool = False,
+) -> str:
     """The page's HTML. ``shown``: the image of a hit; ``form``: with a box for the next query; ``like``: with links to
     photos like each."""
     heading = title or (Path(query).name if names_picture(query) else query)
     told = [f"{about.photos:,} photos searched" if about.photos else "", f"model: {about.model}" if about.model else ""]
     said = warning(about.unknown, query)
-    box = ('<form action="/" method="get"><input name="q" type="search" autofocus aria-label="What to look for" '
-           f'placeholder="a dog jumps over a hoop" value="{html.escape(query, quote=True)}"><button>Search</button>'
-           "</form>")  # fmt: skip
+    box = (
+        '<form action="/" method="get"><input name="q" type="search" autofocus aria-label="What to look for" '
+        f'placeholder="a dog jumps over a hoop" value="{html.escape(query, quote=True)}"><button>Search</button>'
+        "</form>"
+    )
     cells = "".join(_cell(hit, shown, like) for hit in hits)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8">{MARK}<meta name="viewport" '
         f'content="width=device-width,initial-scale=1"><title>{html.escape(heading) or "Search"}</title>'
         f"<style>{STYLE}</style><body>{box if form else ''}<h1>{html.escape(heading)}</h1>"
         f"<p>{html.escape(' · '.join(part for part in told if part))}</p>"
-        + (f'<p class="warn">{html.escape(said)}</p>' if said else "") + f"<main>{cells}</main></body></html>"
+        + (f'<p class="warn">{html.escape(said)}</p>' if said else "")
+        + f"<main>{cells}</main></body></html>"
     )
 
 
@@ -96,5 +109,7 @@ def _cell(hit: Hit, shown: Callable[[Hit], str], like: bool) -> str:
         image = '<div class="gone" role="img" aria-label="the photo is not there any more"></div>'
     name = f"<span>{html.escape(Path(hit.file).name)}</span>" if hit.file else ""
     more = f'<a href="/like?n={hit.row}">more like this</a>' if like else ""
-    return (f"<figure>{image}<figcaption>{hit.rank}. {hit.score:.3f} {html.escape(hit.caption)}{name}{more}"
-            "</figcaption></figure>")  # fmt: skip
+    return (
+        f"<figure>{image}<figcaption>{hit.rank}. {hit.score:.3f} {html.escape(hit.caption)}{name}{more}"
+        "</figcaption></figure>"
+    )

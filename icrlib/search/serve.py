@@ -80,8 +80,9 @@ def server(index: Index, port: int = 0, top: int = 24) -> ThreadingHTTPServer:
     try:
         return ThreadingHTTPServer((HOST, port), Handler)
     except OSError as err:
-        raise ValueError(f"port {port} is taken ({os.strerror(err.errno)}); choose another with --port, or 0 for any "
-                         "free one") from err  # fmt: skip
+        raise ValueError(
+            f"port {port} is taken ({os.strerror(err.errno)}); choose another with --port, or 0 for any free one"
+        ) from err
 
 
 def _image(hit: Hit) -> str:

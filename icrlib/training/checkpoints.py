@@ -103,8 +103,17 @@ def state_of(folder: Path) -> str:
     """
     try:
         return _state(folder)
-    except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError, EOFError, pickle.PickleError,
-            zipfile.BadZipFile) as err:  # fmt: skip
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RuntimeError,
+        OSError,
+        EOFError,
+        pickle.PickleError,
+        zipfile.BadZipFile,
+    ) as err:
         return f"damaged: {type(err).__name__}: {err}" if not isinstance(err, ValueError) else f"damaged: {err}"
 
 
@@ -132,6 +141,9 @@ def _state(folder: Path) -> str:
 
 
 def _differences(theirs: dict, ours: dict) -> str:
-    pairs = [f"{key}: {theirs.get(key)!r}, now {ours[key]!r}" for key in ours
-             if key not in (*NO_PART, "identity") and theirs.get(key) != ours[key]]  # fmt: skip
+    pairs = [
+        f"{key}: {theirs.get(key)!r}, now {ours[key]!r}"
+        for key in ours
+        if key not in (*NO_PART, "identity") and theirs.get(key) != ours[key]
+    ]
     return "; ".join(pairs[:3]) or "other settings"

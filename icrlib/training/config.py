@@ -28,17 +28,39 @@ REPEATS = ("blocks",)  # of a model's numbers the one that counts layers, of whi
 # A frozen table: these values have never changed and never will, and what equals them is left out of a run's identity.
 # A setting that is added later enters with the value that stands for how things were before it.
 NEUTRAL = {
-    "auxiliary": None, "auxiliary_options": {}, "objective": "con", "beta": 1.0, "eta": None, "multiplier": "published",
-    "learn_tau": False, "learn_bias": False, "warmup": 0, "positives": "diagonal", "accumulate": 1,
-    "drop_words": 0.0, "delete_words": 0.0, "erase": 0.0, "optimiser": "adam", "weight_decay": 0.0, "schedule": "step",
-    "lr_warmup": 0, "grad_clip": 2.0, "backbone": None, "batch_norm": None, "finetune_after": None, "finetune_lr": None,
-    "restart_lr": None, "average": "none", "average_from": 0.9, "average_times": 5, "precision": "float32",
+    "auxiliary": None,
+    "auxiliary_options": {},
+    "objective": "con",
+    "beta": 1.0,
+    "eta": None,
+    "multiplier": "published",
+    "learn_tau": False,
+    "learn_bias": False,
+    "warmup": 0,
+    "positives": "diagonal",
+    "accumulate": 1,
+    "drop_words": 0.0,
+    "delete_words": 0.0,
+    "erase": 0.0,
+    "optimiser": "adam",
+    "weight_decay": 0.0,
+    "schedule": "step",
+    "lr_warmup": 0,
+    "grad_clip": 2.0,
+    "backbone": None,
+    "batch_norm": None,
+    "finetune_after": None,
+    "finetune_lr": None,
+    "restart_lr": None,
+    "average": "none",
+    "average_from": 0.9,
+    "average_times": 5,
+    "precision": "float32",
     "smoke": False,
-}  # fmt: skip
+}
 # Where it ran, and how it was asked for: neither is part of what it is. Epochs are in updates and drops.
 NOT_KEPT = ("auxiliary", "epochs", "lr_update", "finetune_epochs")
-NO_PART = ("device", "threads", "asked", "changed", "epochs", "lr_update", "finetune_epochs", "per_epoch",
-           "data_seed")
+NO_PART = ("device", "threads", "asked", "changed", "epochs", "lr_update", "finetune_epochs", "per_epoch", "data_seed")
 
 
 @dataclass(frozen=True)
@@ -76,8 +98,11 @@ class Config:
     def flat(self) -> dict:
         """All of it as one level of names and plain JSON values: what a record holds."""
         whole = asdict(self)
-        return {**{k: v for k, v in whole.items() if k not in ("settings", "asked")}, **whole["settings"],
-                "asked": whole["asked"]}  # fmt: skip
+        return {
+            **{k: v for k, v in whole.items() if k not in ("settings", "asked")},
+            **whole["settings"],
+            "asked": whole["asked"],
+        }
 
     def identity(self) -> str:
         """Ten hex digits that name this run."""
@@ -86,8 +111,11 @@ class Config:
 
 def identity(flat: dict) -> str:
     """The identity of a configuration as a record holds it: what differs from the neutral values, hashed."""
-    part = {name: value for name, value in flat.items()
-            if name not in NO_PART and (name not in NEUTRAL or NEUTRAL[name] != value)}  # fmt: skip
+    part = {
+        name: value
+        for name, value in flat.items()
+        if name not in NO_PART and (name not in NEUTRAL or NEUTRAL[name] != value)
+    }
     return hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:10]
 
 
@@ -106,8 +134,10 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
     published = {name: value for key in ("*", loss, data.name) for name, value in kind.published.get(key, {}).items()}
     levels = (given, defaults, published)
     if data.word_vectors is not None and not kind.takes_word_vectors:
-        raise ValueError(f"{kind.label or method} starts its words from nothing and takes no word vectors; load the "
-                         "data without word_vectors=, or take method='ltd'")  # fmt: skip
+        raise ValueError(
+            f"{kind.label or method} starts its words from nothing and takes no word vectors; load the "
+            "data without word_vectors=, or take method='ltd'"
+        )
     auxiliary, objective = _objective(levels)
     owners = options_for(method, loss, auxiliary)
     chosen = _placed(owners, levels)
@@ -141,14 +171,24 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
     _weighing(values, settings_given)
     _averaging(values, per_epoch, given, smoke)
     return Config(
-        dataset=data.name, data_options=data.options, data_hash=data.fingerprint, data_seed=data.options.get("seed"),
-        method=method, model_options=chosen["model"], loss=loss,
+        dataset=data.name,
+        data_options=data.options,
+        data_hash=data.fingerprint,
+        data_seed=data.options.get("seed"),
+        method=method,
+        model_options=chosen["model"],
+        loss=loss,
         loss_options={k: v for k, v in asdict(made).items() if k not in NOT_OPTIONS},
-        auxiliary=auxiliary, auxiliary_options=chosen["auxiliary"], seed=seed,
+        auxiliary=auxiliary,
+        auxiliary_options=chosen["auxiliary"],
+        seed=seed,
         settings={k: v for k, v in values.items() if k not in NOT_KEPT},
-        drops=drops, per_epoch=per_epoch, backbone=data.options.get("backbone") if _on_pictures(data) else None,
-        smoke=smoke, asked=given,
-    )  # fmt: skip
+        drops=drops,
+        per_epoch=per_epoch,
+        backbone=data.options.get("backbone") if _on_pictures(data) else None,
+        smoke=smoke,
+        asked=given,
+    )
 
 
 def _target(given: dict) -> dict:
@@ -170,6 +210,7 @@ def group(config: Config, kind: type) -> Any:
 
 def _objective(levels: tuple[dict, ...]) -> tuple[str | None, str]:
     """The auxiliary's name and the objective: with an auxiliary "dual" unless something else is said."""
+
     def pick(name: str) -> Any:
         return next((checked(name, level[name]) for level in levels if level.get(name) is not None), None)
 
@@ -178,8 +219,10 @@ def _objective(levels: tuple[dict, ...]) -> tuple[str | None, str]:
         auxiliary = AUXILIARIES.canonical(auxiliary)
     objective = objective or ("con" if auxiliary is None else "dual")
     if objective != "con" and auxiliary is None:
-        raise ValueError(f"objective={objective!r} needs an auxiliary to weigh; name it with auxiliary=, or take a "
-                         "method that brings one")  # fmt: skip
+        raise ValueError(
+            f"objective={objective!r} needs an auxiliary to weigh; name it with auxiliary=, or take a "
+            "method that brings one"
+        )
     return (None if objective == "con" else auxiliary), objective
 
 
@@ -244,12 +287,17 @@ def _pictures(values: dict, data: Dataset, kind: type, given: dict) -> None:
     """What is about a network inside the model: only where there is one, and complete."""
     pictures = _on_pictures(data)
     tunable = pictures or hasattr(kind, "finetune")
-    fits = {"batch_norm": pictures, "erase": pictures,
-            **dict.fromkeys(("finetune_after", "finetune_lr", "restart_lr"), tunable)}  # fmt: skip
+    fits = {
+        "batch_norm": pictures,
+        "erase": pictures,
+        **dict.fromkeys(("finetune_after", "finetune_lr", "restart_lr"), tunable),
+    }
     for name in [name for name, there in fits.items() if not there and values[name] != SETTINGS[name].default]:
         if name in given:
-            raise ValueError(f"{name}= is about a network inside the model, but this data are finished features; "
-                             "load_dataset(…, root=PHOTOS, images='published') trains on pictures")  # fmt: skip
+            raise ValueError(
+                f"{name}= is about a network inside the model, but this data are finished features; "
+                "load_dataset(…, root=PHOTOS, images='published') trains on pictures"
+            )
         values[name] = SETTINGS[name].default
     for name in ("finetune_lr", "restart_lr"):
         if values[name] is not None and values["finetune_after"] is None:
@@ -289,18 +337,24 @@ def _start(values: dict, given: dict, usual: dict) -> int:
     if "warmup" not in given:
         return values["warmup"] * values["updates"] // usual.get("updates", values["updates"])
     if values["warmup"] >= values["updates"]:
-        raise ValueError(f"warmup={values['warmup']} of {values['updates']} updates: the loss itself would never be "
-                         "trained with; take fewer, or 0")  # fmt: skip
+        raise ValueError(
+            f"warmup={values['warmup']} of {values['updates']} updates: the loss itself would never be "
+            "trained with; take fewer, or 0"
+        )
     return values["warmup"]
 
 
 def _refuse_ignored(given: dict, values: dict, loss: Any) -> None:
     """``ValueError`` for a given value that differs from the neutral one and would change nothing."""
     needs = {
-        "beta": ("objective", "dual"), "eta": ("objective", "lagrange"), "multiplier": ("objective", "lagrange"),
-        "lr_update": ("schedule", "step"), "average_from": ("average", "swa"), "average_times": ("average", "swa"),
+        "beta": ("objective", "dual"),
+        "eta": ("objective", "lagrange"),
+        "multiplier": ("objective", "lagrange"),
+        "lr_update": ("schedule", "step"),
+        "average_from": ("average", "swa"),
+        "average_times": ("average", "swa"),
         "positives": ("batches", "pairs"),
-    }  # fmt: skip
+    }
     for name, (other, wanted) in needs.items():
         if name in given and given[name] != NEUTRAL.get(name) and values[other] != wanted:
             raise ValueError(f"{name}= has no effect with {other}={values[other]!r}; it belongs to {other}={wanted!r}")
@@ -324,8 +378,10 @@ def _averaging(values: dict, per_epoch: int, given: dict, smoke: bool) -> None:
         raise ValueError("a smoke run is shorter than an epoch, so average='swa' would average nothing; leave it out")
     for name in ("updates", "evaluate_every"):
         if name in given and values[name] % per_epoch:
-            raise ValueError(f"average='swa' averages at ends of epochs: {name} must be a multiple of {per_epoch} "
-                             f"updates, an epoch; got {values[name]}")  # fmt: skip
+            raise ValueError(
+                f"average='swa' averages at ends of epochs: {name} must be a multiple of {per_epoch} "
+                f"updates, an epoch; got {values[name]}"
+            )
     if "evaluate_every" not in given:
         values["evaluate_every"] = per_epoch
     values["updates"] = max(per_epoch, values["updates"] - values["updates"] % per_epoch)

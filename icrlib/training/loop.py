@@ -59,16 +59,25 @@ def prepare(data: Dataset, config: Config) -> tuple[RetrievalModel, Criterion]:
         weighing = Fixed(config.beta) if dual else LagrangeMultiplier(config.eta, rule=config.multiplier)
     learn = tuple(name for name in ("tau", "bias") if getattr(config, f"learn_{name}"))
     criterion = Criterion(
-        by_name(config.loss, **config.loss_options), first=by_name("triplet"), warmup=config.warmup,
-        auxiliary=auxiliary, weighing=weighing, learn=learn,
-    )  # fmt: skip
+        by_name(config.loss, **config.loss_options),
+        first=by_name("triplet"),
+        warmup=config.warmup,
+        auxiliary=auxiliary,
+        weighing=weighing,
+        learn=learn,
+    )
     return model.to(config.device), criterion.to(config.device)
 
 
 def fit(
-    model: RetrievalModel, criterion: Criterion, data: Dataset, config: Config, folder: Path | None = None,
-    progress: bool = True, probe: Probe | None = None,
-) -> dict:  # fmt: skip
+    model: RetrievalModel,
+    criterion: Criterion,
+    data: Dataset,
+    config: Config,
+    folder: Path | None = None,
+    progress: bool = True,
+    probe: Probe | None = None,
+) -> dict:
     """Train ``model``. Returns the loop's state, in which ``best`` holds the weights with the highest validation rsum.
 
     Rates and batches are pure functions of the update, so what a checkpoint in ``folder`` needs is this state and that
@@ -78,8 +87,14 @@ def fit(
     weights = [weight for group in groups for weight in group["params"]]
     optimiser = optim.build(groups, config)
     scaler = torch.amp.GradScaler(config.device.partition(":")[0], enabled=config.precision == "float16")
-    parts = {"model": model, "criterion": criterion, "optimiser": optimiser, "scaler": scaler,
-             "average": averaging(weights, config), **({"probe": probe} if probe else {})}  # fmt: skip
+    parts = {
+        "model": model,
+        "criterion": criterion,
+        "optimiser": optimiser,
+        "scaler": scaler,
+        "average": averaging(weights, config),
+        **({"probe": probe} if probe else {}),
+    }
     state = checkpoints.resume(folder, parts) or {"update": 0, "history": [], "log": [], "best": None, "seconds": 0.0}
     recent, report = Recent(config), Report(config.flat(), state, progress)
     steps = forward(model, data.train, config, state["update"] * config.accumulate)
@@ -145,8 +160,9 @@ def caption_words(numbers: Tensor, lengths: Tensor, number: int, config: Config)
     """The words of a batch's captions as the model is to see them."""
     if not (config.drop_words or config.delete_words):
         return numbers, lengths
-    return augment.drop_words(numbers, lengths, config.seed, number, unknown=config.drop_words,
-                              deleted=config.delete_words)  # fmt: skip
+    return augment.drop_words(
+        numbers, lengths, config.seed, number, unknown=config.drop_words, deleted=config.delete_words
+    )
 
 
 @contextlib.contextmanager
@@ -156,8 +172,10 @@ def explained(recent: Recent, folder: Path | None) -> Iterator[None]:
         yield
     except NonFiniteScores as err:
         kept = f"The last good checkpoint is kept in {folder}." if folder else "Give out=FOLDER to keep checkpoints."
-        raise Diverged(f"training stopped at update {recent.update + 1} (lr {recent.rate:g}): {err}. {kept} Lower lr=, "
-                       "or look for extreme values in the features.") from err  # fmt: skip
+        raise Diverged(
+            f"training stopped at update {recent.update + 1} (lr {recent.rate:g}): {err}. {kept} Lower lr=, "
+            "or look for extreme values in the features."
+        ) from err
 
 
 def look(model: RetrievalModel, criterion: Criterion, val: Split, step: Step) -> dict:
@@ -196,5 +214,3 @@ def test(model: RetrievalModel, data: Dataset) -> dict:
         found = rank(*encoded, split, similarity=model.similarity, at_once=model.scores_at_once)
         result["ranks"] = {side: best_ranks(ranks).tolist() for side, ranks in found.items()}
     return result
-
-

@@ -59,8 +59,13 @@ class Recent:
         for place, (update, value) in enumerate(zip(self.updates, values, strict=True)):
             if (update + 1) % self.every == 0:
                 log.append([update + 1, value, *(extra[place] for extra in extras.values())])
-        entry = {"update": self.update + 1, "loss": sum(values) / len(values), "lr": self.rate,
-                 "gradient_norm": norms[-1], "clipped": sum(n > self.clip for n in norms) / len(norms)}  # fmt: skip
+        entry = {
+            "update": self.update + 1,
+            "loss": sum(values) / len(values),
+            "lr": self.rate,
+            "gradient_norm": norms[-1],
+            "clipped": sum(n > self.clip for n in norms) / len(norms),
+        }
         entry |= {name: sum(extra) / len(extra) if name != "lambda" else extra[-1] for name, extra in extras.items()}
         self.updates, self.values, self.norms, self.extras = [], [], [], []
         return entry

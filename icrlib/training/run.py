@@ -42,10 +42,19 @@ class Run:
 
 
 def train(
-    data: Dataset | str, method: str = "vse++", loss: str = "ntxent", *, seed: int = 0, data_seed: int | None = None,
-    out: str | Path | None = None, record: str | Path | None = None, probe: str | Path | None = None,
-    smoke: bool = False, progress: bool = True, **settings,
-) -> Run:  # fmt: skip
+    data: Dataset | str,
+    method: str = "vse++",
+    loss: str = "ntxent",
+    *,
+    seed: int = 0,
+    data_seed: int | None = None,
+    out: str | Path | None = None,
+    record: str | Path | None = None,
+    probe: str | Path | None = None,
+    smoke: bool = False,
+    progress: bool = True,
+    **settings,
+) -> Run:
     """Train ``method`` on ``data.train`` with ``loss``, choose the best evaluation on ``data.val``, test it once.
 
     ``data``: a dataset, or the name of one that is drawn ("scenes", "rendered", "stamps"), whose draw is then
@@ -69,8 +78,10 @@ def train(
         data = load_dataset(data, smoke=smoke, **drawn)
     elif data_seed not in (None, data.options.get("seed")):
         drawn = data.options.get("seed")
-        raise ValueError(f"data_seed={data_seed!r}, but this data was drawn with seed {drawn!r}; load it with that "
-                         "seed, or give its name and leave the loading to train")  # fmt: skip
+        raise ValueError(
+            f"data_seed={data_seed!r}, but this data was drawn with seed {drawn!r}; load it with that "
+            "seed, or give its name and leave the loading to train"
+        )
     config = resolve(data, method, loss, seed=seed, smoke=smoke, given=settings)
     for path, what in ((record, "record"), (probe, "probe")):
         if path is not None:
@@ -103,8 +114,10 @@ def train(
 def _finished(folder: Path, config: Config, record: str | Path | None, probe: str | Path | None) -> Run:
     """The run that ``folder`` holds, whose record is written where it was asked for now and is not there yet."""
     if probe is not None and not config.smoke:
-        raise ValueError(f"{folder}: this run is finished, and probes are made while a model learns; choose another "
-                         "out=, or leave probe= out")  # fmt: skip
+        raise ValueError(
+            f"{folder}: this run is finished, and probes are made while a model learns; choose another "
+            "out=, or leave probe= out"
+        )
     run = Run(load(folder / "record.json"), load_model(folder, method=config.method, backbone=config.backbone), folder)
     if record is not None and not config.smoke:
         write({name: value for name, value in run.record.items() if name not in READ}, record)
@@ -116,8 +129,10 @@ def _signature() -> inspect.Signature:
     plain = inspect.signature(train)
     named = [p for p in plain.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     rest = [p for p in plain.parameters.values() if p.kind is inspect.Parameter.VAR_KEYWORD]
-    listed = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{field.type}")
-              for name, field in SETTINGS.items()]  # fmt: skip
+    listed = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{field.type}")
+        for name, field in SETTINGS.items()
+    ]
     return plain.replace(parameters=[*named, *listed, *(p.replace(name="options") for p in rest)])
 
 

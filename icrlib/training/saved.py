@@ -18,18 +18,21 @@ from icrlib.models.build import build
 from icrlib.names import METHODS
 
 FORM = {
-    "type": "object", "required": ["method", "options", "words", "sha256"],
-    "properties": {"method": {"type": "string"}, "options": {"type": "object"}, "sha256": {"type": "string"},
-                   "words": {"type": "array", "items": {"type": "string"}}},
-}  # fmt: skip
+    "type": "object",
+    "required": ["method", "options", "words", "sha256"],
+    "properties": {
+        "method": {"type": "string"},
+        "options": {"type": "object"},
+        "sha256": {"type": "string"},
+        "words": {"type": "array", "items": {"type": "string"}},
+    },
+}
 
 
 def save_model(model: RetrievalModel, method: str, folder: str | Path) -> Path:
     """Write ``model.safetensors`` and ``model.json`` (method, options, vocabulary) to ``folder``."""
     folder = Path(folder)
-    weights = save_tensors(
-        {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
-    )
+    weights = save_tensors({name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()})
     about = {
         "method": method,
         "options": model.options,
@@ -75,8 +78,10 @@ def load_model(folder: str | Path, *, method: str | None = None, backbone: str |
     except (ValueError, KeyError, TypeError, RuntimeError) as err:
         raise ValueError(f"{folder}: the saved model is damaged ({err}); save or train it again") from err
     if model.vocabulary is None and options.get("words", len(words)) != len(words):
-        raise ValueError(f"{folder}: the saved model is damaged (it was made for {options['words']!r} words and lists "
-                         f"{len(words)}); save or train it again")  # fmt: skip
+        raise ValueError(
+            f"{folder}: the saved model is damaged (it was made for {options['words']!r} words and lists "
+            f"{len(words)}); save or train it again"
+        )
     model.vocabulary = model.vocabulary or words  # a model that reads whole sentences has its own
     return model.eval()
 

@@ -206,6 +206,9 @@ class Options:
         known = [option for names in self.owners.values() for option in names]
         near = difflib.get_close_matches(name.lower(), known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        own = "; ".join(f"of the {owner}: {', '.join(names) or 'none'}"
-                        for owner, names in self.owners.items() if owner != "setting")  # fmt: skip
+        own = "; ".join(
+            f"of the {owner}: {', '.join(names) or 'none'}"
+            for owner, names in self.owners.items()
+            if owner != "setting"
+        )
         return f"unknown option {name!r}.{hint} Options {own}. Settings: {', '.join(self.owners['setting'])}."

@@ -14,9 +14,13 @@ GAMMAS, MARGINS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0), (0.0, 0.1, 0.2, 0.3, 0.4)
 
 
 def loop_explorer(
-    objective: object, square: Sequence[float] = (0.3, 0.1, 0.7, 0.5), *, about: str,
-    gammas: Sequence[float] = GAMMAS, margins: Sequence[float] = MARGINS,
-) -> HTML:  # fmt: skip
+    objective: object,
+    square: Sequence[float] = (0.3, 0.1, 0.7, 0.5),
+    *,
+    about: str,
+    gammas: Sequence[float] = GAMMAS,
+    margins: Sequence[float] = MARGINS,
+) -> HTML:
     """The plane of a positive's and a negative's score, with a rectangle to walk around; beside it, what is gathered.
 
     ``objective``: a :class:`icrlib.losses.GradientObjective`, from which the reader begins; each triplet weight may be
@@ -30,21 +34,38 @@ def loop_explorer(
     """
     x0, y0, x1, y1 = map(float, square)
     if not (0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1):
-        raise ValueError(f"loop_explorer: the square goes from a lower left to an upper right corner, each between 0 "
-                         f"and 1; got {tuple(square)}")  # fmt: skip
+        raise ValueError(
+            f"loop_explorer: the square goes from a lower left to an upper right corner, each between 0 "
+            f"and 1; got {tuple(square)}"
+        )
     options = described("goal", objective)["options"]
     choice = [options.pop("triplet_weight"), options.pop("pair_weight")]
     for name, names in zip(choice, (TRIPLET, PAIR), strict=True):
         if name not in names:
-            raise ValueError(f"loop_explorer: {name!r} is none of {', '.join(names)}; with one negative lin-ms is lin, "
-                             "and sig-ms is sig")  # fmt: skip
-    sliders = [_slider(options, "tau", gammas, "sharpness γ", ("nca", "cir")),
-               _slider(options, "margin", margins, "margin m", ("con",))]  # fmt: skip
+            raise ValueError(
+                f"loop_explorer: {name!r} is none of {', '.join(names)}; with one negative lin-ms is lin, "
+                "and sig-ms is sig"
+            )
+    sliders = [
+        _slider(options, "tau", gammas, "sharpness γ", ("nca", "cir")),
+        _slider(options, "margin", margins, "margin m", ("con",)),
+    ]
     weights = [{"title": "triplet weight", "names": TRIPLET}, {"title": "pair weight", "names": PAIR}]
-    preset = {"choice": choice, "options": options, "sliders": sliders, "square": [x0, y0, x1, y1],
-              "colour": colour("triplet_sh"), "weights": weights}  # fmt: skip
-    return element("loop", preset, about, "Arrows: uphill, the way in which the “loss” would grow; the shade says how "
-                   "steeply. The walk begins at the lower left corner and goes against the clock.")  # fmt: skip
+    preset = {
+        "choice": choice,
+        "options": options,
+        "sliders": sliders,
+        "square": [x0, y0, x1, y1],
+        "colour": colour("triplet_sh"),
+        "weights": weights,
+    }
+    return element(
+        "loop",
+        preset,
+        about,
+        "Arrows: uphill, the way in which the “loss” would grow; the shade says how "
+        "steeply. The walk begins at the lower left corner and goes against the clock.",
+    )
 
 
 def _slider(options: dict, name: str, values: Sequence[float], label: str, of: Sequence[str]) -> dict:

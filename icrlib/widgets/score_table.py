@@ -28,20 +28,43 @@ from icrlib.plots import colour, label
 # In the output itself, so that it looks the same in JupyterLab, Colab and on the page, in light, dark and print.
 STYLE = "score-table.css"
 SCRIPTS = {"table": "score-table.js", "circle": "score-table-vectors.js", "loop": "score-table-loop.js"}
-SYMBOLS = {"tau": "temperature τ", "margin": "margin α", "eps": "ε", "scale": "scale t", "bias": "bias b", "gamma": "γ",
-           "alpha": "α", "beta": "β", "lam": "λ"}  # fmt: skip
+SYMBOLS = {
+    "tau": "temperature τ",
+    "margin": "margin α",
+    "eps": "ε",
+    "scale": "scale t",
+    "bias": "bias b",
+    "gamma": "γ",
+    "alpha": "α",
+    "beta": "β",
+    "lam": "λ",
+}
 SCALE = (0.01, 100.0)  # weights up to the first are shown evenly, beyond it logarithmically, up to the second
 THUMBNAIL = 48  # pixels
 
 
 def explorer(
-    scores: Tensor, positives: Tensor, losses: Mapping[str, object], *, about: str, loss: str | None = None,
-    rows: Sequence[str] = (), columns: Sequence[str] = (), captions: Sequence[str] = (), pictures: Sequence = (),
-    query: str = "", controls: Mapping[str, Mapping[str, Sequence[float]]] | None = None, together: bool = False,
-    curve: bool = False, selected: tuple[int, int] | None = None, tour: Sequence[Mapping] = (), invitation: str = "",
-    moments: Mapping[int, Tensor] | None = None, lines: Mapping[str, Sequence[float]] | None = None,
+    scores: Tensor,
+    positives: Tensor,
+    losses: Mapping[str, object],
+    *,
+    about: str,
+    loss: str | None = None,
+    rows: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    captions: Sequence[str] = (),
+    pictures: Sequence = (),
+    query: str = "",
+    controls: Mapping[str, Mapping[str, Sequence[float]]] | None = None,
+    together: bool = False,
+    curve: bool = False,
+    selected: tuple[int, int] | None = None,
+    tour: Sequence[Mapping] = (),
+    invitation: str = "",
+    moments: Mapping[int, Tensor] | None = None,
+    lines: Mapping[str, Sequence[float]] | None = None,
     unit: str = "update",
-) -> HTML:  # fmt: skip
+) -> HTML:
     """A score table whose scores and losses the reader moves: a table of queries and candidates, or one query's list.
 
     ``scores`` (Q, M) from -1 to 1 and ``positives`` (Q, M) bool, rows are the queries; with Q = 1 the candidates stand
@@ -71,30 +94,50 @@ def explorer(
     shape = tuple(scores.shape)
     rows = [*rows] or [f"picture {q + 1}" for q in range(shape[0])]
     columns = [*columns] or [f"caption {j + 1}" for j in range(shape[1])]
-    for what, found, wanted in (("rows", rows, shape[0]), ("columns", columns, shape[1]),
-                                ("captions", captions, shape[1]), ("pictures", pictures, shape[0])):  # fmt: skip
+    for what, found, wanted in (
+        ("rows", rows, shape[0]),
+        ("columns", columns, shape[1]),
+        ("captions", captions, shape[1]),
+        ("pictures", pictures, shape[0]),
+    ):
         if len(found) not in ((wanted,) if what in ("rows", "columns") else (0, wanted)):
             raise ValueError(f"explorer: {len(found)} {what} for scores of {shape[0]} rows and {shape[1]} columns")
     thumbnails = [thumbnail(picture) for picture in pictures]
     preset = {
-        "rows": shape[0], "scores": [[round(float(s), 2) for s in row] for row in scores],
+        "rows": shape[0],
+        "scores": [[round(float(s), 2) for s in row] for row in scores],
         "positives": positives.int().tolist(),
-        "rowNames": rows, "columnNames": columns, "captions": [*captions] or None,
+        "rowNames": rows,
+        "columnNames": columns,
+        "captions": [*captions] or None,
         "pictures": thumbnails if shape[0] > 1 and thumbnails else None,
         "picture": thumbnails[0] if shape[0] == 1 and thumbnails else None,
-        "corner": "", "query": query, "losses": [described(name, one) for name, one in losses.items()],
+        "corner": "",
+        "query": query,
+        "losses": [described(name, one) for name, one in losses.items()],
         "loss": names.index(choose(loss or names[0], names, "loss of the explorer")),
-        "controls": [control(losses, name, option, values) for name, options in (controls or {}).items()
-                     for option, values in options.items()],
-        "together": together, "curve": curve, "scale": SCALE,
+        "controls": [
+            control(losses, name, option, values)
+            for name, options in (controls or {}).items()
+            for option, values in options.items()
+        ],
+        "together": together,
+        "curve": curve,
+        "scale": SCALE,
         "selected": list(selected or positives.nonzero()[0].tolist()),
         "moments": recorded(scores, moments, lines or {}, unit) if moments else None,
-        "tour": [_step(step, names) for step in tour], "invitation": invitation,
-    }  # fmt: skip
-    return element("table", preset, about, 'Framed: the match.<span class="key" style="background:#ca0020"></span> '
-                   'weight above 0: pushed down<span class="key" style="background:#0571b0"></span> below 0: pulled '
-                   f"up. All bars have the same scale, −{SCALE[1]:g} to +{SCALE[1]:g}: even up to ±{SCALE[0]:g}, "
-                   "logarithmic beyond.")  # fmt: skip
+        "tour": [_step(step, names) for step in tour],
+        "invitation": invitation,
+    }
+    return element(
+        "table",
+        preset,
+        about,
+        'Framed: the match.<span class="key" style="background:#ca0020"></span> '
+        'weight above 0: pushed down<span class="key" style="background:#0571b0"></span> below 0: pulled '
+        f"up. All bars have the same scale, −{SCALE[1]:g} to +{SCALE[1]:g}: even up to ±{SCALE[0]:g}, "
+        "logarithmic beyond.",
+    )
 
 
 def explorer_on_circle(
@@ -108,19 +151,30 @@ def explorer_on_circle(
     begins anew. ``about``: as for :func:`explorer`. ``ValueError`` for unequal numbers, fewer than two pairs, no loss.
     """
     if len(pictures) != len(captions) or len(pictures) < 2 or not losses:
-        raise ValueError(f"explorer_on_circle: wants two pairs or more and one loss or more; got {len(pictures)} "
-                         f"pictures, {len(captions)} captions and {len(losses)} losses")  # fmt: skip
-    preset = {"angles": {"pictures": [*map(float, pictures)], "captions": [*map(float, captions)]},
-              "losses": [described(name, one) for name, one in losses.items()]}  # fmt: skip
-    return element("circle", preset, about, "Squares: pictures. Discs: captions; equal numbers belong together. "
-                   "Arrows: the next step, drawn as the root of its length.")  # fmt: skip
+        raise ValueError(
+            f"explorer_on_circle: wants two pairs or more and one loss or more; got {len(pictures)} "
+            f"pictures, {len(captions)} captions and {len(losses)} losses"
+        )
+    preset = {
+        "angles": {"pictures": [*map(float, pictures)], "captions": [*map(float, captions)]},
+        "losses": [described(name, one) for name, one in losses.items()],
+    }
+    return element(
+        "circle",
+        preset,
+        about,
+        "Squares: pictures. Discs: captions; equal numbers belong together. "
+        "Arrows: the next step, drawn as the root of its length.",
+    )
 
 
 def check(scores: Tensor, positives: Tensor, losses: Mapping, together: bool, curve: bool) -> None:
     """``ValueError`` for what :func:`explorer` cannot show."""
     if scores.ndim != 2 or scores.shape != positives.shape or min(scores.shape[0], scores.shape[1] - 1) < 1:
-        raise ValueError(f"explorer: scores and positives must be two tables of one shape with two columns or more; "
-                         f"got {tuple(scores.shape)} and {tuple(positives.shape)}")  # fmt: skip
+        raise ValueError(
+            f"explorer: scores and positives must be two tables of one shape with two columns or more; "
+            f"got {tuple(scores.shape)} and {tuple(positives.shape)}"
+        )
     if not losses:
         raise ValueError("explorer: give one loss at least, such as {'ntxent': NTXent()}")
     if not bool(((scores >= -1) & (scores <= 1)).all()):
@@ -141,8 +195,14 @@ def recorded(scores: Tensor, moments: Mapping[int, Tensor], lines: Mapping[str, 
             raise ValueError(f"explorer: the line {name!r} has {len(values)} numbers for {len(moments)} moments")
     tables = [[[round(float(s), 2) for s in row] for row in values] for values in moments.values()]
     every = [s for table in tables for row in table for s in row]
-    return {"unit": unit, "values": list(moments), "scores": tables, "at": same[0], "range": [min(every), max(every)],
-            "lines": {name: [round(float(v), 3) for v in values] for name, values in lines.items()}}  # fmt: skip
+    return {
+        "unit": unit,
+        "values": list(moments),
+        "scores": tables,
+        "at": same[0],
+        "range": [min(every), max(every)],
+        "lines": {name: [round(float(v), 3) for v in values] for name, values in lines.items()},
+    }
 
 
 def described(key: str, loss: object) -> dict:
@@ -153,8 +213,10 @@ def described(key: str, loss: object) -> dict:
     options.pop("memory_budget")
     name = "goal" if "triplet_weight" in options else kinds.get(type(loss))
     if name is None or options.pop("convention", "paper") != "paper":
-        raise ValueError(f"explorer: no formula for {loss!r}; there is one for {', '.join(kinds.values())} and for "
-                         "objectives of GOAL as printed")  # fmt: skip
+        raise ValueError(
+            f"explorer: no formula for {loss!r}; there is one for {', '.join(kinds.values())} and for "
+            "objectives of GOAL as printed"
+        )
     shown = f"{options['triplet_weight']} × {options['pair_weight']}" if name == "goal" else label(key)
     return {"key": key, "name": name, "label": shown, "colour": colour(key), "options": options, **reduced}
 
@@ -213,6 +275,6 @@ def element(kind: str, preset: dict, about: str, key: str) -> HTML:
         '<div class="controls" data-part="controls"></div><div data-part="view"></div>'
         '<p data-say="summary" aria-live="polite">This is drawn by a script, which has not run here.</p>'
         '<div class="buttons" data-part="buttons"></div>'
-        f'<p>{key}</p>'
+        f"<p>{key}</p>"
         f'<script type="application/json">{text}</script><script>{script(kind)}</script></div>'
     )

@@ -111,8 +111,15 @@ def vsrn_size_edges() -> Iterator[Planned]:
         updates = round(factor * UPDATES)
         start = {"warmup": round(factor * best["warmup"])} if best.get("warmup") else {}
         settings = best | start | {"lr": times * best["lr"], "updates": updates, "evaluate_every": updates // 12}
-        yield scenes("vsrn_size_edges", "vsrn", loss, TUNING_DRAWS[0], f"n{train}-lr{settings['lr']:g}-u{updates}",
-                     settings, train)  # fmt: skip
+        yield scenes(
+            "vsrn_size_edges",
+            "vsrn",
+            loss,
+            TUNING_DRAWS[0],
+            f"n{train}-lr{settings['lr']:g}-u{updates}",
+            settings,
+            train,
+        )
 
 
 @registered
@@ -127,8 +134,15 @@ def few_tuning() -> Iterator[Planned]:
             if method != "vsrn" or settings["lr"] > RATES[0]:
                 start = {"warmup": settings["warmup"] * updates // UPDATES} if "warmup" in settings else {}
                 short = {"updates": updates, "evaluate_every": updates // 12}
-                yield scenes("few_tuning", method, loss, TUNING_DRAWS[0], f"u{updates}-lr{settings['lr']:g}",
-                             settings | start | short, FEW)  # fmt: skip
+                yield scenes(
+                    "few_tuning",
+                    method,
+                    loss,
+                    TUNING_DRAWS[0],
+                    f"u{updates}-lr{settings['lr']:g}",
+                    settings | start | short,
+                    FEW,
+                )
 
 
 @registered
@@ -140,8 +154,11 @@ def few() -> Iterator[Planned]:
         short = best([run for run in runs if (run.method, run.loss) == (method, loss)])
         search = "vsrn_size_tuning" if method == "vsrn" else "size_tuning"
         complete(search)
-        usual = max(r["chosen"]["val_rsum"] for r in records.find(study=search, method=method, loss=loss)
-                    if r["config"]["data_options"]["train"] == FEW)  # fmt: skip
+        usual = max(
+            r["chosen"]["val_rsum"]
+            for r in records.find(study=search, method=method, loss=loss)
+            if r["config"]["data_options"]["train"] == FEW
+        )
         if records.load(short.path)["chosen"]["val_rsum"] > usual:
             yield from (scenes("few", method, loss, seed, "", short.settings, FEW) for seed in DRAWS)
 
@@ -155,8 +172,15 @@ def few_start() -> Iterator[Planned]:
     """
     complete("vsrn_size_tuning")
     best = chosen("vsrn_size_tuning", "vsrn", "triplet_sh", {"train": FEW})
-    yield scenes("few_start", "vsrn", "triplet_sh", TUNING_DRAWS[0], "warmup100",
-                 best | {"updates": UPDATES, "warmup": 100, "evaluate_every": FEW_UPDATES[0] // 12}, FEW)  # fmt: skip
+    yield scenes(
+        "few_start",
+        "vsrn",
+        "triplet_sh",
+        TUNING_DRAWS[0],
+        "warmup100",
+        best | {"updates": UPDATES, "warmup": 100, "evaluate_every": FEW_UPDATES[0] // 12},
+        FEW,
+    )
 
 
 @registered
@@ -165,19 +189,28 @@ def batch_tuning() -> Iterator[Planned]:
     complete("tuning")
     for size, loss in product(BATCHES, BATCHED):
         for settings in _settings("vse++", loss, _own("vse++", loss)):
-            yield scenes("batch_tuning", "vse++", loss, TUNING_DRAWS[0], f"b{size}-lr{settings['lr']:g}",
-                         settings | {"batch_size": size})  # fmt: skip
+            yield scenes(
+                "batch_tuning",
+                "vse++",
+                loss,
+                TUNING_DRAWS[0],
+                f"b{size}-lr{settings['lr']:g}",
+                settings | {"batch_size": size},
+            )
 
 
 @registered
 def batches() -> Iterator[Planned]:
     """What the search chose, on three draws."""
     complete("batch_tuning")
-    best = {(size, loss): chosen("batch_tuning", "vse++", loss, {"batch_size": size})
-            for size, loss in product(BATCHES, BATCHED)}  # fmt: skip
+    best = {
+        (size, loss): chosen("batch_tuning", "vse++", loss, {"batch_size": size})
+        for size, loss in product(BATCHES, BATCHED)
+    }
     for size, seed, loss in product(BATCHES, DRAWS, BATCHED):
-        yield scenes("batches", "vse++", loss, seed, f"b{size}",
-                     {"updates": UPDATES, "batch_size": size} | best[size, loss])  # fmt: skip
+        yield scenes(
+            "batches", "vse++", loss, seed, f"b{size}", {"updates": UPDATES, "batch_size": size} | best[size, loss]
+        )
 
 
 @registered
@@ -188,8 +221,11 @@ def batch_lengths() -> Iterator[Planned]:
     """
     complete("batch_tuning")
     for (size, factors), loss in product(LENGTHS.items(), BATCHED):
-        best = chosen("tuning", "vse++", loss) if size == 128 else chosen(
-            "batch_tuning", "vse++", loss, {"batch_size": size})  # fmt: skip
+        best = (
+            chosen("tuning", "vse++", loss)
+            if size == 128
+            else chosen("batch_tuning", "vse++", loss, {"batch_size": size})
+        )
         for factor in factors:
             updates = round(factor * UPDATES)
             settings = best | {"updates": updates, "evaluate_every": updates // 12, "batch_size": size}
@@ -206,5 +242,12 @@ def false_negatives() -> Iterator[Planned]:
     train = min(SIZES["vse++"])
     best = {loss: chosen("size_tuning", "vse++", loss, {"train": train}) for loss in BATCHED}
     for seed, loss in product(DRAWS, BATCHED):
-        yield scenes("false_negatives", "vse++", loss, seed, f"n{train}",
-                     {"updates": UPDATES, "positives": "image"} | best[loss], train)  # fmt: skip
+        yield scenes(
+            "false_negatives",
+            "vse++",
+            loss,
+            seed,
+            f"n{train}",
+            {"updates": UPDATES, "positives": "image"} | best[loss],
+            train,
+        )

@@ -24,8 +24,12 @@ from studies.planned import (
 EDGE = 3e-2  # of the shorter search
 # The published constant, one to either side (larger ones for SmoothAP, whose published one is the smallest in use), and
 # where the best of these was the largest, one beyond it.
-CONSTANTS = {"triplet": {"margin": (0.2, 0.1, 0.4, 0.8)}, "triplet_sh": {"margin": (0.2, 0.1, 0.4, 0.8)},
-             "ntxent": {"tau": (0.1, 0.05, 0.2)}, "smoothap": {"tau": (0.01, 0.03, 0.1, 0.3)}}  # fmt: skip
+CONSTANTS = {
+    "triplet": {"margin": (0.2, 0.1, 0.4, 0.8)},
+    "triplet_sh": {"margin": (0.2, 0.1, 0.4, 0.8)},
+    "ntxent": {"tau": (0.1, 0.05, 0.2)},
+    "smoothap": {"tau": (0.01, 0.03, 0.1, 0.3)},
+}
 BEYOND = 3  # its place; there only the rates that were best at 0.4 or 0.1, and those within 7 rsum of them
 
 
@@ -60,8 +64,9 @@ def half_tuning() -> Iterator[Planned]:
                 yield _candidate("half_tuning", method, loss, seed, lr, warmup, 0, UPDATES // 2)
 
 
-def _candidate(study: str, method: str, loss: str, seed: int, lr: float, warmup: int, place: int, updates: int
-               ) -> Planned:  # fmt: skip
+def _candidate(
+    study: str, method: str, loss: str, seed: int, lr: float, warmup: int, place: int, updates: int
+) -> Planned:
     ((name, values),) = CONSTANTS[loss].items()
     tag = f"lr{lr:g}" + (f"-{name}{values[place]:g}" if place else "") + (f"-warmup{warmup}" if warmup else "")
     settings = sized(method) | {"lr": lr, "updates": updates}
@@ -90,10 +95,14 @@ def half_own_tuning() -> Iterator[Planned]:
     complete("tuning")
     margin = chosen("tuning", "vse++", "triplet_sh").get("margin", CONSTANTS["triplet_sh"]["margin"][0])
     for seed, (lr, warmup) in product(TUNING_DRAWS, ((RATES[1], 0), *product(RATES[1:], (WARMUP // 2,)))):
-        yield scenes("half_own_tuning", "vse++", "triplet_sh", seed,
-                     f"lr{lr:g}" + (f"-warmup{warmup}" if warmup else ""),
-                     sized("vse++") | {"lr": lr, "warmup": warmup, "margin": margin,
-                                       "updates": UPDATES // 2})  # fmt: skip
+        yield scenes(
+            "half_own_tuning",
+            "vse++",
+            "triplet_sh",
+            seed,
+            f"lr{lr:g}" + (f"-warmup{warmup}" if warmup else ""),
+            sized("vse++") | {"lr": lr, "warmup": warmup, "margin": margin, "updates": UPDATES // 2},
+        )
 
 
 @registered
@@ -129,8 +138,14 @@ def clipping_rates() -> Iterator[Planned]:
     """Would another rate do better without the clip, or a start? On the tuning draw, as those with it were chosen."""
     for (loss, start), lr in product((*((loss, 0) for loss in ECIR[:3]), ("triplet_sh", WARMUP)), (3e-4, *RATES)):
         settings = {"lr": lr, "updates": UPDATES, "grad_clip": 0.0} | ({"warmup": start} if start else {})
-        yield scenes("clipping_rates", "vse++", loss, TUNING_DRAWS[0],
-                     f"lr{lr:g}" + (f"-warmup{start}" if start else ""), sized("vse++") | settings)  # fmt: skip
+        yield scenes(
+            "clipping_rates",
+            "vse++",
+            loss,
+            TUNING_DRAWS[0],
+            f"lr{lr:g}" + (f"-warmup{start}" if start else ""),
+            sized("vse++") | settings,
+        )
 
 
 @registered

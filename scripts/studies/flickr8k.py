@@ -36,8 +36,14 @@ def photos(study: str, method: str, loss: str, seed: int, tag: str, settings: di
 def photo_words() -> Iterator[Planned]:
     """Rate and word dropout for NT-Xent, which takes the least time, in ten passes."""
     for method, drop_words, lr in (*product(("vse++", "bow"), (0.0, 0.2), RATES), *PHOTO_EDGES):
-        yield photos("photo_words", method, "ntxent", PHOTO_SEED, f"lr{lr:g}-drop{drop_words:g}",
-                     {"lr": lr, "drop_words": drop_words, "updates": 2400})  # fmt: skip
+        yield photos(
+            "photo_words",
+            method,
+            "ntxent",
+            PHOTO_SEED,
+            f"lr{lr:g}-drop{drop_words:g}",
+            {"lr": lr, "drop_words": drop_words, "updates": 2400},
+        )
 
 
 @registered
@@ -56,9 +62,14 @@ def _photo_tuning() -> Iterator[Planned]:
     """Word dropout is each loss's own matter: it holds Triplet-SH in its collapse."""
     for method, loss in product(("vse++", "bow"), ECIR):
         for lr, drop_words, warmup in _photo_grid(method, loss):
-            yield photos("photo_tuning", method, loss, PHOTO_SEED,
-                         f"lr{lr:g}-drop{drop_words:g}" + (f"-warmup{warmup}" if warmup else ""),
-                         {"lr": lr, "drop_words": drop_words} | ({"warmup": warmup} if warmup else {}))  # fmt: skip
+            yield photos(
+                "photo_tuning",
+                method,
+                loss,
+                PHOTO_SEED,
+                f"lr{lr:g}-drop{drop_words:g}" + (f"-warmup{warmup}" if warmup else ""),
+                {"lr": lr, "drop_words": drop_words} | ({"warmup": warmup} if warmup else {}),
+            )
 
 
 def _photo_grid(method: str, loss: str) -> list[tuple[float, float, int]]:
@@ -123,8 +134,14 @@ def photo_constants() -> Iterator[Planned]:
         if (method, loss) != ("vse++", "smoothap"):
             ((name, (_, *others)),) = CONSTANTS[loss].items()
             for value in others:
-                yield photos("photo_constants", method, loss, PHOTO_SEED, f"{name}{value:g}",
-                             chosen("photo_tuning", method, loss) | {name: value})  # fmt: skip
+                yield photos(
+                    "photo_constants",
+                    method,
+                    loss,
+                    PHOTO_SEED,
+                    f"{name}{value:g}",
+                    chosen("photo_tuning", method, loss) | {name: value},
+                )
 
 
 @registered
@@ -147,9 +164,14 @@ def photo_short() -> Iterator[Planned]:
     for method, loss, share in (*product(("bow", "vse++"), ECIR, (1 / 6, 1 / 3)), *ends):
         updates = round(PHOTO_UPDATES * share)
         if (method, loss) != ("vse++", "smoothap"):
-            yield photos("photo_short", method, loss, PHOTO_SEED, f"u{updates}",
-                         _own_constant(method, loss) | {"updates": updates, "evaluate_every": updates // 12}
-                         )  # fmt: skip
+            yield photos(
+                "photo_short",
+                method,
+                loss,
+                PHOTO_SEED,
+                f"u{updates}",
+                _own_constant(method, loss) | {"updates": updates, "evaluate_every": updates // 12},
+            )
 
 
 @registered
@@ -164,8 +186,10 @@ def photo_length() -> Iterator[Planned]:
         lengths = [run for run in short if (run.method, run.loss) == (method, loss)]
         if not lengths:  # VSE++ with SmoothAP takes too long
             continue
-        usual = _on_validation(*records.find(study="photo_tuning", method=method, loss=loss),
-                               *records.find(study="photo_constants", method=method, loss=loss))  # fmt: skip
+        usual = _on_validation(
+            *records.find(study="photo_tuning", method=method, loss=loss),
+            *records.find(study="photo_constants", method=method, loss=loss),
+        )
         if _on_validation(best := max(lengths, key=_on_validation)) > usual:
             for name in (loss, "dcl") if loss == "ntxent" else (loss,):
                 tau = {"tau": 0.1} if name == "dcl" else {}
@@ -175,8 +199,9 @@ def photo_length() -> Iterator[Planned]:
 def _own_constant(method: str, loss: str) -> dict:
     """What was chosen on all photos, with the constant that was best there, if that is not the published one."""
     ((name, _),) = CONSTANTS[loss].items()
-    known, others = (records.find(study=study, method=method, loss=loss)
-                     for study in ("photo_tuning", "photo_constants"))  # fmt: skip
+    known, others = (
+        records.find(study=study, method=method, loss=loss) for study in ("photo_tuning", "photo_constants")
+    )
     best = max([*known, *others], key=lambda record: record["chosen"]["val_rsum"])
     own = {name: best["config"]["loss_options"][name]} if best in others else {}
     return chosen("photo_tuning", method, loss) | own
@@ -198,9 +223,14 @@ def photo_small_tuning() -> Iterator[Planned]:
     for method, loss in product(("bow", "vse++"), FEW_LOSSES):
         start = FEW_UPDATES // 6 if (method, loss) == ("vse++", "triplet_sh") else 0
         for lr, drop_words in product(RATES, (0.0, 0.4) if method == "vse++" else (0.0, 0.2)):
-            yield few_photos("photo_small_tuning", method, loss, PHOTO_SEED,
-                         f"lr{lr:g}-drop{drop_words:g}" + (f"-warmup{start}" if start else ""),
-                         {"lr": lr, "drop_words": drop_words} | ({"warmup": start} if start else {}))  # fmt: skip
+            yield few_photos(
+                "photo_small_tuning",
+                method,
+                loss,
+                PHOTO_SEED,
+                f"lr{lr:g}-drop{drop_words:g}" + (f"-warmup{start}" if start else ""),
+                {"lr": lr, "drop_words": drop_words} | ({"warmup": start} if start else {}),
+            )
 
 
 @registered
@@ -226,8 +256,14 @@ def photo_small_edges() -> Iterator[Planned]:
             ((name, (_, *others)),) = CONSTANTS[loss].items()
             moved |= {f"{name}{value:g}": {name: value} for value in others}
             for tag, settings in moved.items():
-                yield few_photos("photo_small_edges", method, loss, PHOTO_SEED, tag.replace(" ", "_"),
-                             best | settings | {"evaluate_every": FEW_UPDATES // 48})  # fmt: skip
+                yield few_photos(
+                    "photo_small_edges",
+                    method,
+                    loss,
+                    PHOTO_SEED,
+                    tag.replace(" ", "_"),
+                    best | settings | {"evaluate_every": FEW_UPDATES // 48},
+                )
 
 
 @registered
@@ -243,8 +279,14 @@ def photo_small_own() -> Iterator[Planned]:
 def photo_small_no_start() -> Iterator[Planned]:
     """Triplet-SH on VSE++ at the search's best rate, but with the hardest negatives alone from the first update on."""
     for drop_words, seed in product((0.0, 0.4), range(3)):
-        yield few_photos("photo_small_no_start", "vse++", "triplet_sh", seed, f"drop{drop_words:g}",
-                     {"lr": RATES[2], "drop_words": drop_words, "warmup": 0})  # fmt: skip
+        yield few_photos(
+            "photo_small_no_start",
+            "vse++",
+            "triplet_sh",
+            seed,
+            f"drop{drop_words:g}",
+            {"lr": RATES[2], "drop_words": drop_words, "warmup": 0},
+        )
 
 
 @registered
@@ -267,8 +309,9 @@ def _album(study: str, *methods: str) -> Iterator[Planned]:
 
 def few_photos(study: str, method: str, loss: str, seed: int, tag: str, settings: dict) -> Planned:
     """As :func:`photos`, on 400 of the training photos with a third of the updates."""
-    return Planned(study, "flickr8k", method, loss, seed, tag,
-                   {"embed_dim": 256, "updates": FEW_UPDATES} | settings, photos=FEW)  # fmt: skip
+    return Planned(
+        study, "flickr8k", method, loss, seed, tag, {"embed_dim": 256, "updates": FEW_UPDATES} | settings, photos=FEW
+    )
 
 
 @registered
@@ -277,9 +320,14 @@ def photo_vsrn_tuning() -> Iterator[Planned]:
     for loss in ("ntxent", "triplet_sh", "triplet", "smoothap"):
         start = PHOTO_UPDATES // 6 if loss == "triplet_sh" else 0
         for lr, drop_words in product(RATES[:2], (0.0,) if loss == "smoothap" else (0.0, 0.4)):
-            yield photos("photo_vsrn_tuning", "vsrn", loss, PHOTO_SEED,
-                         f"lr{lr:g}-drop{drop_words:g}" + (f"-warmup{start}" if start else ""),
-                         {"lr": lr, "drop_words": drop_words} | ({"warmup": start} if start else {}))  # fmt: skip
+            yield photos(
+                "photo_vsrn_tuning",
+                "vsrn",
+                loss,
+                PHOTO_SEED,
+                f"lr{lr:g}-drop{drop_words:g}" + (f"-warmup{start}" if start else ""),
+                {"lr": lr, "drop_words": drop_words} | ({"warmup": start} if start else {}),
+            )
 
 
 @registered
@@ -301,8 +349,14 @@ def photo_vsrn_edges() -> Iterator[Planned]:
     best = chosen("photo_vsrn_tuning", "vsrn", "ntxent")
     for change in ({"lr": RATES[2]}, {"drop_words": 0.6}):
         settings = best | change
-        yield photos("photo_vsrn_edges", "vsrn", "ntxent", PHOTO_SEED,
-                     f"lr{settings['lr']:g}-drop{settings['drop_words']:g}", settings)  # fmt: skip
+        yield photos(
+            "photo_vsrn_edges",
+            "vsrn",
+            "ntxent",
+            PHOTO_SEED,
+            f"lr{settings['lr']:g}-drop{settings['drop_words']:g}",
+            settings,
+        )
 
 
 def fewer(folder: Path, count: int, into: Path) -> Path:
@@ -312,12 +366,16 @@ def fewer(folder: Path, count: int, into: Path) -> Path:
     lines as every other, or where there are not so many.
     """
     features = np.load(folder / "train_ims.npy", mmap_mode="r")
-    lines = {path.name: path.read_text(encoding="utf-8").splitlines(keepends=True)
-             for path in sorted(folder.glob("train_*.txt"))}  # fmt: skip
+    lines = {
+        path.name: path.read_text(encoding="utf-8").splitlines(keepends=True)
+        for path in sorted(folder.glob("train_*.txt"))
+    }
     each, rest = divmod(len(lines["train_caps.txt"]), len(features))
     if rest or not each or count > len(features):
-        raise ValueError(f"{folder}: {count} photos are wanted of {len(features)} rows, with captions on "
-                         f"{len(lines['train_caps.txt'])} lines; a row a photo is needed, and that many")  # fmt: skip
+        raise ValueError(
+            f"{folder}: {count} photos are wanted of {len(features)} rows, with captions on "
+            f"{len(lines['train_caps.txt'])} lines; a row a photo is needed, and that many"
+        )
     place = into / f"{folder.resolve().name}-{count}"
     if place.is_dir():
         return place
@@ -330,8 +388,9 @@ def fewer(folder: Path, count: int, into: Path) -> Path:
     np.save(made / "train_ims.npy", features[rows])
     for name, text in lines.items():
         times = len(text) // len(features)
-        (made / name).write_text("".join(line for row in rows for line in text[row * times:(row + 1) * times]),
-                                 encoding="utf-8")  # fmt: skip
+        (made / name).write_text(
+            "".join(line for row in rows for line in text[row * times : (row + 1) * times]), encoding="utf-8"
+        )
     try:
         os.replace(made, place)
     except OSError:  # another process was quicker

@@ -45,8 +45,13 @@ def _row(study: str, loss: str, seed: int, tag: str, settings: dict) -> Planned:
 def ltd_tuning() -> Iterator[Planned]:
     """The baseline: rate and left-out words at the published temperature, and at twice that."""
     for seed, tau, lr, (tag, words) in product(TUNING_DRAWS, (0.05, 0.1), RATES, (("", WHOLE), ("-drop", DROPPED))):
-        yield _row("ltd_tuning", "ntxent", seed, f"lr{lr:g}-tau{tau:g}{tag}",
-                   {"objective": "con", "tau": tau, "lr": lr} | words)  # fmt: skip
+        yield _row(
+            "ltd_tuning",
+            "ntxent",
+            seed,
+            f"lr{lr:g}-tau{tau:g}{tag}",
+            {"objective": "con", "tau": tau, "lr": lr} | words,
+        )
 
 
 def _baseline(tau: float = 0.05) -> dict:
@@ -63,8 +68,13 @@ def ltd_eta_tuning() -> Iterator[Planned]:
         base = alone | kind
         yield _row("ltd_eta_tuning", "ntxent", TUNING_DRAWS[0], f"{target}-dual", base | {"objective": "dual"})
         for eta in BOUNDS[target]:
-            yield _row("ltd_eta_tuning", "ntxent", TUNING_DRAWS[0], f"{target}-eta{eta:g}",
-                       base | {"objective": "lagrange", "eta": eta})  # fmt: skip
+            yield _row(
+                "ltd_eta_tuning",
+                "ntxent",
+                TUNING_DRAWS[0],
+                f"{target}-eta{eta:g}",
+                base | {"objective": "lagrange", "eta": eta},
+            )
 
 
 def _bounds() -> dict[str, float]:
@@ -84,8 +94,13 @@ def ltd() -> Iterator[Planned]:
             base = alone | kind
             yield _row("ltd", "ntxent", seed, f"{target}-dual", base | {"objective": "dual"})
             for rule in ("published", "projected"):
-                yield _row("ltd", "ntxent", seed, f"{target}-{rule}",
-                           base | {"objective": "lagrange", "eta": bounds[target], "multiplier": rule})  # fmt: skip
+                yield _row(
+                    "ltd",
+                    "ntxent",
+                    seed,
+                    f"{target}-{rule}",
+                    base | {"objective": "lagrange", "eta": bounds[target], "multiplier": rule},
+                )
         yield _row("ltd", "ntxent", seed, "time-dual", alone | TIME | {"objective": "dual"})
         yield _row("ltd", "ntxent", seed, "time-published", alone | TIME | {"objective": "lagrange", "eta": 6.0})
 
@@ -99,8 +114,9 @@ def ltd_rules() -> Iterator[Planned]:
     """
     base = _baseline() | TARGETS["sbert"] | {"updates": 4 * UPDATES, "evaluate_every": 1000, "objective": "lagrange"}
     for eta, rule in product((0.1, 0.07), ("published", "projected")):
-        yield _row("ltd_rules", "ntxent", TUNING_DRAWS[0], f"eta{eta:g}-{rule}",
-                   base | {"eta": eta, "multiplier": rule})  # fmt: skip
+        yield _row(
+            "ltd_rules", "ntxent", TUNING_DRAWS[0], f"eta{eta:g}-{rule}", base | {"eta": eta, "multiplier": rule}
+        )
 
 
 @registered
@@ -111,7 +127,8 @@ def ltd_more() -> Iterator[Planned]:
     """
     bounds, alone = _bounds(), _baseline() | sized("ltd") | {"updates": 4 * UPDATES, "evaluate_every": 1000}
     rows = {"con": {"objective": "con"}} | {
-        target: TARGETS[target] | {"objective": "lagrange", "eta": bounds[target]} for target in ("sbert", "form")}
+        target: TARGETS[target] | {"objective": "lagrange", "eta": bounds[target]} for target in ("sbert", "form")
+    }
     for seed, (tag, settings) in product(FEWER_DRAWS[:3], rows.items()):
         yield scenes("ltd_more", "ltd", "ntxent", seed, f"{tag}-n6000", alone | settings, 6000)
 
@@ -134,11 +151,20 @@ def ltd_finetune() -> Iterator[Planned]:
     """
     alone, eta = _baseline(), _bounds()["sbert"]
     tenth = float(f"{alone['lr'] / 10:g}")  # 0.0003, not 0.00030000000000000003: settings are compared exactly
-    halves = {"updates": 1800, "batch_size": 64, "evaluate_every": 150, "schedule": "cosine", "finetune_after": 900,
-              "finetune_lr": 5e-5, "restart_lr": tenth}  # fmt: skip
+    halves = {
+        "updates": 1800,
+        "batch_size": 64,
+        "evaluate_every": 150,
+        "schedule": "cosine",
+        "finetune_after": 900,
+        "finetune_lr": 5e-5,
+        "restart_lr": tenth,
+    }
     for seed in FEWER_DRAWS[:3]:
-        for tag, more in (("con", {"objective": "con"}),
-                          ("sbert-published", TARGETS["sbert"] | {"objective": "lagrange", "eta": eta})):
+        for tag, more in (
+            ("con", {"objective": "con"}),
+            ("sbert-published", TARGETS["sbert"] | {"objective": "lagrange", "eta": eta}),
+        ):
             yield replace(_row("ltd_finetune", "ntxent", seed, tag, alone | halves | more), dataset="rendered")
 
 
@@ -151,8 +177,13 @@ def ltd_tuned() -> Iterator[Planned]:
         for target in ("sbert", "form"):
             base = alone | TARGETS[target]
             yield _row("ltd_tuned", "ntxent", seed, f"{target}-dual", base | {"objective": "dual"})
-            yield _row("ltd_tuned", "ntxent", seed, f"{target}-published",
-                       base | {"objective": "lagrange", "eta": bounds[target]})  # fmt: skip
+            yield _row(
+                "ltd_tuned",
+                "ntxent",
+                seed,
+                f"{target}-published",
+                base | {"objective": "lagrange", "eta": bounds[target]},
+            )
 
 
 @registered
@@ -163,8 +194,13 @@ def ltd_triplet_tuning() -> Iterator[Planned]:
     """
     rates = (round(RATES[0] / 3, 11), *RATES)  # rounded as records hold it
     for lr, warmup, (tag, words) in product(rates, (0, WARMUP), (("", WHOLE), ("-drop", DROPPED))):
-        yield _row("ltd_triplet_tuning", "triplet_sh", TUNING_DRAWS[0], f"lr{lr:g}-warmup{warmup}{tag}",
-                   {"objective": "con", "lr": lr, "warmup": warmup} | words)  # fmt: skip
+        yield _row(
+            "ltd_triplet_tuning",
+            "triplet_sh",
+            TUNING_DRAWS[0],
+            f"lr{lr:g}-warmup{warmup}{tag}",
+            {"objective": "con", "lr": lr, "warmup": warmup} | words,
+        )
 
 
 @registered
@@ -177,8 +213,9 @@ def ltd_triplet() -> Iterator[Planned]:
         yield _row("ltd_triplet", "triplet_sh", seed, "con", alone | {"objective": "con"})
         yield _row("ltd_triplet", "triplet_sh", seed, "dual", decoded | {"objective": "dual"})
         for eta in bounds:
-            yield _row("ltd_triplet", "triplet_sh", seed, f"eta{eta:g}",
-                       decoded | {"objective": "lagrange", "eta": eta})  # fmt: skip
+            yield _row(
+                "ltd_triplet", "triplet_sh", seed, f"eta{eta:g}", decoded | {"objective": "lagrange", "eta": eta}
+            )
 
 
 @registered
@@ -195,8 +232,13 @@ def ltd_norms() -> Iterator[Planned]:
     alone = _NORMED | chosen("ltd_norms_tuning", "ltd", "ntxent")
     for seed in FEWER_DRAWS:
         yield _row("ltd_norms", "ntxent", seed, "con", alone)
-        yield _row("ltd_norms", "ntxent", seed, "sbert-published",
-                   alone | TARGETS["sbert"] | {"objective": "lagrange", "eta": _bounds()["sbert"]})  # fmt: skip
+        yield _row(
+            "ltd_norms",
+            "ntxent",
+            seed,
+            "sbert-published",
+            alone | TARGETS["sbert"] | {"objective": "lagrange", "eta": _bounds()["sbert"]},
+        )
 
 
 _NORMED = {"objective": "con", "tau": 0.05, "head_norm": True}

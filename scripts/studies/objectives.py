@@ -9,16 +9,24 @@ from icrlib.losses import goal as named
 from studies.planned import FEWER_DRAWS, RATES, TUNING_DRAWS, UPDATES, Planned, chosen, complete, registered, scenes
 
 # GOAL's objectives, each at its own rate. No start with all negatives: whether they leave the collapse is a question.
-GOALS = [*((f"goal:{t} x {p}", "paper") for t in named.TRIPLET_WEIGHTS for p in named.PAIR_WEIGHTS),
-         *((f"goal:cir x {p}", "released") for p in named.PAIR_WEIGHTS)]  # fmt: skip
+GOALS = [
+    *((f"goal:{t} x {p}", "paper") for t in named.TRIPLET_WEIGHTS for p in named.PAIR_WEIGHTS),
+    *((f"goal:cir x {p}", "released") for p in named.PAIR_WEIGHTS),
+]
 
 
 @registered
 def goal_tuning() -> Iterator[Planned]:
     """Three rates on one tuning draw; con x con is Triplet-SH, which needs the more updates the longer it collapses."""
     for (loss, convention), lr in product(GOALS, RATES):
-        yield scenes("goal_tuning", "vse++", loss, TUNING_DRAWS[0], f"{convention}-lr{lr:g}",
-                     {"lr": lr, "updates": UPDATES, "convention": convention})  # fmt: skip
+        yield scenes(
+            "goal_tuning",
+            "vse++",
+            loss,
+            TUNING_DRAWS[0],
+            f"{convention}-lr{lr:g}",
+            {"lr": lr, "updates": UPDATES, "convention": convention},
+        )
 
 
 @registered
@@ -27,18 +35,29 @@ def goal() -> Iterator[Planned]:
     complete("goal_tuning")
     for seed, (loss, convention) in product(FEWER_DRAWS, GOALS):
         best = chosen("goal_tuning", "vse++", loss, convention=convention)
-        yield scenes("goal", "vse++", loss, seed, convention,
-                     {"updates": UPDATES, "convention": convention} | best)  # fmt: skip
+        yield scenes("goal", "vse++", loss, seed, convention, {"updates": UPDATES, "convention": convention} | best)
 
 
 @registered
 def goal_rates() -> Iterator[Planned]:
     """Is the order one of rates? Two more of them, around the chosen one, on the tuning draw."""
-    for (loss, convention), lr in product((("goal:con x con", "paper"), ("goal:con x sig-ms", "paper"),
-                                           ("goal:nca x con", "paper"), ("goal:cir x sig-ms", "released")),
-                                          (2e-3, 5e-3)):  # fmt: skip
-        yield scenes("goal_rates", "vse++", loss, TUNING_DRAWS[0], f"{convention}-lr{lr:g}",
-                     {"lr": lr, "updates": UPDATES, "convention": convention})  # fmt: skip
+    for (loss, convention), lr in product(
+        (
+            ("goal:con x con", "paper"),
+            ("goal:con x sig-ms", "paper"),
+            ("goal:nca x con", "paper"),
+            ("goal:cir x sig-ms", "released"),
+        ),
+        (2e-3, 5e-3),
+    ):
+        yield scenes(
+            "goal_rates",
+            "vse++",
+            loss,
+            TUNING_DRAWS[0],
+            f"{convention}-lr{lr:g}",
+            {"lr": lr, "updates": UPDATES, "convention": convention},
+        )
 
 
 # cir as printed leaves its collapse late. Is that the size of its gradient, which Adam remembers, or is it only time?
@@ -51,8 +70,14 @@ def goal_size() -> Iterator[Planned]:
     complete("goal_tuning")
     for seed, p in product(FEWER_DRAWS, named.PAIR_WEIGHTS):
         best = chosen("goal_tuning", "vse++", f"goal:cir x {p}", convention="paper")
-        yield scenes("goal_size", "vse++", f"goal:cir x {p}", seed, "",
-                     best | {"updates": UPDATES, "convention": "paper", "grad_clip": SMALL_CLIP})  # fmt: skip
+        yield scenes(
+            "goal_size",
+            "vse++",
+            f"goal:cir x {p}",
+            seed,
+            "",
+            best | {"updates": UPDATES, "convention": "paper", "grad_clip": SMALL_CLIP},
+        )
 
 
 @registered
@@ -61,5 +86,6 @@ def goal_longer() -> Iterator[Planned]:
     complete("goal_tuning")
     for seed, t in product(FEWER_DRAWS[:3], ("cir", "con")):
         best = chosen("goal_tuning", "vse++", f"goal:{t} x lin", convention="paper")
-        yield scenes("goal_longer", "vse++", f"goal:{t} x lin", seed, "",
-                     best | {"updates": LONGER, "convention": "paper"})  # fmt: skip
+        yield scenes(
+            "goal_longer", "vse++", f"goal:{t} x lin", seed, "", best | {"updates": LONGER, "convention": "paper"}
+        )

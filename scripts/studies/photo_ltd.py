@@ -17,8 +17,11 @@ BOUNDS = (0.1, 0.2, 0.3, 0.4, 0.5)  # a constant answer costs 0.72 here
 PUBLISHED_BOUND = 0.2
 SENTENCE = {"embed_dim": 384}
 # Row: method, loss, settings. The caption head of rows 4.*.2 as released, and with vectors of length 1.
-SENTENCES = {"fixed": ("alignment", SENTENCE), "tuned": ("ntxent", SENTENCE),
-             "tuned-unit": ("ntxent", SENTENCE | {"caption_norm": True})}  # fmt: skip
+SENTENCES = {
+    "fixed": ("alignment", SENTENCE),
+    "tuned": ("ntxent", SENTENCE),
+    "tuned-unit": ("ntxent", SENTENCE | {"caption_norm": True}),
+}
 COLDER, WARMER = 0.025, 0.1  # half and twice LTD's published temperature; scenes preferred the latter
 
 
@@ -28,8 +31,14 @@ def photo_ltd_tuning() -> Iterator[Planned]:
     for (name, (loss, settings)), lr in product(SENTENCES.items(), RATES_HERE):
         yield photos("photo_ltd_tuning", "sentence", loss, PHOTO_SEED, f"{name}-lr{lr:g}", settings | {"lr": lr})
     for lr, (tag, share) in product(RATES_HERE, LEFT_OUT.items()):
-        yield photos("photo_ltd_tuning", "ltd", "ntxent", PHOTO_SEED, f"lr{lr:g}{tag}",
-                     {"objective": "con", "lr": lr, "drop_words": share, "delete_words": min(share, 0.1)})  # fmt: skip
+        yield photos(
+            "photo_ltd_tuning",
+            "ltd",
+            "ntxent",
+            PHOTO_SEED,
+            f"lr{lr:g}{tag}",
+            {"objective": "con", "lr": lr, "drop_words": share, "delete_words": min(share, 0.1)},
+        )
 
 
 def _baseline() -> dict:
@@ -42,8 +51,14 @@ def photo_ltd_eta_tuning() -> Iterator[Planned]:
     complete("photo_ltd_tuning")
     base = _baseline()
     for eta in BOUNDS:
-        yield photos("photo_ltd_eta_tuning", "ltd", "ntxent", PHOTO_SEED, f"eta{eta:g}",
-                     base | {"objective": "lagrange", "target": "sbert", "eta": eta})  # fmt: skip
+        yield photos(
+            "photo_ltd_eta_tuning",
+            "ltd",
+            "ntxent",
+            PHOTO_SEED,
+            f"eta{eta:g}",
+            base | {"objective": "lagrange", "target": "sbert", "eta": eta},
+        )
 
 
 @registered
@@ -112,8 +127,7 @@ def _more(name: str) -> Iterator[Planned]:
         }
     run = best(photo_ltd_tuning(), _PUBLISHED[name])
     for tag, change in changes.items():
-        yield photos("photo_ltd_more_tuning", run.method, run.loss, PHOTO_SEED, f"{name}-{tag}",
-                     run.settings | change)  # fmt: skip
+        yield photos("photo_ltd_more_tuning", run.method, run.loss, PHOTO_SEED, f"{name}-{tag}", run.settings | change)
 
 
 @registered
@@ -121,9 +135,14 @@ def photo_few_sentences_tuning() -> Iterator[Planned]:
     """The sentence encoder on 400 photos: rate, and the temperature of its tuned vectors."""
     for (name, (loss, settings)), lr in product(SENTENCES.items(), RATES):
         for tau in (None,) if loss == "alignment" else (0.05, WARMER):
-            yield few_photos("photo_few_sentences_tuning", "sentence", loss, PHOTO_SEED,
-                             f"{name}-lr{lr:g}" + (f"-tau{tau:g}" if tau else ""),
-                             _FEW | settings | {"lr": lr} | ({"tau": tau} if tau else {}))  # fmt: skip
+            yield few_photos(
+                "photo_few_sentences_tuning",
+                "sentence",
+                loss,
+                PHOTO_SEED,
+                f"{name}-lr{lr:g}" + (f"-tau{tau:g}" if tau else ""),
+                _FEW | settings | {"lr": lr} | ({"tau": tau} if tau else {}),
+            )
 
 
 @registered

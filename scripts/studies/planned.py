@@ -63,15 +63,23 @@ def chosen(study: str, method: str, loss: str, among: dict | None = None, **fixe
 
     ``among``: among runs with these settings only, such as ``{"batch_size": 32}``; "train" is a size of the data.
     """
-    found = [record for record in records.find(study=study, method=method, loss=loss)
-             if all(record["config"]["loss_options"][name] == value for name, value in fixed.items())
-             and all((record["config"] | record["config"]["data_options"])[name] == value
-                     for name, value in (among or {}).items())]  # fmt: skip
+    found = [
+        record
+        for record in records.find(study=study, method=method, loss=loss)
+        if all(record["config"]["loss_options"][name] == value for name, value in fixed.items())
+        and all(
+            (record["config"] | record["config"]["data_options"])[name] == value
+            for name, value in (among or {}).items()
+        )
+    ]
     if not found:
         return {}
     best = paper.choices(found)[method, loss]
-    winner = next(config for config in (record["config"] for record in found)
-                  if (config | config["loss_options"] | config["model_options"]).items() >= best.items())  # fmt: skip
+    winner = next(
+        config
+        for config in (record["config"] for record in found)
+        if (config | config["loss_options"] | config["model_options"]).items() >= best.items()
+    )
     # All that the winner was given, and not only what the search moved: a start that all candidates shared counts, too.
     return {name: value for name, value in winner.get("asked", {}).items() if name != "device"} | best
 
@@ -114,8 +122,10 @@ def searched(study: str, losses: Iterable[str]) -> list[str]:
     if not found:
         complete(study)
     if waiting := [loss for loss in losses if left[loss]]:
-        click.echo(f"left out, since their search is not finished: {', '.join(waiting)}; make records STUDY={study} "
-                   "first", err=True)  # fmt: skip
+        click.echo(
+            f"left out, since their search is not finished: {', '.join(waiting)}; make records STUDY={study} first",
+            err=True,
+        )
     return found
 
 

@@ -9,8 +9,13 @@ from icrlib import records
 from studies.planned import RATES, Planned, registered, scenes, sized
 
 BUDGETS, PICTURES = {1000: 100, 3000: 250, 9000: 500}, (1500, 12000)
-READERS = (("vse++", "ntxent", 0), ("vse++", "triplet_sh", 0), ("vse++", "triplet_sh", 500), ("vse++", "triplet", 0),
-           ("bow", "ntxent", 0))  # fmt: skip
+READERS = (
+    ("vse++", "ntxent", 0),
+    ("vse++", "triplet_sh", 0),
+    ("vse++", "triplet_sh", 500),
+    ("vse++", "triplet", 0),
+    ("bow", "ntxent", 0),
+)
 
 
 @registered
@@ -42,8 +47,13 @@ def hopeless(run: Planned) -> bool:
     sums, collapsed = {}, False
     for other in reading():
         alike = {k: v for k, v in other.settings.items() if k != "lr"} == rest
-        if other.seed == 0 and other.data["train"] == run.data["train"] and alike and other.path.exists() and (
-            other.method, other.loss) == (run.method, run.loss):  # fmt: skip
+        if (
+            other.seed == 0
+            and other.data["train"] == run.data["train"]
+            and alike
+            and other.path.exists()
+            and (other.method, other.loss) == (run.method, run.loss)
+        ):
             record = records.load(other.path)
             sums[other.settings["lr"]] = record["chosen"]["val_rsum"]
             if other.settings["lr"] == lr:

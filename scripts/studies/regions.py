@@ -31,8 +31,13 @@ def vsrn_tuning() -> Iterator[Planned]:
     """Published constants and norms, the rates of VSE++'s search, its draws and its budget."""
     for seed, loss, lr in product(TUNING_DRAWS, ECIR, RATES):
         for warmup in (0, WARMUP) if loss == "triplet_sh" else (0,):
-            yield _candidate("vsrn_tuning", loss, seed, f"lr{lr:g}" + (f"-warmup{warmup}" if warmup else ""),
-                             {"lr": lr} | ({"warmup": warmup} if loss == "triplet_sh" else {}))  # fmt: skip
+            yield _candidate(
+                "vsrn_tuning",
+                loss,
+                seed,
+                f"lr{lr:g}" + (f"-warmup{warmup}" if warmup else ""),
+                {"lr": lr} | ({"warmup": warmup} if loss == "triplet_sh" else {}),
+            )
 
 
 @registered

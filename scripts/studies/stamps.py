@@ -44,5 +44,13 @@ def ltd_stamps_longer() -> Iterator[Planned]:
         for row, bits in product(rows, (4, 0)):
             loss, settings = ROWS[row]
             data = {"seed": seed, "bits": bits, "train": 1500, "val": VAL, "test": TEST}
-            yield Planned("ltd_stamps_longer", "stamps", "ltd", loss, seed, f"bits{bits}-{row}",
-                          settings | {"updates": LONGER, "evaluate_every": LONGER // 12}, data)  # fmt: skip
+            yield Planned(
+                "ltd_stamps_longer",
+                "stamps",
+                "ltd",
+                loss,
+                seed,
+                f"bits{bits}-{row}",
+                settings | {"updates": LONGER, "evaluate_every": LONGER // 12},
+                data,
+            )

@@ -63,8 +63,10 @@ def value_at(loss, scores, log_scale, bias=None):
     """The loss rebuilt with the temperature and bias that are meant: no product of scores, no chain rule."""
     options = {"tau": math.exp(-log_scale)} | ({} if bias is None else {"bias": bias})
     changed = type(loss)(**{**loss.__dict__, **options})
-    return float(changed.per_query(scores, torch.eye(6, dtype=torch.bool)).mean() / 2
-                 + changed.per_query(scores.T, torch.eye(6, dtype=torch.bool)).mean() / 2)  # fmt: skip
+    return float(
+        changed.per_query(scores, torch.eye(6, dtype=torch.bool)).mean() / 2
+        + changed.per_query(scores.T, torch.eye(6, dtype=torch.bool)).mean() / 2
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,12 @@ LENGTHS = torch.tensor([4, 3, 5])
 
 def step(**more):
     captions = torch.nn.functional.normalize(torch.randn(3, SIZE, generator=torch.Generator().manual_seed(5)), dim=1)
-    given = {"numbers": NUMBERS, "lengths": LENGTHS, "captions": captions.double(),
-             "batch": SimpleNamespace(captions=torch.tensor([4, 0, 2]))} | more  # fmt: skip
+    given = {
+        "numbers": NUMBERS,
+        "lengths": LENGTHS,
+        "captions": captions.double(),
+        "batch": SimpleNamespace(captions=torch.tensor([4, 0, 2])),
+    } | more
     return SimpleNamespace(**given)
 
 
@@ -48,8 +52,10 @@ def written(softmax):
 
 
 def layer(linear, row):
-    return [b + sum(w * x for w, x in zip(line, row, strict=True))
-            for line, b in zip(linear.weight.tolist(), linear.bias.tolist(), strict=True)]  # fmt: skip
+    return [
+        b + sum(w * x for w, x in zip(line, row, strict=True))
+        for line, b in zip(linear.weight.tolist(), linear.bias.tolist(), strict=True)
+    ]
 
 
 def test_latent_targets_by_loops(latent):
@@ -136,10 +142,14 @@ def test_padding_columns_of_the_whole_split_change_nothing():
     assert float(decoder(step(numbers=wide))) == float(decoder(step()))
 
 
-@pytest.mark.parametrize(("name", "options", "message"), [
-    ("tokens", {"softmax": "words"}, "softmax"), ("tokens", {"decoder_words": 0}, "decoder_words must be"),
-    ("latent", {"hidden": 2.5}, "hidden must be"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("tokens", {"softmax": "words"}, "softmax"),
+        ("tokens", {"decoder_words": 0}, "decoder_words must be"),
+        ("latent", {"hidden": 2.5}, "hidden must be"),
+    ],
+)
 def test_bad_options(name, options, message):
     with pytest.raises(ValueError, match=message):
         AUXILIARIES.find(name)(**options)
@@ -172,6 +182,8 @@ def test_a_run_and_its_record(tmp_path, monkeypatch):
 def test_rows_that_differ_in_the_auxiliary_start_from_the_same_encoders(tmp_path, monkeypatch):
     monkeypatch.setenv("ICRLIB_CACHE", str(tmp_path))
     data = icrlib.load_dataset("scenes", smoke=True)
-    made = [loop.prepare(data, resolve(data, "ltd", "ntxent", seed=3, given=given))[0].state_dict()
-            for given in ({"objective": "con"}, {"target": "form"}, {"target": "tokens", "eta": 6.0})]  # fmt: skip
+    made = [
+        loop.prepare(data, resolve(data, "ltd", "ntxent", seed=3, given=given))[0].state_dict()
+        for given in ({"objective": "con"}, {"target": "form"}, {"target": "tokens", "eta": 6.0})
+    ]
     assert all(torch.equal(value, other[name]) for other in made[1:] for name, value in made[0].items())

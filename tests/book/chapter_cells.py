@@ -18,8 +18,11 @@ def run(script: Path) -> tuple[dict, list[str]]:
 
 def sources(script: Path) -> list[str]:
     """The code of a chapter's cells, without the one that is about Colab."""
-    return [cell.source for cell in jupytext.read(script).cells
-            if cell.cell_type == "code" and "colab-setup" not in cell.metadata.get("tags", [])]  # fmt: skip
+    return [
+        cell.source
+        for cell in jupytext.read(script).cells
+        if cell.cell_type == "code" and "colab-setup" not in cell.metadata.get("tags", [])
+    ]
 
 
 def execute(cells: Iterable[str], names: dict | None = None) -> tuple[dict, list[str]]:

@@ -21,8 +21,10 @@ def opened(chrome, tmp_path):
 
     def visit(*elements, change=lambda text: text):
         path = tmp_path / "table.html"
-        head = ('<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>'
-                '<meta name="viewport" content="width=device-width">')  # fmt: skip
+        head = (
+            '<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>'
+            '<meta name="viewport" content="width=device-width">'
+        )
         body = "".join(change(one.data) for one in elements)
         path.write_text(f'{head}<article class="bd-article">{body}</article>')
         visits.append(checks.Visit(chrome, path))

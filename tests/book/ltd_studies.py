@@ -10,13 +10,17 @@ import numpy as np
 from icrlib import records
 
 REAL = sorted(records.find(study="ecir", method="vse++", loss="ntxent"), key=lambda r: r["config"]["seed"])[:5]
-BETA, PUBLISHED, PROJECTED = ({"objective": "dual"}, *({"objective": "lagrange", "multiplier": rule}
-                                                       for rule in ("published", "projected")))  # fmt: skip
+BETA, PUBLISHED, PROJECTED = (
+    {"objective": "dual"},
+    *({"objective": "lagrange", "multiplier": rule} for rule in ("published", "projected")),
+)
 WEIGHED = {"dual": BETA, "published": PUBLISHED, "projected": PROJECTED}
-KINDS = {"sbert": {"auxiliary": "latent", "auxiliary_options": {"target": "sbert"}},
-         "words": {"auxiliary": "tokens", "auxiliary_options": {"softmax": "vocabulary", "decoder_words": 64}},
-         "form": {"auxiliary": "latent", "auxiliary_options": {"target": "form"}},
-         "time": {"auxiliary": "tokens", "auxiliary_options": {"softmax": "time", "decoder_words": 64}}}  # fmt: skip
+KINDS = {
+    "sbert": {"auxiliary": "latent", "auxiliary_options": {"target": "sbert"}},
+    "words": {"auxiliary": "tokens", "auxiliary_options": {"softmax": "vocabulary", "decoder_words": 64}},
+    "form": {"auxiliary": "latent", "auxiliary_options": {"target": "form"}},
+    "time": {"auxiliary": "tokens", "auxiliary_options": {"softmax": "time", "decoder_words": 64}},
+}
 ETA = {"sbert": 0.1, "words": 9.0, "form": 0.33, "time": 6.0}
 ROWS = [(kind, way) for kind in KINDS for way in WEIGHED if (kind, way) != ("time", "projected")]
 
@@ -61,6 +65,17 @@ def everything(book, study="ltd", rows=ROWS, seeds=range(5), **settings):
         put(book, study, made_up("con", "con", seed, rsum=400.0 + 9 * seed, swap=60.0, **settings), "con")
         for kind, way in rows:
             more = gains(kind, way)[seed]
-            put(book, study, made_up(kind, way, seed, rsum=400.0 + 9 * seed + more, swap=60.0 + more / 10,
-                                     begins=1000 if kind == "form" else None if kind == "time" else 1500, **settings),
-                f"{kind}-{way}")  # fmt: skip
+            put(
+                book,
+                study,
+                made_up(
+                    kind,
+                    way,
+                    seed,
+                    rsum=400.0 + 9 * seed + more,
+                    swap=60.0 + more / 10,
+                    begins=1000 if kind == "form" else None if kind == "time" else 1500,
+                    **settings,
+                ),
+                f"{kind}-{way}",
+            )

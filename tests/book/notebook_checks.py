@@ -171,8 +171,11 @@ def whole(chapter: Chapter) -> list[str]:
         for block in (block for block in blocks if isinstance(block, list)):
             rest = block[:-1] if block is tree.body else block[1:]  # the first of another block may describe it
             lost = [one for one in rest if isinstance(one, ast.Expr) and _to_be_shown(one.value)]
-            text = [one for one in block[1:] if isinstance(one, ast.Expr)
-                    and isinstance(one.value, (ast.Constant, ast.JoinedStr))]  # fmt: skip
+            text = [
+                one
+                for one in block[1:]
+                if isinstance(one, ast.Expr) and isinstance(one.value, (ast.Constant, ast.JoinedStr))
+            ]
             found += [f"made and never shown, for it does not end the cell: {ast.unparse(one)[:60]}" for one in lost]
             found += [f"a string that nothing uses: {ast.unparse(one)[:60]}" for one in text if one not in lost]
     return found

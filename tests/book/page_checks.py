@@ -128,8 +128,10 @@ def markup(visit: Visit) -> list[str]:
     """No role ({doc}, {ref}, ...) and no label of an equation stands in the text as it was typed, and no output is the
     bare name of an object, as of a Markdown that was given no text."""
     objects = (name for text in visit.page.evaluate(_OUTPUTS) for name in _OBJECT.findall(text))
-    return [*(f"raw markup in the text: {sign}" for sign in _MARKUP.findall(visit.page.evaluate(_VISIBLE))),
-            *(f"an output shows an object's name: {name}" for name in objects)]  # fmt: skip
+    return [
+        *(f"raw markup in the text: {sign}" for sign in _MARKUP.findall(visit.page.evaluate(_VISIBLE))),
+        *(f"an output shows an object's name: {name}" for name in objects),
+    ]
 
 
 def sliders(visit: Visit) -> list[str]:
@@ -166,8 +168,11 @@ def fits_phone(visit: Visit) -> list[str]:
     visit.page.set_viewport_size({"width": PHONE, "height": 844})
     visit.page.wait_for_timeout(100)
     width = visit.page.evaluate("() => document.documentElement.scrollWidth")
-    cut = visit.page.evaluate("""width => [...document.querySelectorAll('table caption')]
-      .filter(e => e.getBoundingClientRect().right > width).map(e => e.textContent.trim().slice(0, 40))""", PHONE)
+    cut = visit.page.evaluate(
+        """width => [...document.querySelectorAll('table caption')]
+      .filter(e => e.getBoundingClientRect().right > width).map(e => e.textContent.trim().slice(0, 40))""",
+        PHONE,
+    )
     faults = [f"a caption that leaves a {PHONE} px phone: {text}" for text in cut]
     if width > PHONE:
         faults.append(f"{width} px wide on a {PHONE} px phone: {visit.page.evaluate(_WIDE, PHONE)}")

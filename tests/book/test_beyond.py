@@ -16,11 +16,17 @@ from icrlib.records import files
 
 SCRIPT = Path(__file__).parents[2] / "book" / "lessons" / "beyond.py"
 LOSSES = ("ntxent", "ifm", "siglip", "dcl", "ntxent_sparse")
-OWN = {"ntxent": {"tau": 0.1, "denominator": "all"}, "ifm": {"tau": 0.1, "eps": 0.1},
-       "siglip": {"scale": 10.0, "bias": -10.0}, "dcl": {"tau": 0.1, "denominator": "negatives"},
-       "ntxent_sparse": {"tau": 0.2}}  # fmt: skip
-REAL = {name: sorted(records.find(study="ecir", method="vse++", loss=name), key=lambda r: r["config"]["seed"])[:5]
-        for name in ("ntxent", "triplet_sh")}  # fmt: skip
+OWN = {
+    "ntxent": {"tau": 0.1, "denominator": "all"},
+    "ifm": {"tau": 0.1, "eps": 0.1},
+    "siglip": {"scale": 10.0, "bias": -10.0},
+    "dcl": {"tau": 0.1, "denominator": "negatives"},
+    "ntxent_sparse": {"tau": 0.2},
+}
+REAL = {
+    name: sorted(records.find(study="ecir", method="vse++", loss=name), key=lambda r: r["config"]["seed"])[:5]
+    for name in ("ntxent", "triplet_sh")
+}
 
 
 @pytest.fixture
@@ -70,7 +76,8 @@ def test_without_runs_the_page_says_which_commands_make_them(book):
     assert found["table"] == [] and found["result"] == ""
     assert found["result_missing"] == (
         "None of the five losses has runs on the five draws yet. This makes them: `make records STUDY=beyond_tuning`, "
-        "the search, and then `make records STUDY=beyond`.")  # fmt: skip
+        "the search, and then `make records STUDY=beyond`."
+    )
 
 
 def test_with_the_search_alone_it_shows_the_search_and_asks_for_the_rest(book):

@@ -77,10 +77,7 @@ def test_only_what_changed_is_run_again(small):
     small.chapter("one", "y = 1")
     small.chapter("part/two", "y = 1")
     assert small.run("notebooks", "--chapter", "part/two")[0] == ["part/two"]
-    assert (
-        "no such chapter: three. There are: one, part/two"
-        in small.run("book", "--chapter", "three", code=1)[1]
-    )
+    assert "no such chapter: three. There are: one, part/two" in small.run("book", "--chapter", "three", code=1)[1]
 
 
 def test_refreshing_twice_gives_the_same_bytes(small):
@@ -178,9 +175,7 @@ def test_setup_cell_and_buttons_come_from_one_address(small):
     text = HEADER.format(title="one α") + '1\n\n# %% tags=["colab-setup"]\npass\n'
     small.write("book/one.py", text)
     small.run("notebooks")
-    before, after = (
-        t.split('# %% tags=["colab-setup"]\n') for t in (text, (small.root / "book/one.py").read_text())
-    )
+    before, after = (t.split('# %% tags=["colab-setup"]\n') for t in (text, (small.root / "book/one.py").read_text()))
     assert "make wheel" in after[1] and after[0] == before[0]  # the rest of the file is not touched
     small.run("html")
     assert "colab.research" not in (small.root / "_build/html/one.html").read_text()

@@ -16,8 +16,18 @@ from icrlib.records.folder import root
 
 SCRIPT = Path(__file__).parents[2] / "book" / "appendix" / "claims.py"
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
-STUDIES = ("ecir", "tuning", "tuned", "photo_runs", "photo_tuning", "goal", "goal_tuning", "half", "half_tuning",
-           "twice")  # fmt: skip
+STUDIES = (
+    "ecir",
+    "tuning",
+    "tuned",
+    "photo_runs",
+    "photo_tuning",
+    "goal",
+    "goal_tuning",
+    "half",
+    "half_tuning",
+    "twice",
+)
 REAL = {loss: records.find(study="ecir", method="vse++", loss=loss) for loss in LOSSES}
 
 
@@ -71,8 +81,13 @@ def test_without_runs_of_vsrn_the_ledger_says_so_and_how_to_get_them(book):
     names, _ = page()
     scenes = names["ledger_of"]("scenes").data
     assert line(scenes, "E3, E8, E17, E28:")[2] == "not run yet (below)" and "no draws of VSRN" in scenes
-    assert names["counts"]["scenes", "vsrn"] == {"as claimed": 0, "the opposite": 0, "equivalent": 0, "undecided": 0,
-                                                 "not run yet": 15}  # fmt: skip
+    assert names["counts"]["scenes", "vsrn"] == {
+        "as claimed": 0,
+        "the opposite": 0,
+        "equivalent": 0,
+        "undecided": 0,
+        "not run yet": 15,
+    }
     (waits,) = [row for row in names["waits"] if row["what"] == "scenes, VSRN"]
     command = re.sub("<[^>]*>", "", waits.pop("command"))
     assert command == "make records STUDY=vsrn_tuning, then make records STUDY=vsrn"
@@ -100,8 +115,10 @@ def test_constants_of_their_own_are_those_of_the_search(book):
     """NT-Xent's published temperature won, so its runs are those of the table; the others were trained again."""
     names, _ = page()
     groups = names["WAYS"]["own constants"].groups
-    studies = {loss: {Path(record["path"]).relative_to(book / "studies").parts[0] for record in group}
-               for loss, group in groups.items()}  # fmt: skip
+    studies = {
+        loss: {Path(record["path"]).relative_to(book / "studies").parts[0] for record in group}
+        for loss, group in groups.items()
+    }
     assert studies == {loss: {"ecir" if loss == "ntxent" else "tuned"} for loss in LOSSES}
     rsum = {loss: sum(r["test"]["rsum"] for r in group) / len(group) for loss, group in groups.items()}
     mean, text = names["elsewhere"][3]["own constants"]
@@ -122,8 +139,11 @@ def test_with_some_of_them_it_waits_for_the_others(book):
 def test_runs_that_were_trained_otherwise_are_refused(book):
     vsrn(book)
     other = copy.deepcopy(REAL["ntxent"][3])
-    other["config"] |= {"method": "vsrn", "updates": 1500,
-                        "data_options": other["config"]["data_options"] | {"regions": True}}  # fmt: skip
+    other["config"] |= {
+        "method": "vsrn",
+        "updates": 1500,
+        "data_options": other["config"]["data_options"] | {"regions": True},
+    }
     put(book, "vsrn", other)
     with pytest.raises(ValueError, match="differ in updates"):
         page()
@@ -148,8 +168,11 @@ def shown_as(shown, name):
 
 
 LATENT = {"auxiliary": "latent", "auxiliary_options": {"target": "sbert"}}
-LTD_ROWS = {"con": {"objective": "con"}, "dual": {"objective": "dual", **LATENT},
-            "lag": {"objective": "lagrange", "eta": 0.2, **LATENT}}  # fmt: skip
+LTD_ROWS = {
+    "con": {"objective": "con"},
+    "dual": {"objective": "dual", **LATENT},
+    "lag": {"objective": "lagrange", "eta": 0.2, **LATENT},
+}
 
 
 def ltd(book, rows=LTD_ROWS, seeds=5):
@@ -165,8 +188,9 @@ def ltd(book, rows=LTD_ROWS, seeds=5):
 def test_without_runs_of_ltd_its_claims_wait_and_name_the_command(book):
     names, shown = page()
     said, of_runs = shown_as(shown, "claims-ltd"), shown_as(shown, "claims-ltd-runs")
-    assert line(of_runs, "L2:")[1:] == [f"{data}: not run yet (below)" for data in ("scenes, InfoNCE",
-                                                                                  "photos (Flickr8k)")]  # fmt: skip
+    assert line(of_runs, "L2:")[1:] == [
+        f"{data}: not run yet (below)" for data in ("scenes, InfoNCE", "photos (Flickr8k)")
+    ]
     waits = {row["what"]: re.sub("<[^>]*>", "", row["command"]) for row in names["ltd_waits"]}
     assert waits == {
         "scenes, InfoNCE": "make records STUDY=ltd",

@@ -66,8 +66,12 @@ def test_both_rules_are_compared_draw_by_draw(page):
 
 
 def test_a_difference_that_may_be_none_and_one_the_other_way(page):
-    runs = [*made(), *made(rule="projected", rsum=(298.0, 304, 300, 303, 302)), *made(eta=0.1, target="form"),
-            *made(eta=0.1, target="form", rule="projected", rsum=(290.0, 292, 289, 295, 291.5))]  # fmt: skip
+    runs = [
+        *made(),
+        *made(rule="projected", rsum=(298.0, 304, 300, 303, 302)),
+        *made(eta=0.1, target="form"),
+        *made(eta=0.1, target="form", rule="projected", rsum=(290.0, 292, 289, 295, 291.5)),
+    ]
     names, shown = page({"ltd": runs})
     assert [line["target"] for line in names["TABLE"]] == ["form", "sbert"] and names["TARGET"] == "sbert"
     assert "Of 2 pairs" in shown and "above zero in 0" in shown and "below zero in 1, and contains zero in 1" in shown
@@ -83,7 +87,11 @@ def test_figure_2_has_a_curve_for_each_bound_and_is_no_running_maximum(page):
     rising = np.diff(names["axes"][0, 0].lines[0].get_ydata())
     assert (rising < 0).any()
     assert [(line["run"], line["draws"]) for line in names["BY_BOUND"]] == [
-        ("baseline", 5), ("dual", 5), ("η = 0.05", 5), ("η = 0.3", 5)]  # fmt: skip
+        ("baseline", 5),
+        ("dual", 5),
+        ("η = 0.05", 5),
+        ("η = 0.3", 5),
+    ]
     assert "Target: sbert" in shown and "STUDY=ltd_eta`" not in shown
 
 

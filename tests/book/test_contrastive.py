@@ -18,11 +18,17 @@ def made_up(without_stamped=False):
     """Two draws of each row; without stamps the row loses, the first by 2 more, with stamps all gain 30."""
     for row, bits, seed in product(LOSES, (0, 2, 4), (0, 1)):
         loss, given = studies.stamps.ROWS[row]
-        config = {"loss": loss, "objective": given["objective"], "data_seed": seed,
-                  "data_options": {"seed": seed, "bits": bits}}  # fmt: skip
-        one = {"config": config | {"updates": 900}, "test": {
-            "rsum": 300.0 + seed - LOSES[row] * bits / 4 + (2 * seed - 1) * bits / 2},
-               "history": [{"val": {"rsum": value}} for value in (100.0, 110.0, 127.0)]}  # fmt: skip
+        config = {
+            "loss": loss,
+            "objective": given["objective"],
+            "data_seed": seed,
+            "data_options": {"seed": seed, "bits": bits},
+        }
+        one = {
+            "config": config | {"updates": 900},
+            "test": {"rsum": 300.0 + seed - LOSES[row] * bits / 4 + (2 * seed - 1) * bits / 2},
+            "history": [{"val": {"rsum": value}} for value in (100.0, 110.0, 127.0)],
+        }
         if not without_stamped:
             one["test"]["stamped"] = {"rsum": 310.0 + seed + 30 * bits / 4}
         yield one
@@ -35,9 +41,14 @@ def longer(draws):
         bits, dual = config["data_options"]["bits"], config["objective"] == "dual"
         ours = config["loss"] == "ntxent" and config["objective"] != "lagrange" and config["data_seed"] in draws
         if ours and bits != 2:
-            yield one | {"config": config | {"updates": 2700}, "history": [{"val": {"rsum": 300.0}}] * 3, "test": {
-                "rsum": test["rsum"] + 100 + (LOSES["dual"] - LOSES["ntxent"] + 10) * bits / 4 * dual,
-                "stamped": {"rsum": 420.0 + draws[config["data_seed"]] * bits / 4}}}  # fmt: skip
+            yield one | {
+                "config": config | {"updates": 2700},
+                "history": [{"val": {"rsum": 300.0}}] * 3,
+                "test": {
+                    "rsum": test["rsum"] + 100 + (LOSES["dual"] - LOSES["ntxent"] + 10) * bits / 4 * dual,
+                    "stamped": {"rsum": 420.0 + draws[config["data_seed"]] * bits / 4},
+                },
+            }
 
 
 @pytest.mark.slow
@@ -47,8 +58,13 @@ def test_what_the_stamped_runs_say(there, monkeypatch):
     found = list(made_up()) if there else list(made_up(without_stamped=True))  # of the latter nothing is told
     if there == "one draw":
         found = [one for one in found if one["config"]["data_seed"] == 0]
-    more = {"gain": {0: 50, 1: 50}, "fall": {0: -20, 1: -20}, "both ways": {0: 50, 1: -20}, "one draw": {0: 50},
-            None: {}}  # fmt: skip
+    more = {
+        "gain": {0: 50, 1: 50},
+        "fall": {0: -20, 1: -20},
+        "both ways": {0: 50, 1: -20},
+        "one draw": {0: 50},
+        None: {},
+    }
     given = {"ltd_stamps": found, "ltd_stamps_longer": list(longer(more[there]))}
     monkeypatch.setattr(records, "find", lambda study=None, **_: given.get(study, []))
     names, shown = chapter_cells.run(SCRIPT)
@@ -69,9 +85,11 @@ def test_what_the_stamped_runs_say(there, monkeypatch):
         return
     assert "NT-Xent -200 without stamps and +30 with; IFM -150" in alone
     assert "300 to 301" in table and "340 to 341" in table
-    gain, with_them = {"gain": ("+50 and +50", "With stamps all gain"),
-                       "fall": ("-20 and -20", "With stamps all lose, still"),
-                       "both ways": ("+50 and -20", "With stamps some gain and some lose.")}[there]  # fmt: skip
+    gain, with_them = {
+        "gain": ("+50 and +50", "With stamps all gain"),
+        "fall": ("-20 and -20", "With stamps all lose, still"),
+        "both ways": ("+50 and -20", "With stamps some gain and some lose."),
+    }[there]
     assert f"NT-Xent -202 and -198 without stamps, {gain} with" in beside and with_them in beside
     assert "Without stamps all lose, by 188 to 202" in beside
     assert "had changed by -202 and -198 and -102 and -98" in beside

@@ -38,7 +38,8 @@ def test_without_runs_the_page_says_which_commands_make_them(book):
     assert found["complete"] == {} and found["result"] == "" and found["kinds"] == []
     assert found["missing"] == (
         "None of these runs exists yet. This makes them: `make records STUDY=ltd_tuning`, `make records "
-        "STUDY=ltd_eta_tuning`, `make records STUDY=ltd`, in this order.")  # fmt: skip
+        "STUDY=ltd_eta_tuning`, `make records STUDY=ltd`, in this order."
+    )
     said = " ".join(found["shown"])
     assert "`make records STUDY=ltd_tuned`" in said and "So no result is stated here." in said
     assert "The search for the bounds has not been run yet" in said and "So nothing is said of it here." in said
@@ -52,7 +53,8 @@ def test_a_search_that_is_there_is_not_asked_for_again(book):
     found = section()
     assert found["missing"].endswith("This makes them: `make records STUDY=ltd`, in this order.")
     assert found["bounds"].to_dict("records") == [
-        {"target": "sentence encoder", "validation rsum": "β = 1: 411; η = 0.05: 399; η = 0.2: 420"}]  # fmt: skip
+        {"target": "sentence encoder", "validation rsum": "β = 1: 411; η = 0.05: 399; η = 0.2: 420"}
+    ]
 
 
 def test_the_tables_show_means_paired_intervals_and_moments(book):
@@ -60,8 +62,10 @@ def test_the_tables_show_means_paired_intervals_and_moments(book):
     found = section()
     table = found["results"](found["complete"])
     assert len(table) == 12 and found["missing"] == ""
-    lines = {(found["KINDS"][kind], found["WAYS"][way] + (f", η = {ETA[kind]:g}" if way != "dual" else "")): (kind, way)
-             for kind, way in ROWS}  # fmt: skip
+    lines = {
+        (found["KINDS"][kind], found["WAYS"][way] + (f", η = {ETA[kind]:g}" if way != "dual" else "")): (kind, way)
+        for kind, way in ROWS
+    }
     alone, *rows = table.to_dict("records")
     assert (alone["rsum"], alone["less alone"], alone["reads from update"]) == ("418.0", "–", "1,500 (5 of 5)")
     for line in rows:
@@ -126,13 +130,16 @@ def test_rows_without_runs_are_named_and_draws_are_shared(book):
     table = found["results"](found["complete"])
     assert table["draws"].tolist() == [5, 4, 5] and "sentence encoder, sum, β = 1 4 of 5" in found["missing"]
     assert "logical form, bound, projected 0 of 5" in found["missing"] and "bound, as published" not in " ".join(
-        part for part in found["missing"].split("; ") if part.startswith("sentence"))  # fmt: skip
+        part for part in found["missing"].split("; ") if part.startswith("sentence")
+    )
     more = np.delete(gains("sbert", "dual"), 1)
     assert float(table["less alone"][1].split()[0]) == pytest.approx(more.mean(), abs=0.051)
 
 
-@pytest.mark.parametrize(("change", "message"), [({"lr": 0.01}, "lr"), ({"drop_words": 0.5}, "drop_words"),
-                                                 ({"loss_options": {"tau": 0.1}}, "loss_options")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"lr": 0.01}, "lr"), ({"drop_words": 0.5}, "drop_words"), ({"loss_options": {"tau": 0.1}}, "loss_options")],
+)
 def test_runs_that_differ_in_more_than_the_objective_are_refused(book, change, message):
     everything(book)
     for seed in range(5):
@@ -146,5 +153,6 @@ def test_the_stronger_baseline_is_shown_where_it_is_trained(book):
     everything(book, "ltd_tuned", [("sbert", "dual"), ("sbert", "published"), ("form", "dual"), ("form", "published")])
     found = section()
     assert len(found["warmer"]) == 5 and found["shown"][-1].startswith(
-        "The loss alone has an rsum of 418.0 here and 418.0 above. In rsum the whole interval")  # fmt: skip
+        "The loss alone has an rsum of 418.0 here and 418.0 above. In rsum the whole interval"
+    )
     assert "STUDY=ltd_tuned" not in " ".join(found["shown"])

@@ -42,13 +42,26 @@ def runs(book, without=()):
         for kind, way in (("con", "con"), ("sbert", "published")):
             record = made_up(kind, way, seed) | {"identity": f"{kind}{seed}"}
             put(book, "ltd_more", record, kind)
-            facts = {fact: 50.0 + 3 * seed + (LEADS.get(fact, [0.0] * 3)[seed] if kind == "sbert" else 0.0)
-                     for fact in FACTS}  # fmt: skip
+            facts = {
+                fact: 50.0 + 3 * seed + (LEADS.get(fact, [0.0] * 3)[seed] if kind == "sbert" else 0.0) for fact in FACTS
+            }
             if seed not in without or kind == "con":
-                lines.append({"identity": record["identity"], "data_hash": record["data_hash"], "facts": {
-                    "caption": facts}, "chance": {"caption": dict.fromkeys(FACTS, 25.0)}})  # fmt: skip
-        lines.append({"target": "sbert", "data_hash": record["data_hash"], "chance": {"caption": {}},
-                      "facts": {"caption": dict.fromkeys(FACTS, 80.0 + seed)}})  # fmt: skip
+                lines.append(
+                    {
+                        "identity": record["identity"],
+                        "data_hash": record["data_hash"],
+                        "facts": {"caption": facts},
+                        "chance": {"caption": dict.fromkeys(FACTS, 25.0)},
+                    }
+                )
+        lines.append(
+            {
+                "target": "sbert",
+                "data_hash": record["data_hash"],
+                "chance": {"caption": {}},
+                "facts": {"caption": dict.fromkeys(FACTS, 80.0 + seed)},
+            }
+        )
     (book / probed.LINES).write_text("\n".join(map(json.dumps, lines)) + "\n")
 
 
@@ -67,14 +80,20 @@ def test_a_row_keeps_what_lies_above_the_loss_alone_on_all_draws(book):
     for fact, leads in LEADS.items():
         half = stats.t.ppf(0.975, 2) * np.std(leads, ddof=1) / 3**0.5
         found = names["keeps"](names["KEPT"]["ltd_more"][0], ("sbert", "published"), fact)
-        assert (found.mean, found.low, found.high) == pytest.approx((np.mean(leads), np.mean(leads) - half,
-                                                                     np.mean(leads) + half))  # fmt: skip
+        assert (found.mean, found.low, found.high) == pytest.approx(
+            (np.mean(leads), np.mean(leads) - half, np.mean(leads) + half)
+        )
     assert "**bound: sentence encoder**: more of relation (+14 [+10, +17]); less of whose colour (-4 [" in said
     assert "who is left" not in said and said.endswith("Not asked yet: `make probes STUDY=ltd_triplet`.")
     frame = names["probe_table"](*names["KEPT"]["ltd_more"][:3], names["NAMED"], FACTS)
     line = next(line for line in frame.to_dict("records") if line["fact"] == "relation")
-    assert line == {"fact": "relation", "chance": "25", "target: sentence encoder": "81", "loss alone": "53",
-                    "bound: sentence encoder": "67"}  # fmt: skip
+    assert line == {
+        "fact": "relation",
+        "chance": "25",
+        "target: sentence encoder": "81",
+        "loss alone": "53",
+        "bound: sentence encoder": "67",
+    }
     assert all(f">{value}<" in table for value in ("81", "67"))
 
 
@@ -92,13 +111,20 @@ def test_of_several_bounds_with_the_triplet_loss_validation_chooses(book):
     lines = []
     for seed in range(5):
         for name, way, more in (("con", "con", {}), ("a", "published", {"eta": 0.1}), ("b", "published", {"eta": 0.2})):
-            record = made_up("con" if way == "con" else "sbert", way, seed, val=400.0 + (name == "b"),
-                             loss="triplet_sh", **more) | {"identity": f"{name}{seed}"}  # fmt: skip
+            record = made_up(
+                "con" if way == "con" else "sbert", way, seed, val=400.0 + (name == "b"), loss="triplet_sh", **more
+            ) | {"identity": f"{name}{seed}"}
             put(book, "ltd_triplet", record, name)
             facts = dict.fromkeys(FACTS, 40.0 + seed + {"con": 0, "a": 3, "b": 7}[name])
-            lines.append({"identity": record["identity"], "data_hash": record["data_hash"], "facts": {"caption": facts},
-                          "chance": {"caption": dict.fromkeys(FACTS, 25.0)}}
-                         | ({"again": 390.0} if name == "b" else {}))  # fmt: skip
+            lines.append(
+                {
+                    "identity": record["identity"],
+                    "data_hash": record["data_hash"],
+                    "facts": {"caption": facts},
+                    "chance": {"caption": dict.fromkeys(FACTS, 25.0)},
+                }
+                | ({"again": 390.0} if name == "b" else {})
+            )
     (book / probed.LINES).write_text("\n".join(map(json.dumps, lines)) + "\n")
     names, (table, said) = section()
     assert "Triplet-SH, 1,500 pictures" in table and "NT-Xent, 6,000" not in table

@@ -94,8 +94,11 @@ PAGES = {
     "table": ("| query | b |\n| --- | --- |\n| negative | c |", []),
     "admonition": (":::{admonition} A negative\nThis query.\n:::\n\n:::{note}\nA loss.\n:::", ["query", "loss"]),
     "exercise": ("```{exercise} On a negative\n:label: ex\nA query.\n```\n\n```{solution} ex\nA loss.\n```", ["query"]),
-    "gated": ("```{exercise-start}\n:label: ex-gated\n```\nA query.\n```{exercise-end}\n```\n\n"
-              "```{solution-start} ex-gated\n```\nA loss.\n```{solution-end}\n```", ["query"]),
+    "gated": (
+        "```{exercise-start}\n:label: ex-gated\n```\nA query.\n```{exercise-end}\n```\n\n"
+        "```{solution-start} ex-gated\n```\nA loss.\n```{solution-end}\n```",
+        ["query"],
+    ),
     "footnote": ("A text.[^a]\n\n[^a]: A query.", []),
     "skipped": ("A query.", []),
     "other-sense": ("A query and a negative.", ["negative"]),
@@ -108,8 +111,10 @@ PAGES = {
     "no-rest-of-a-long-one": ("A hard negative and a hard negative.", ["hard negative"]),
     "two-names": ("The hardest negative is a hard negative.", ["hardest negative"]),
     "two-lines": ("A hard\nnegative, and *a bag\nof words*.", ["hard\nnegative", "bag\nof words"]),
-    "plural": ("Queries, negatives, losses, hard negatives, bags of words.",
-               ["Queries", "negatives", "losses", "hard negatives", "bags of words"]),
+    "plural": (
+        "Queries, negatives, losses, hard negatives, bags of words.",
+        ["Queries", "negatives", "losses", "hard negatives", "bags of words"],
+    ),
     "plural-of-a-name": ("Two LTDs.", ["LTDs"]),
     "case": ("Query, NEGATIVE, Bag of Words.", ["Query", "NEGATIVE", "Bag of Words"]),
     "case-of-abbreviations": ("ltd, r@k, a triplet, vse++.", []),
@@ -124,15 +129,19 @@ PAGES = {
     "definition-list": ("query\n: a negative", ["negative"]),
     "comment": ("% a query\n\nand <!-- query -->", []),
     "empty": ("", []),
-}  # fmt: skip
+}
 CELLS = [
     v4.new_markdown_cell("# A notebook"),
-    v4.new_code_cell("query = 1", outputs=[
-        v4.new_output("display_data", {"text/markdown": "A query in an output.", "text/plain": "a query"}),
-        v4.new_output("display_data", {"text/html": "<p>a query</p>", "text/plain": "query"}),
-        v4.new_output("stream", text="a query")]),
+    v4.new_code_cell(
+        "query = 1",
+        outputs=[
+            v4.new_output("display_data", {"text/markdown": "A query in an output.", "text/plain": "a query"}),
+            v4.new_output("display_data", {"text/html": "<p>a query</p>", "text/plain": "query"}),
+            v4.new_output("stream", text="a query"),
+        ],
+    ),
     v4.new_markdown_cell("A loss, after the cell."),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -249,9 +258,15 @@ def test_every_entry_is_used_in_the_book():
     used = set()
     for name in set(BOOK.pages()) - {"appendix/glossary", "appendix/notation", "appendix/api"}:
         path = BOOK.path(name, ".ipynb")
-        text = BOOK.path(name, ".md").read_text() if not path.is_file() else "\n".join(
-            cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
-            for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "markdown")  # fmt: skip
+        text = (
+            BOOK.path(name, ".md").read_text()
+            if not path.is_file()
+            else "\n".join(
+                cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+                for cell in json.loads(path.read_text())["cells"]
+                if cell["cell_type"] == "markdown"
+            )
+        )
         used |= {groups[match.lastgroup][0] for match in search.finditer(first_use.plain(text))}
     assert [listed[k].names[0] for k in range(len(listed)) if k not in used] == []
 

@@ -18,8 +18,10 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "book" / "shortcuts" / "tables.py"
 LATENT = {"auxiliary": "latent", "auxiliary_options": {"target": "sbert"}, "beta": 1.0, "multiplier": "published"}
 KINDS = {"con": {"objective": "con"}, "dual": LATENT | {"objective": "dual"}, "lag": LATENT | {"objective": "lagrange"}}
-REAL = {loss: sorted(records.find(study="photo_runs", method="bow", loss=loss), key=lambda r: r["config"]["seed"])
-        for loss in ("ntxent", "triplet")}  # fmt: skip
+REAL = {
+    loss: sorted(records.find(study="photo_runs", method="bow", loss=loss), key=lambda r: r["config"]["seed"])
+    for loss in ("ntxent", "triplet")
+}
 
 
 @pytest.fixture
@@ -92,8 +94,9 @@ def test_rows_are_judged_as_the_ledger_judges_them(book):
     assert words["rsum lag > con"] == names["LTD_PHOTOS"].judge({"photos": ["rsum lag > con"]}).word == "reproduced"
     gap = np.mean([a["test"]["rsum"] - b["test"]["rsum"] for a, b in zip(*REAL.values(), strict=True)])
     assert f"{gap:+.1f}" in leads and "LTD constrained − baseline, rsum" in leads
-    assert said.startswith("On the validation photos the best bound is 0.2; its run has a validation rsum of 210.0, "
-                           "above the 200.0")  # fmt: skip
+    assert said.startswith(
+        "On the validation photos the best bound is 0.2; its run has a validation rsum of 210.0, above the 200.0"
+    )
     ends = [np.mean([r["test"]["rsum"] for r in REAL[loss]]) for loss in ("ntxent", "triplet")]
     assert f"with η = 0.2, constrained LTD has a test rsum of {ends[0]:.1f}, and the baseline of {ends[1]:.1f}." in said
     assert "λ is at zero" not in said
@@ -116,7 +119,8 @@ def test_a_bound_that_validation_did_not_choose_is_told_beside(book):
     gap = names["less_row"](names["OURS"]["photos"]["lag"], names["OURS"]["photos"]["con"])
     same = np.mean([r["test"]["rsum"] for r in REAL["triplet"]])
     assert "with η = 0.1, constrained LTD has" in said and gap.mean == pytest.approx(
-        np.mean([r["test"]["rsum"] for r in REAL["ntxent"]]) - same)  # fmt: skip
+        np.mean([r["test"]["rsum"] for r in REAL["ntxent"]]) - same
+    )
     (other,) = [part for part in said.split(" With ")[1:] if part.startswith("η = 0.2")]
     updates = REAL["triplet"][0]["history"][-1]["update"]
     kept = "never kept" if 0.7 - updates / 10000 > 0.2 else "kept at times"

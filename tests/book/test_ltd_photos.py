@@ -18,9 +18,13 @@ from icrlib.records import files
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "book" / "shortcuts" / "tables.py"
-REAL = {system: sorted((r for r in records.find(study="photo_runs")
-                        if (r["config"]["method"], r["config"]["loss"]) == system), key=lambda r: r["config"]["seed"])
-        for system in (("bow", "ntxent"), ("bow", "triplet"), ("vse++", "ntxent"))}  # fmt: skip
+REAL = {
+    system: sorted(
+        (r for r in records.find(study="photo_runs") if (r["config"]["method"], r["config"]["loss"]) == system),
+        key=lambda r: r["config"]["seed"],
+    )
+    for system in (("bow", "ntxent"), ("bow", "triplet"), ("vse++", "ntxent"))
+}
 
 
 @pytest.fixture

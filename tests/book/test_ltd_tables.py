@@ -62,9 +62,17 @@ def test_all_rows_with_the_released_softmax_and_the_oracle(book):
     names, (tables, waits) = section()
     found = shown(names, "scenes")
     assert list(found) == [
-        "baseline", "LTD dual", "LTD constrained", "LTD constrained, projected rule", "ITD dual", "ITD constrained",
-        "ITD dual, softmax as released", "ITD constrained, softmax as released", "logical form dual",
-        "logical form constrained"]  # fmt: skip
+        "baseline",
+        "LTD dual",
+        "LTD constrained",
+        "LTD constrained, projected rule",
+        "ITD dual",
+        "ITD constrained",
+        "ITD dual, softmax as released",
+        "ITD constrained, softmax as released",
+        "logical form dual",
+        "logical form constrained",
+    ]
     more = gains("time", "published")
     assert found["ITD constrained, softmax as released"]["rsum"].startswith(f"{418 + more.mean():.1f} ±")
     assert found["logical form dual"]["twins swap %"].startswith(f"{60 + gains('form', 'dual').mean() / 10:.1f} ±")
@@ -78,7 +86,8 @@ def temperatures():
     first = next(k for k, cell in enumerate(source) if cell.startswith("OURS = "))
     last = next(k for k, cell in enumerate(source) if cell.startswith("clear = "))
     names, shown_ = chapter_cells.execute(
-        [head, "SIDES = {}", source[first], *source[first + 3 : last + 1]], {"smoke": False})  # fmt: skip
+        [head, "SIDES = {}", source[first], *source[first + 3 : last + 1]], {"smoke": False}
+    )
     return names, shown_[-1]
 
 
@@ -93,8 +102,12 @@ def test_a_lead_is_held_against_a_baseline_of_another_temperature(book):
         base = 400.0 + 9 * seed + 100 + wobble[seed]
         put(book, "ltd_tuned", made_up("con", "con", seed, rsum=base), "con")
         for k, (kind, way) in enumerate(ROWS_TUNED):
-            put(book, "ltd_tuned", made_up(kind, way, seed, rsum=base + (20 if k == 3 else 0) + (-1) ** seed),
-                f"{kind}-{way}")  # fmt: skip
+            put(
+                book,
+                "ltd_tuned",
+                made_up(kind, way, seed, rsum=base + (20 if k == 3 else 0) + (-1) ** seed),
+                f"{kind}-{way}",
+            )
     names, said = temperatures()
     half = stats.t.ppf(0.975, 4) * np.std(wobble, ddof=1) / 5**0.5
     mean = 100 + np.mean(wobble)

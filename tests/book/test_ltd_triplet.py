@@ -41,8 +41,9 @@ def rows(book, **leads):
         put(book, "ltd_triplet", made_up("con", "con", seed, rsum=400.0 + 9 * seed, **norm), "con")
         for name, lead in leads.items():
             way, more = ("dual", {}) if name == "dual" else ("published", {"eta": float(name.removeprefix("eta_"))})
-            made = made_up("sbert", way, seed, rsum=400.0 + 9 * seed + lead + WOBBLE[seed], swap=60.0 - lead / 10,
-                           **norm, **more)  # fmt: skip
+            made = made_up(
+                "sbert", way, seed, rsum=400.0 + 9 * seed + lead + WOBBLE[seed], swap=60.0 - lead / 10, **norm, **more
+            )
             put(book, "ltd_triplet", made, name)
 
 
@@ -66,7 +67,8 @@ def test_each_bound_is_a_row_of_its_own(book):
         "In rsum *constrained, η = 0.1* is ahead of the baseline and *constrained, η = 0.2* is behind the baseline, "
         "and the others cannot be told from it. In swap accuracy *constrained, η = 0.2* is ahead of the baseline and "
         "*constrained, η = 0.1* is behind the baseline, and the others cannot be told from it. (The baseline has 60 % "
-        "there, where guessing has 50, so it hardly reads.)")
+        "there, where guessing has 50, so it hardly reads.)"
+    )
     assert f"Of the bounds the larger lift is +12.6 [{12.6 - half:+.1f}, {12.6 + half:+.1f}], where the" in said
     assert f"a difference of more than {0.6 + half:.0f} rsum is unlikely" in said
     assert "printed +209 and +14 on photos" in said and ">0.22<" in table and ">3.00<" in table and ">–<" in table
@@ -95,4 +97,3 @@ def test_batch_norms_are_told_apart_from_the_loss(book):
     assert "rows 3 (75 % by draw) comes" in said
     put(book, "ltd_norms", made_up("con", "con", 4, rsum=390.0 + 36, swap=57.0, **norm), "con")  # 10 of 20 on one draw
     assert "So about 70 % of the rsum between rows 1 and rows 3 (50 to 75 % by draw) comes" in section()[1][1]
-

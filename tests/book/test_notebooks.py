@@ -120,8 +120,11 @@ FAULTS = {
     "half a sentence": (checks.whole, lambda n: n.cells[2].update(source='assert x, f"{x}, "\n"yes"'), "nothing uses"),
     "paragraph before an assert": (checks.whole, lambda n: n.cells[2].update(source="Markdown(x)\nassert x"), "shown"),
     "a choice before an assert": (checks.whole, lambda n: n.cells[2].update(source="x if y else z\nassert x"), "shown"),
-    "a table in a loop": (checks.whole, lambda n: n.cells[2].update(
-        source="for x in y:\n    z()\n    paper.styled(x)"), "shown"),
+    "a table in a loop": (
+        checks.whole,
+        lambda n: n.cells[2].update(source="for x in y:\n    z()\n    paper.styled(x)"),
+        "shown",
+    ),
     "no smoke": (checks.parameters, lambda n: n.cells[1].update(source="scale: int = 3  # h"), "no parameter"),
     "no help": (checks.parameters, lambda n: n.cells[1].update(source="smoke: bool = False"), "no help"),
 }
@@ -135,8 +138,10 @@ def folded(notebook, *silent):
         notebook.cells[place].outputs = []
 
 
-FAULTS |= {"two folded": (checks.sparing, lambda n: folded(n, 2), "two folded cells"),
-           "two folded, silent": (checks.sparing, lambda n: folded(n, 2, 3), "two folded cells")}
+FAULTS |= {
+    "two folded": (checks.sparing, lambda n: folded(n, 2), "two folded cells"),
+    "two folded, silent": (checks.sparing, lambda n: folded(n, 2, 3), "two folded cells"),
+}
 
 
 def test_a_folded_cell_with_an_output_stands_anywhere(tmp_path):

@@ -25,8 +25,19 @@ ROOT = Path(__file__).resolve().parents[2]
 BOOK = Book(ROOT)
 NAMES = ("intro", "gradients/triplet")  # links to one another and to others, sliders, exercises, mathematics
 SHEET_WIDTH, SHEET_HEIGHT = 642, 971  # A4 less margins, in pixels
-NAVIGATION = ("Skip to main content", "Back to top", "Search", "previous", "next page", "Show code", "Hide code",
-              "Click to", "By The icrlib maintainers", "Toggle", "Download")  # fmt: skip
+NAVIGATION = (
+    "Skip to main content",
+    "Back to top",
+    "Search",
+    "previous",
+    "next page",
+    "Show code",
+    "Hide code",
+    "Click to",
+    "By The icrlib maintainers",
+    "Toggle",
+    "Download",
+)
 pytestmark = pytest.mark.slow
 
 
@@ -237,8 +248,13 @@ def test_wide_tall_and_long_things_are_fitted(paper, tmp_path):
     assert "all parts (unfolds on the page)" in whole and "secret" not in whole and "folded\n" not in whole
 
 
-@pytest.mark.parametrize("body, words", [('<img alt="" src="gone.png">', "1 pictures are not loaded"),
-                                         ('<p class="math">\\(x\\)</p>', "1 equations are not typeset")])  # fmt: skip
+@pytest.mark.parametrize(
+    "body, words",
+    [
+        ('<img alt="" src="gone.png">', "1 pictures are not loaded"),
+        ('<p class="math">\\(x\\)</p>', "1 equations are not typeset"),
+    ],
+)
 def test_what_is_missing_stops_the_printing(paper, tmp_path, body, words):
     with pytest.raises(ValueError, match=f"page.html: {words}"):
         pdf.prepare(paper, write_page(tmp_path, body))
@@ -273,8 +289,14 @@ def test_pages_are_built_where_they_are_missing_or_older(tmp_path):
     for name in ("_toc.yml", "_config.yml", "book/one.py", "book/one.ipynb", "book/_ext/own.py", "html/one.html"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("format: jb-book\nroot: one\n")
-    times = {"_toc.yml": 10, "_config.yml": 10, "book/one.ipynb": 10, "book/one.py": 99, "html/one.html": 20,
-             "book/_ext/own.py": 10}  # fmt: skip
+    times = {
+        "_toc.yml": 10,
+        "_config.yml": 10,
+        "book/one.ipynb": 10,
+        "book/one.py": 99,
+        "html/one.html": 20,
+        "book/_ext/own.py": 10,
+    }
     for name, time in times.items():
         os.utime(tmp_path / name, (time, time))
     assert not pdf.outdated(book, site), "a .py that is edited is not in the pages before its notebook is made"

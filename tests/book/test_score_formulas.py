@@ -31,26 +31,48 @@ from score_tables import FOUR, example
 
 MINED = [kind(negatives=which) for kind in (Circle, BinomialDeviance, MultiSimilarity) for which in ("all", "hardest")]
 ALL = [
-    *FOUR.values(), Triplet(margin=0.0), TripletSH(margin=0.5), NTXent(0.01), NTXent(1.0),
-    NTXent(denominator="negatives"), SmoothAP(0.1), DCL(0.3), IFM(), IFM(0.02, 0.0), SigLIP(), SigLIP(30.0, -2.0),
-    SparseNTXent(), SparseNTXent(0.02),
-    HardNTXent(), HardNTXent(0.01), *MINED, Circle(detach=False), BinomialDeviance(scaled=True), Alignment(),
+    *FOUR.values(),
+    Triplet(margin=0.0),
+    TripletSH(margin=0.5),
+    NTXent(0.01),
+    NTXent(1.0),
+    NTXent(denominator="negatives"),
+    SmoothAP(0.1),
+    DCL(0.3),
+    IFM(),
+    IFM(0.02, 0.0),
+    SigLIP(),
+    SigLIP(30.0, -2.0),
+    SparseNTXent(),
+    SparseNTXent(0.02),
+    HardNTXent(),
+    HardNTXent(0.01),
+    *MINED,
+    Circle(detach=False),
+    BinomialDeviance(scaled=True),
+    Alignment(),
     *(GradientObjective(t, p) for t in goal.TRIPLET_WEIGHTS for p in goal.PAIR_WEIGHTS),
     GradientObjective("cir", "sig-ms", tau=3.0, alpha=1.0, beta=4.0, lam=0.3, eps=0.3, margin=0.1),
-]  # fmt: skip
+]
 PLANTED = {  # what a slip of the pen would do to each formula
-    "triplet": ("[j, 1])", "[j, -1])"), "triplet_sh": ("over > 0 ?", "over < 0 ?"),
+    "triplet": ("[j, 1])", "[j, -1])"),
+    "triplet_sh": ("over > 0 ?", "over < 0 ?"),
     "ntxent": ("p.w[p.i] -= 1 / o.tau", "p.w[p.i] += 1 / o.tau"),
-    "dcl": ("softmax(p, o, false)", "softmax(p, o, true)"), "smoothap": ("[j, -C * near(j)]", "[j, C * near(j)]"),
-    "ntxent_hard": ("sigmoid(gap) / o.tau", "sigmoid(gap)"), "ifm": ("2 * o.eps / o.tau", "o.eps / o.tau"),
+    "dcl": ("softmax(p, o, false)", "softmax(p, o, true)"),
+    "smoothap": ("[j, -C * near(j)]", "[j, C * near(j)]"),
+    "ntxent_hard": ("sigmoid(gap) / o.tau", "sigmoid(gap)"),
+    "ifm": ("2 * o.eps / o.tau", "o.eps / o.tau"),
     "siglip": ("-o.scale * sigmoid(-x(p.i))", "-o.scale * sigmoid(x(p.i))"),
     "ntxent_sparse": ("(total - 1) / (k + 1)", "(total - 1) / (k + 2)"),
-    "circle": ("o.detach || pace <= 0", "pace <= 0"), "binomial_deviance": ("/ N.length;\n      p.w", ";\n      p.w"),
-    "multi_similarity": ("p.s[j] + o.eps > p.own", "p.s[j] > p.own"), "alignment": ("p.w[p.i] = -1", "p.w[p.i] = 1"),
+    "circle": ("o.detach || pace <= 0", "pace <= 0"),
+    "binomial_deviance": ("/ N.length;\n      p.w", ";\n      p.w"),
+    "multi_similarity": ("p.s[j] + o.eps > p.own", "p.s[j] > p.own"),
+    "alignment": ("p.w[p.i] = -1", "p.w[p.i] = 1"),
     "goal": ("p.w[p.hardest] = minus; p.w[p.i] = -plus", "p.w[p.hardest] = plus; p.w[p.i] = -minus"),
-    "mean over positives": ("v / own.length", "v"), "hardest at a tie": ("s[j] > s[best]", "s[j] >= s[best]"),
+    "mean over positives": ("v / own.length", "v"),
+    "hardest at a tie": ("s[j] > s[best]", "s[j] >= s[best]"),
     "directions": ("loss.directions === 'sum' ? 1 : 0.5", "loss.directions === 'sum' ? 1 : 1"),
-}  # fmt: skip
+}
 
 
 def tables():
@@ -80,7 +102,9 @@ def computed(visit, losses, cases):
         """([losses, cases]) => { const f = window.icrLosses; return losses.map(loss => cases.map(([s, p]) => {
         const r = f.rows(loss, s, p), b = f.both(loss, s, p);
         return {value: r.value, weights: r.weights, both: b.value, gradient: b.gradient,
-                counts: r.weights.map((w, q) => f.counts(w, p[q]))}; })); }""", [given, data])  # fmt: skip
+                counts: r.weights.map((w, q) => f.counts(w, p[q]))}; })); }""",
+        [given, data],
+    )
 
 
 def off_by(visit, losses, cases):

@@ -32,8 +32,9 @@ def gathered(objective, square, steps=250):
 
 
 def found(visit):
-    return torch.tensor(visit.page.evaluate("() => document.querySelector('.score-table').scoreTable.heights()"),
-                        dtype=torch.float64)  # fmt: skip
+    return torch.tensor(
+        visit.page.evaluate("() => document.querySelector('.score-table').scoreTable.heights()"), dtype=torch.float64
+    )
 
 
 def square_of(visit):
@@ -55,10 +56,15 @@ def test_the_walk_gathers_what_the_library_says(opened, triplet):
     assert checks.quiet(visit) == []
 
 
-@pytest.mark.parametrize(("good", "bad"), [
-    ("fx * dx + fy * dy", "fx * dx - fy * dy"), ("[x1, y1], [x0, y1], [x0, y0]]", "[x0, y1], [x1, y1], [x0, y0]]"),
-    ("(k + 0.5) * dx", "k * dx"), ("[[p, n]], [[true, false]]", "[[n, p]], [[false, true]]"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ("fx * dx + fy * dy", "fx * dx - fy * dy"),
+        ("[x1, y1], [x0, y1], [x0, y0]]", "[x0, y1], [x1, y1], [x0, y0]]"),
+        ("(k + 0.5) * dx", "k * dx"),
+        ("[[p, n]], [[true, false]]", "[[n, p]], [[false, true]]"),
+    ],
+)
 def test_an_error_planted_in_the_walk_is_found(opened, good, bad):
     def plant(text):
         assert text.count(good) == 1
@@ -143,12 +149,16 @@ def test_walking_is_shown_and_can_be_stopped(opened):
     assert checks.quiet(visit) == [] and checks.fits_phone(visit) == []
 
 
-@pytest.mark.parametrize(("given", "message"), [
-    ({"square": (0.7, 0.1, 0.3, 0.5)}, "lower left to an upper right"), ({"square": (0, 0, 1, 1.1)}, "between 0"),
-    ({"objective": GradientObjective("con", "sig-ms")}, "sig-ms is sig"),
-    ({"objective": GradientObjective("con", "lin", margin=0.25)}, "margin m of the objective is 0.25"),
-    ({"objective": GradientObjective("con", "lin", convention="released")}, "as printed"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"square": (0.7, 0.1, 0.3, 0.5)}, "lower left to an upper right"),
+        ({"square": (0, 0, 1, 1.1)}, "between 0"),
+        ({"objective": GradientObjective("con", "sig-ms")}, "sig-ms is sig"),
+        ({"objective": GradientObjective("con", "lin", margin=0.25)}, "margin m of the objective is 0.25"),
+        ({"objective": GradientObjective("con", "lin", convention="released")}, "as printed"),
+    ],
+)
 def test_what_cannot_be_walked_is_refused(given, message):
     with pytest.raises(ValueError, match=message):
         loop(**given)

@@ -29,9 +29,10 @@ def scrubbed(start=0, **more):
 def weights_at(visit, update, loss):
     moments, own, _ = a_run()
     scores, weights = visit.page.evaluate("""() => { const t = document.querySelector('.score-table').scoreTable;
-      return [t.state.scores, t.result[0].weights]; }""")  # fmt: skip
+      return [t.state.scores, t.result[0].weights]; }""")
     return torch.allclose(torch.tensor(scores, dtype=torch.float64), moments[update]) and torch.allclose(
-        torch.tensor(weights, dtype=torch.float64), loss.weights(moments[update], own), atol=1e-6)
+        torch.tensor(weights, dtype=torch.float64), loss.weights(moments[update], own), atol=1e-6
+    )
 
 
 def test_a_slider_goes_through_the_moments_of_a_run(opened):
@@ -95,5 +96,10 @@ def test_names_of_the_lines_do_not_cover_each_other(opened, width):
     boxes = [name.bounding_box() for name in visit.page.locator('[data-part="lines"] .name').all()]
     assert len(boxes) == 3 and all(b["x"] + b["width"] <= width for b in boxes)
     for k, a in enumerate(boxes):
-        assert not any(a["x"] < b["x"] + b["width"] and b["x"] < a["x"] + a["width"] and a["y"] < b["y"] + b["height"]
-                       and b["y"] < a["y"] + a["height"] for b in boxes[:k]), width  # fmt: skip
+        assert not any(
+            a["x"] < b["x"] + b["width"]
+            and b["x"] < a["x"] + a["width"]
+            and a["y"] < b["y"] + b["height"]
+            and b["y"] < a["y"] + a["height"]
+            for b in boxes[:k]
+        ), width

@@ -15,17 +15,23 @@ from score_tables import FOUR, cell, example
 
 def state(visit, index=0):
     """(selected, scores, name of the loss, its options, weights) of a table."""
-    return visit.page.evaluate("""k => { const t = document.querySelectorAll('.score-table')[k].scoreTable;
+    return visit.page.evaluate(
+        """k => { const t = document.querySelectorAll('.score-table')[k].scoreTable;
       return [t.state.selected, t.state.scores, t.state.losses[t.state.loss].name, t.state.losses[t.state.loss].options,
-              t.result[0].weights]; }""", index)  # fmt: skip
+              t.result[0].weights]; }""",
+        index,
+    )
 
 
 def agrees(visit, loss, index=0):
     """Whether what stands in the cells is the library's weight at the scores that stand there."""
     _, scores, _, _, weights = state(visit, index)
     own = plots.example()[1]
-    return torch.allclose(torch.tensor(weights, dtype=torch.float64),
-                          loss.weights(torch.tensor(scores, dtype=torch.float64), own), atol=1e-6)  # fmt: skip
+    return torch.allclose(
+        torch.tensor(weights, dtype=torch.float64),
+        loss.weights(torch.tensor(scores, dtype=torch.float64), own),
+        atol=1e-6,
+    )
 
 
 def test_keys_choose_a_cell_and_move_its_score(opened):
@@ -95,14 +101,20 @@ def test_the_address_keeps_what_was_moved_and_start_again_forgets_it(opened):
     for strange in ("#scores-000000~2~1~0.0.50", f"{visit.page.url.split('#')[1]}~9.9.9~a.b.c~~"):
         visit.page.goto(visit.page.url.split("#")[0] + "#" + strange.removeprefix("#"))
         visit.page.reload()
-    assert checks.quiet(visit) == [] and state(visit)[1] == [[0.6, 0.45, 0.5, 0.1], [0.3, 0.55, 0.5, 0.2],
-                                                             [0.05, 0.62, 0.4, 0.35], [0.1, 0.3, 0.2, 0.7]]  # fmt: skip
+    assert checks.quiet(visit) == [] and state(visit)[1] == [
+        [0.6, 0.45, 0.5, 0.1],
+        [0.3, 0.55, 0.5, 0.2],
+        [0.05, 0.62, 0.4, 0.35],
+        [0.1, 0.3, 0.2, 0.7],
+    ]
 
 
 def test_a_tour_leads_through_states_and_back(opened):
-    tour = [{"text": "Here is NT-Xent.", "loss": "ntxent"}, 
-            {"text": "Now the match rises.", "set": [(2, 2, 0.9)], "selected": (2, 2)},
-            {"text": "And Triplet?", "loss": "triplet"}]  # fmt: skip
+    tour = [
+        {"text": "Here is NT-Xent.", "loss": "ntxent"},
+        {"text": "Now the match rises.", "set": [(2, 2, 0.9)], "selected": (2, 2)},
+        {"text": "And Triplet?", "loss": "triplet"},
+    ]
     visit = opened(example(tour=tour, invitation="Three steps."))
     said = visit.page.locator(".tour p")
     assert said.inner_text() == "Three steps."
@@ -123,8 +135,9 @@ def test_a_tour_leads_through_states_and_back(opened):
 
 def one_row(**more):
     scores = torch.tensor([[0.6, 0.5, 0.45, 0.3, 0.7]])
-    return explorer(scores, torch.tensor([[True, False, False, False, False]]), FOUR, about="one query", together=True,
-                    **more)  # fmt: skip
+    return explorer(
+        scores, torch.tensor([[True, False, False, False, False]]), FOUR, about="one query", together=True, **more
+    )
 
 
 def test_a_list_has_every_loss_side_by_side_and_the_best_first(opened):
@@ -175,8 +188,11 @@ def test_a_line_of_the_list_takes_its_place_when_it_is_let_go(opened):
 
 def test_two_on_a_page_move_alone_and_a_script_that_comes_twice_changes_nothing(opened):
     visit = opened(example(), example(loss="ntxent"))
-    visit.page.evaluate("""s => { const e = document.createElement('script'); e.textContent = s;
-                        document.body.append(e); }""", score_table.script("table"))  # fmt: skip
+    visit.page.evaluate(
+        """s => { const e = document.createElement('script'); e.textContent = s;
+                        document.body.append(e); }""",
+        score_table.script("table"),
+    )
     cell(visit, 0, 0).press("PageUp")
     assert state(visit, 0)[1][0][0] == 0.7 and state(visit, 1)[1][0][0] == 0.6 and state(visit, 1)[2] == "ntxent"
     assert visit.page.locator(".score-table table").count() == 2 and checks.quiet(visit) == checks.offline(visit) == []
@@ -192,7 +208,8 @@ def test_phone_print_and_screen_reader(opened):
     assert cell(visit, 2, 1).get_attribute("aria-label").startswith("picture 3 with caption 2: score 0.62, weight +1.0")
     assert "the match" in cell(visit, 2, 2).get_attribute("aria-label")
     assert [head.inner_text().strip() for head in visit.page.locator("tbody th").all()] == [
-        f"picture {k}" for k in range(1, 5)]  # fmt: skip
+        f"picture {k}" for k in range(1, 5)
+    ]
     assert visit.page.locator("tbody img").count() == 4 and checks.images(visit) == []
     visit.page.emulate_media(media="print")
     assert not visit.page.get_by_role("button", name="Start again").first.is_visible()
@@ -216,22 +233,25 @@ def test_same_input_gives_the_same_small_text():
     assert "<\\/b>" in example(invitation="</b>").data.split('json">')[1]
 
 
-@pytest.mark.parametrize(("wrong", "message"), [
-    ({"scores": torch.zeros(4, 3)}, r"one shape .* \(4, 3\) and \(4, 4\)"),
-    ({"scores": torch.full((4, 4), 1.5)}, "cosines, from -1 to 1"),
-    ({"scores": torch.full((4, 4), torch.nan)}, "cosines, from -1 to 1"),
-    ({"positives": torch.zeros(4, 4, dtype=torch.bool)}, "needs a match"),
-    ({"positives": torch.ones(4, 4, dtype=torch.bool)}, "needs a match"),
-    ({"losses": {}}, "one loss at least"),
-    ({"loss": "hinge"}, "hinge"),
-    ({"rows": ["a"]}, "1 rows for scores of 4 rows"),
-    ({"captions": ["a"]}, "1 captions"),
-    ({"together": True}, "for one query"),
-    ({"controls": {"ntxent": {"tau": [0.5, 1.0]}}}, "tau of ntxent is 0.1, which is none"),
-    ({"controls": {"triplet": {"tau": [0.5]}}}, "tau"),
-    ({"losses": {"goal": GradientObjective("nca", "lin", convention="released")}}, "no formula"),
-    ({"tour": [{"text": "x", "loss": "y"}]}, "loss of a step"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"scores": torch.zeros(4, 3)}, r"one shape .* \(4, 3\) and \(4, 4\)"),
+        ({"scores": torch.full((4, 4), 1.5)}, "cosines, from -1 to 1"),
+        ({"scores": torch.full((4, 4), torch.nan)}, "cosines, from -1 to 1"),
+        ({"positives": torch.zeros(4, 4, dtype=torch.bool)}, "needs a match"),
+        ({"positives": torch.ones(4, 4, dtype=torch.bool)}, "needs a match"),
+        ({"losses": {}}, "one loss at least"),
+        ({"loss": "hinge"}, "hinge"),
+        ({"rows": ["a"]}, "1 rows for scores of 4 rows"),
+        ({"captions": ["a"]}, "1 captions"),
+        ({"together": True}, "for one query"),
+        ({"controls": {"ntxent": {"tau": [0.5, 1.0]}}}, "tau of ntxent is 0.1, which is none"),
+        ({"controls": {"triplet": {"tau": [0.5]}}}, "tau"),
+        ({"losses": {"goal": GradientObjective("nca", "lin", convention="released")}}, "no formula"),
+        ({"tour": [{"text": "x", "loss": "y"}]}, "loss of a step"),
+    ],
+)
 def test_what_does_not_fit_is_named(wrong, message):
     scores, positives = plots.example()
     given = {"scores": scores, "positives": positives, "losses": FOUR, "about": "x"} | wrong

@@ -36,7 +36,7 @@ def walked(loss, angles, steps):
 def places(visit):
     """Angles (2, n) of each circle and its value."""
     return visit.page.evaluate("""() => document.querySelector('.score-table').scoreTable.runs.map(r =>
-      [[r.at.pictures, r.at.captions], r.value])""")  # fmt: skip
+      [[r.at.pictures, r.at.captions], r.value])""")
 
 
 def off_the_way(visit, losses, angles, steps):
@@ -58,10 +58,15 @@ def test_points_go_where_autograd_sends_them(opened):
     assert said.startswith("After 12 steps. Triplet: loss ") and checks.quiet(visit) == []
 
 
-@pytest.mark.parametrize(("good", "bad"), [
-    ("-turn(i, j)", "turn(i, j)"), ("a - rate * found", "a + rate * found"), ("Math.cos(a - b)", "Math.cos(a + b)"),
-    ("FIRST = 4 * DEGREE", "FIRST = 5 * DEGREE"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ("-turn(i, j)", "turn(i, j)"),
+        ("a - rate * found", "a + rate * found"),
+        ("Math.cos(a - b)", "Math.cos(a + b)"),
+        ("FIRST = 4 * DEGREE", "FIRST = 5 * DEGREE"),
+    ],
+)
 def test_an_error_planted_in_the_descent_is_found(opened, good, bad):
     def plant(text):
         assert text.count(good) == 1

@@ -27,8 +27,12 @@ SCRIPT = Path(__file__).parents[2] / "book" / "lessons" / "table1.py"
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
 CHOSEN = {"triplet": (0.01, 0), "triplet_sh": (0.003, 500), "ntxent": (0.001, 0), "smoothap": (0.003, 0)}
 AHEAD = {"triplet": 2.0, "triplet_sh": 25.0, "ntxent": -8.0, "smoothap": 40.0}  # VSRN's rsum less VSE++'s
-OTHERS = {"triplet": ("margin", 0.1, 0.4, 0.8), "triplet_sh": ("margin", 0.1, 0.4, 0.8), "ntxent": ("tau", 0.05, 0.2),
-          "smoothap": ("tau", 0.03, 0.1, 0.3)}  # constants that the search tries beside the published one
+OTHERS = {
+    "triplet": ("margin", 0.1, 0.4, 0.8),
+    "triplet_sh": ("margin", 0.1, 0.4, 0.8),
+    "ntxent": ("tau", 0.05, 0.2),
+    "smoothap": ("tau", 0.03, 0.1, 0.3),
+}  # constants that the search tries beside the published one
 find = records.find
 
 
@@ -41,8 +45,11 @@ def real(study):
 def made(monkeypatch):
     """Studies by name: VSRN's and the tuned one without runs; a study that is not named here has the book's own."""
     studies = {name: [] for name in ("vsrn", "vsrn_tuning", "vsrn_parts", "tuned", "photo_vsrn", "flickr30k", "coco")}
-    studies["tuning"] = [r for r in real("tuning") if r["config"]["loss_options"].get(OTHERS[r["config"]["loss"]][0])
-                         not in OTHERS[r["config"]["loss"]][1:]]  # fmt: skip
+    studies["tuning"] = [
+        r
+        for r in real("tuning")
+        if r["config"]["loss_options"].get(OTHERS[r["config"]["loss"]][0]) not in OTHERS[r["config"]["loss"]][1:]
+    ]
 
     def fake(folder=None, *, study=None, **wanted):
         found = studies[study] if study in studies else real(study)
@@ -84,8 +91,14 @@ def everything(made, losses=LOSSES, seeds=range(10)):
     wobble = {loss: np.random.default_rng(k).normal(0, 2, 10) for k, loss in enumerate(LOSSES)}
     for loss, seed in itertools.product(losses, seeds):
         base = vse(loss, seed)["test"]
-        made["vsrn"].append(vsrn(loss, seed, base["rsum"] + AHEAD[loss] + wobble[loss][seed],
-                                 base["twins"]["swap"] + 5.0 + wobble[loss][seed] / 4))  # fmt: skip
+        made["vsrn"].append(
+            vsrn(
+                loss,
+                seed,
+                base["rsum"] + AHEAD[loss] + wobble[loss][seed],
+                base["twins"]["swap"] + 5.0 + wobble[loss][seed] / 4,
+            )
+        )
     return wobble
 
 
@@ -114,13 +127,15 @@ def test_without_vsrn_the_page_says_which_commands_make_it(made):
     lines = found["missing_scenes"]()
     assert lines[0] == (
         "**VSRN on scenes**: none of 40 runs are there. `make records STUDY=vsrn_tuning` makes the search for its "
-        "settings, and then `make records STUDY=vsrn` makes them.")  # fmt: skip
+        "settings, and then `make records STUDY=vsrn` makes them."
+    )
     assert "0 of 8 rows" in lines[1] and "`make records STUDY=tuning` ends the search, and then" in lines[1]
     assert not any("VSRN" in row["rows"] for row in found["orders"])
     photos = "\n".join(found["missing_photos"]())
-    assert ("**VSRN on Flickr8k**, all four losses: `make records STUDY=photo_vsrn_tuning FEATURES=folder`, then "
-            "`make records STUDY=photo_vsrn FEATURES=folder`, with a folder of features of regions."
-            ) in photos  # fmt: skip
+    assert (
+        "**VSRN on Flickr8k**, all four losses: `make records STUDY=photo_vsrn_tuning FEATURES=folder`, then "
+        "`make records STUDY=photo_vsrn FEATURES=folder`, with a folder of features of regions."
+    ) in photos
     for place, method in itertools.product(("flickr30k", "coco"), ("vse++", "vsrn")):
         command = f"make reproduce DATASET={place} METHODS={method} SEEDS=0,1,2,3,4 FEATURES=folder STUDY={place}"
         assert f"`{command}`" in photos
@@ -131,7 +146,8 @@ def test_half_a_study_is_shown_and_not_judged(made):
     found = section()
     assert found["of_losses"] == {} and found["vsrn"] == {}
     assert found["missing_scenes"]()[0] == (
-        "**VSRN on scenes**: 28 of 40 runs are there. `make records STUDY=vsrn` makes the others.")  # fmt: skip
+        "**VSRN on scenes**: 28 of 40 runs are there. `make records STUDY=vsrn` makes the others."
+    )
     table = found["table"].set_index([("", "model, loss")])
     assert "±" in table.loc["VSRN, NT-Xent", ("run here", "scenes")]
     assert not any("VSRN" in row["rows"] for row in found["orders"])
@@ -199,8 +215,9 @@ def test_parts_are_compared_on_the_draws_that_have_them(made):
     wobble = everything(made)
     for seed in range(3):
         base = made["vsrn"][20 + seed]["test"]  # NT-Xent's
-        made["vsrn_parts"].append(vsrn("ntxent", seed, base["rsum"] - 3 - seed, base["twins"]["swap"] - 9, lr=0.01,
-                                       options={"blocks": 0}))  # fmt: skip
+        made["vsrn_parts"].append(
+            vsrn("ntxent", seed, base["rsum"] - 3 - seed, base["twins"]["swap"] - 9, lr=0.01, options={"blocks": 0})
+        )
     (line,) = section()["changed"]
     low, high = interval(np.array([-3.0, -4.0, -5.0]))
     assert line["change"] == "no graph" and line["draws"] == "3" and len(wobble) == 4
@@ -247,8 +264,13 @@ def test_an_unfinished_search_chooses_nothing(made):
 def test_runs_on_photos_appear_where_the_commands_put_them(made):
     places = (("flickr8k", "vsrn"), ("flickr30k", "vse++"), ("flickr30k", "vsrn"))
     for (place, method), seed in itertools.product(places, range(3)):
-        record = copy.deepcopy(next(r for r in real("photo_runs") if (
-            r["config"]["method"], r["config"]["loss"], r["config"]["seed"]) == ("vse++", "ntxent", seed)))  # fmt: skip
+        record = copy.deepcopy(
+            next(
+                r
+                for r in real("photo_runs")
+                if (r["config"]["method"], r["config"]["loss"], r["config"]["seed"]) == ("vse++", "ntxent", seed)
+            )
+        )
         record["config"] |= {"dataset": place, "method": method}
         record["test"]["rsum"] = 300.0 + seed
         made["flickr30k" if place == "flickr30k" else "photo_vsrn"].append(record)
@@ -278,8 +300,11 @@ def test_captions_one_word_apart_are_found():
     texts = ["a red star", "a blue star", "a red star", "a red big star", "star red a", "a red ring, a cross"]
     texts += icrlib.load_dataset("scenes", smoke=True, seed=3).train.captions
     words = [tokenize(text) for text in texts]
-    wanted = {(a, b) for a, b in itertools.permutations(range(len(texts)), 2)
-              if len(words[a]) == len(words[b]) and sum(x != y for x, y in zip(words[a], words[b], strict=True)) == 1}
+    wanted = {
+        (a, b)
+        for a, b in itertools.permutations(range(len(texts)), 2)
+        if len(words[a]) == len(words[b]) and sum(x != y for x, y in zip(words[a], words[b], strict=True)) == 1
+    }
     assert {tuple(pair) for pair in near_misses(texts).tolist()} == wanted and (0, 1) in wanted and len(wanted) > 40
 
 
@@ -311,7 +336,12 @@ def test_what_was_exchanged_between_twins():
             assert sorted(getattr(t, what) for t in a) == sorted(getattr(t, what) for t in b)
         seen.add((split.twin_kind[row], what))
     assert {("swap", "colour"), ("swap", "shape"), ("swap", "cell")} <= seen and {k for _, k in seen} <= {
-        "shape", "colour", "size", "fill", "cell"}  # fmt: skip
+        "shape",
+        "colour",
+        "size",
+        "fill",
+        "cell",
+    }
 
 
 def test_the_interval_of_a_gap_keeps_families_together():
@@ -337,14 +367,20 @@ def scene(*things):
 
 def test_who_excludes_a_picture_binding_or_the_relation():
     only_excluded_by, met = functions("only_excluded_by", "met")
-    form = {"things": [{"shape": "ring", "colour": "red"}, {"shape": "star"}], "relation": "left of", "count": None,
-            "background": None}  # fmt: skip
-    scenes = [scene(("ring", "red", 0), ("star", "blue", 2)),  # true
-              scene(("ring", "red", 2), ("star", "blue", 0)),  # the relation only
-              scene(("ring", "blue", 0), ("star", "red", 2)),  # binding only
-              scene(("ring", "blue", 2), ("star", "red", 0)),  # binding excludes it, so the relation is not needed
-              scene(("ring", "blue", 0), ("star", "blue", 2)),  # a word is missing
-              scene(("ring", "red", 0), ("bar", "red", 2))]  # another one
+    form = {
+        "things": [{"shape": "ring", "colour": "red"}, {"shape": "star"}],
+        "relation": "left of",
+        "count": None,
+        "background": None,
+    }
+    scenes = [
+        scene(("ring", "red", 0), ("star", "blue", 2)),  # true
+        scene(("ring", "red", 2), ("star", "blue", 0)),  # the relation only
+        scene(("ring", "blue", 0), ("star", "red", 2)),  # binding only
+        scene(("ring", "blue", 2), ("star", "red", 0)),  # binding excludes it, so the relation is not needed
+        scene(("ring", "blue", 0), ("star", "blue", 2)),  # a word is missing
+        scene(("ring", "red", 0), ("bar", "red", 2)),
+    ]  # another one
     binding, relation = only_excluded_by([form], scenes)
     assert binding.tolist() == [[False, False, True, True, False, False]]
     assert relation.tolist() == [[False, True, False, False, False, False]]
@@ -359,8 +395,9 @@ def test_a_probe_reads_what_is_there_and_nothing_else():
     draw = np.random.default_rng(0)
 
     def part(count):
-        graphs = [scene(("ring", "red", int(draw.integers(9))), ("star", "blue", int(draw.integers(9))))
-                  for _ in range(count)]  # fmt: skip
+        graphs = [
+            scene(("ring", "red", int(draw.integers(9))), ("star", "blue", int(draw.integers(9)))) for _ in range(count)
+        ]
         graphs += [scene(("ring", "red", 0), ("star", "red", 1))] * 20  # two red things: not asked
         column = np.array([graph.things[0].column for graph in graphs])
         features = draw.normal(size=(len(graphs), 100)).astype(np.float32)

@@ -89,7 +89,8 @@ def test_the_rule_ends_even_where_verdicts_turn_in_a_circle(made, monkeypatch):
     verdict = paper.verdict("x", "greater", {0: 0.0, 1: 0.0, 2: 0.1}, {0: 0.0, 1: 0.1, 2: 0.0}, own=True)
     monkeypatch.setattr(decision.rule, "family", lambda tests: tests)
     found.versus = lambda situation, one, other: type(verdict)(
-        "holds" if (one, other) in ahead else "fails", "", 3, p=0.01)  # fmt: skip
+        "holds" if (one, other) in ahead else "fails", "", 3, p=0.01
+    )
     found.first = lambda situation, systems: systems[0]
     assert [rung[0] for rung in found.climb("scenes 400", [a, b, c])] == [a, b, c]
 
@@ -118,8 +119,10 @@ def test_more_draws_than_were_planned_are_not_looked_at(made):
     assert all([r["config"]["seed"] for r in runs] == [0, 1, 2] for runs in found.values()) and len(found) == 15
 
 
-@pytest.mark.parametrize(("change", "message"), [({"updates": 1500}, "updates"), ({"batch_size": 32}, "batch_size"),
-                                                 ({"lr": 0.01}, "tuning chose")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"updates": 1500}, "updates"), ({"batch_size": 32}, "batch_size"), ({"lr": 0.01}, "tuning chose")],
+)
 def test_runs_that_differ_in_more_are_refused(made, change, message):
     sizes(made)
     for record in made["sizes"]:
@@ -141,8 +144,13 @@ def test_dcl_has_the_settings_that_were_searched_for_nt_xent(made):
 
 def test_regions_of_photos_are_compared_with_nothing_but_themselves(made):
     for loss, seed in itertools.product(LOSSES[:4], range(3)):
-        record = copy.deepcopy(next(r for r in real("photo_runs") if (
-            r["config"]["method"], r["config"]["loss"], r["config"]["seed"]) == ("vse++", "ntxent", seed)))  # fmt: skip
+        record = copy.deepcopy(
+            next(
+                r
+                for r in real("photo_runs")
+                if (r["config"]["method"], r["config"]["loss"], r["config"]["seed"]) == ("vse++", "ntxent", seed)
+            )
+        )
         record["config"] |= {"method": "vsrn", "loss": loss, "data_hash": "regions", "lr": 0.001}
         made["photo_vsrn"].append(record | {"data_hash": "regions"})
         tried = copy.deepcopy(record)
@@ -173,14 +181,21 @@ def test_a_step_that_is_decided_only_just_is_narrow_and_both_ends_are_named(made
     assert narrow(step[2]) == ("(or a bag of words with NT-Xent; " in said[0])
     made["photo_misprint"] = copy.deepcopy(real("photo_misprint"))
     for record in made["photo_misprint"]:
-        record["test"] = copy.deepcopy(next(r for r in real("photo_runs") if (
-            r["config"]["method"], r["config"]["loss"], r["config"]["seed"]) == (
-                record["config"]["method"], "triplet", record["config"]["seed"]))["test"])  # fmt: skip
+        record["test"] = copy.deepcopy(
+            next(
+                r
+                for r in real("photo_runs")
+                if (r["config"]["method"], r["config"]["loss"], r["config"]["seed"])
+                == (record["config"]["method"], "triplet", record["config"]["seed"])
+            )["test"]
+        )
     assert decide().answer("photos 6000").losses["bow"][-1][0] == below
     assert "(or" not in section("same_top", "few_that_must_be_read", "in_sentences")["in_sentences"]()[0]
     verdict = type(step[2])
-    assert [narrow(verdict(word, "", 3, p=0.01, adjusted=p)) for word, p in (
-        ("holds", 0.04), ("fails", 0.04), ("holds", 0.02), ("undecided", 0.2))] == [True, True, False, False]
+    assert [
+        narrow(verdict(word, "", 3, p=0.01, adjusted=p))
+        for word, p in (("holds", 0.04), ("fails", 0.04), ("holds", 0.02), ("undecided", 0.2))
+    ] == [True, True, False, False]
 
 
 def test_a_point_of_rsum_is_spread_over_the_six_as_a_twin_says(made):

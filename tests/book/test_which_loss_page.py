@@ -43,8 +43,13 @@ def made(monkeypatch):
 
 def test_with_the_records_of_today_what_is_missing_has_commands(made):
     found, to_be_run = decide(), section("to_be_run")["to_be_run"]
-    for situation, study in (("scenes 400", "sizes"), ("photos 400", "photo_small_own"), ("batch 32", "batches"),
-                             ("without", "false_negatives"), ("regions 6000", "photo_vsrn")):  # fmt: skip
+    for situation, study in (
+        ("scenes 400", "sizes"),
+        ("photos 400", "photo_small_own"),
+        ("batch 32", "batches"),
+        ("without", "false_negatives"),
+        ("regions 6000", "photo_vsrn"),
+    ):
         said = to_be_run(situation).data
         assert f"STUDY={study}" in said and said.count("STUDY=") % 2 == 0 and found.answer(situation) is None
         assert ("FEATURES=folder" in said) == study.startswith("photo")
@@ -72,10 +77,14 @@ def test_every_run_that_the_page_waits_for_is_on_its_list(made, monkeypatch):
     found = decide()
     for (_situation, model, loss), row in found.place.items():
         name = decision.OWN_LISTS.get((row.study, model, loss), (0, row.study))[1]
-        listed = [r for r in studies.STUDIES[name]() if (r.method, r.loss) == (model, loss)
-                  and all((r.data | r.settings)[key] == value for key, value in row.only.items())]  # fmt: skip
+        listed = [
+            r
+            for r in studies.STUDIES[name]()
+            if (r.method, r.loss) == (model, loss)
+            and all((r.data | r.settings)[key] == value for key, value in row.only.items())
+        ]
         seeds = sorted(r.seed for r in listed)
-        assert seeds[:row.wanted] == list(range(row.wanted)), (name, model, loss)
+        assert seeds[: row.wanted] == list(range(row.wanted)), (name, model, loss)
         assert all(row.study in r.path.parts for r in listed)
 
 
@@ -131,8 +140,11 @@ def test_what_nothing_cheaper_surpasses():
     exec(source.split("points = {")[0], names)
     rng = np.random.default_rng(0)
     points = {k: (float(rng.integers(1, 9)), float(rng.integers(1, 9))) for k in range(12)}
-    wanted = {k for k, (cost, value) in points.items() if not any(
-        c <= cost and v >= value and (c, v) != (cost, value) for c, v in points.values())}  # fmt: skip
+    wanted = {
+        k
+        for k, (cost, value) in points.items()
+        if not any(c <= cost and v >= value and (c, v) != (cost, value) for c, v in points.values())
+    }
     kept = names["front"](points)
     assert {points[k] for k in kept} == {points[k] for k in wanted}
     assert [points[k][0] for k in kept] == sorted(points[k][0] for k in kept)
@@ -160,8 +172,9 @@ def test_batches_are_compared_at_each_size_and_with_128(made):
         start = {"warmup": 500} if loss == "triplet_sh" else {}
         record = run("vse++", loss, seed, 0.0, lr=0.001, batch_size=size, **start)
         own = real("tuned" if loss == "triplet_sh" else "ecir")  # NT-Xent's published temperature is the best
-        base = next(r for r in own if (r["config"]["method"], r["config"]["loss"], r["config"]["seed"]) == (
-            "vse++", loss, seed))  # fmt: skip
+        base = next(
+            r for r in own if (r["config"]["method"], r["config"]["loss"], r["config"]["seed"]) == ("vse++", loss, seed)
+        )
         for name in ("data_hash", "data_options", "loss_options"):
             record["config"][name] = base["config"][name]
         record["data_hash"] = base["data_hash"]
@@ -178,7 +191,8 @@ def test_batches_are_compared_at_each_size_and_with_128(made):
     assert list(table["batch"]) == ["32", "128", "512"] and set(tests) == {32, 128, 512}
     changes = found["batch_changes"]()
     assert {key: v.word for key, v in changes.items()} == {
-        (size, loss): "holds" if size == 512 else "fails" for size, loss in itertools.product((32, 512), decision.BOTH)}
+        (size, loss): "holds" if size == 512 else "fails" for size, loss in itertools.product((32, 512), decision.BOTH)
+    }
     assert changes[512, "ntxent"].difference.mean == pytest.approx(40.1)
 
 
@@ -200,7 +214,8 @@ def everything(made):
     for record in made["twice"][-5:]:
         record["config"] |= {"drops": [3000], "evaluate_every": 500, "lr": 0.01}
         record["config"]["data_hash"] = record["data_hash"] = next(
-            r["data_hash"] for r in real("ecir") if r["config"]["seed"] == record["config"]["seed"])  # fmt: skip
+            r["data_hash"] for r in real("ecir") if r["config"]["seed"] == record["config"]["seed"]
+        )
     for size, loss, seed in itertools.product((32, 512), ("ntxent", "triplet_sh"), range(3)):
         own = real("tuned" if loss == "triplet_sh" else "ecir")
         options = next(r["config"]["loss_options"] for r in own if r["config"]["loss"] == loss)
@@ -209,8 +224,10 @@ def everything(made):
         record["data_hash"] = record["config"]["data_hash"] = base["data_hash"]
         made["batches"].append(record)
         if seed == 0:
-            made["batch_tuning"] += [run("vse++", loss, 100, 1.0, lr=lr, val=400 - lr, batch_size=size,
-                                         loss_options=options) for lr in (0.003, 0.01)]  # fmt: skip
+            made["batch_tuning"] += [
+                run("vse++", loss, 100, 1.0, lr=lr, val=400 - lr, batch_size=size, loss_options=options)
+                for lr in (0.003, 0.01)
+            ]
     for record in made["sizes"]:
         c = record["config"]
         if (c["method"], c["data_options"]["train"]) == ("vse++", 400) and c["loss"] in ("ntxent", "triplet_sh"):
@@ -222,14 +239,19 @@ def everything(made):
 def lengths(made):
     """Schedules of 1,200 updates on photos, which are better than the usual one for the bag of words with Triplet."""
     for loss, better in (("triplet", 10), ("ntxent", -10)):
-        usual = max((r for r in real("photo_tuning") if (r["config"]["method"], r["config"]["loss"]) == ("bow", loss)),
-                    key=lambda r: r["chosen"]["val_rsum"])  # fmt: skip
+        usual = max(
+            (r for r in real("photo_tuning") if (r["config"]["method"], r["config"]["loss"]) == ("bow", loss)),
+            key=lambda r: r["chosen"]["val_rsum"],
+        )
         schedule = {"updates": 1200, "evaluate_every": 100, "drops": [600]}
         short = copy.deepcopy(usual) | {"config": usual["config"] | schedule}
         short["chosen"] |= {"val_rsum": usual["chosen"]["val_rsum"] + better}
         made["photo_short"].append(short)
-        made["photo_length"] += [r | {"config": r["config"] | schedule} for r in made["photo_runs"] if better > 0
-                                 and (r["config"]["method"], r["config"]["loss"]) == ("bow", loss)]  # fmt: skip
+        made["photo_length"] += [
+            r | {"config": r["config"] | schedule}
+            for r in made["photo_runs"]
+            if better > 0 and (r["config"]["method"], r["config"]["loss"]) == ("bow", loss)
+        ]
 
 
 def test_a_loss_has_the_length_that_was_best_for_it(made):
@@ -246,8 +268,15 @@ def test_a_loss_has_the_length_that_was_best_for_it(made):
 
 def test_a_gain_is_the_largest_only_where_no_loss_of_another_model_gains_as_much(made):
     for train, more in ((400, 0.0), (6000, 50.0)):
-        sizes(made, train=train, rsum={(model, loss): 300 + more * (2 if model == "vsrn" else 1) for loss in LOSSES
-                                       for model in ("bow", "vse++", "vsrn")})  # fmt: skip
+        sizes(
+            made,
+            train=train,
+            rsum={
+                (model, loss): 300 + more * (2 if model == "vsrn" else 1)
+                for loss in LOSSES
+                for model in ("bow", "vse++", "vsrn")
+            },
+        )
     told = section("rule", "interval", "SIZES", "gains", "amount_told")["amount_told"]
     assert "VSRN gains most, whatever the loss." in told("scenes", "scenes")
     for record in made["sizes"]:
@@ -264,11 +293,14 @@ def test_what_was_tried_beyond_the_search_of_vsrn(made):
     found = {(size, loss): (best, more) for size, loss, best, more in names["beyond_vsrns_search"]()}
     searched, edges = real("vsrn_size_tuning"), real("vsrn_size_edges")
     for (size, loss), (best, more) in found.items():
-        mine, theirs = ([r for r in runs if (r["config"]["loss"], r["config"]["data_options"]["train"]) == (loss, size)]
-                        for runs in (searched, edges))
+        mine, theirs = (
+            [r for r in runs if (r["config"]["loss"], r["config"]["data_options"]["train"]) == (loss, size)]
+            for runs in (searched, edges)
+        )
         assert best["chosen"]["val_rsum"] == max(r["chosen"]["val_rsum"] for r in mine)
         assert len(more) == len(theirs) and more[-1]["chosen"]["val_rsum"] == max(
-            r["chosen"]["val_rsum"] for r in theirs)  # fmt: skip
+            r["chosen"]["val_rsum"] for r in theirs
+        )
     assert {size for size, _ in found} >= {400, 1500}
     told = names["as_told"](found[400, "ntxent"][1][-1])
     assert told.startswith("rate 0.01, 600 updates: 379 (at ")
@@ -277,8 +309,10 @@ def test_what_was_tried_beyond_the_search_of_vsrn(made):
 def shorter(made, model, loss, updates, better, seeds=3):
     """Runs of 400 scenes with a schedule of their own, and the search that found it better or worse than the usual."""
     schedule = {"updates": updates, "evaluate_every": updates // 12, "drops": [updates // 2]}
-    usual = max((r for r in made["size_tuning"] if (r["config"]["method"], r["config"]["loss"]) == (model, loss)),
-                key=lambda r: r["chosen"]["val_rsum"])  # fmt: skip
+    usual = max(
+        (r for r in made["size_tuning"] if (r["config"]["method"], r["config"]["loss"]) == (model, loss)),
+        key=lambda r: r["chosen"]["val_rsum"],
+    )
     other = {"updates": 2100 - updates, "evaluate_every": 1, "drops": [1050 - updates // 2]}
     for length, lr, gain in ((other, 0.003, better - 30), (schedule, 0.003, better), (schedule, 0.01, better - 20)):
         found = copy.deepcopy(usual) | {"config": usual["config"] | length | {"lr": lr}}
@@ -296,8 +330,11 @@ def test_with_400_scenes_a_loss_has_the_length_that_was_best_for_it(made):
     shorter(made, "bow", "dcl", 1500, better=-5, seeds=2)  # not whole: does not count
     found = decide()
     assert found.place["scenes 400", "vsrn", "triplet_sh"].study == "few"
-    usual = {row.study for (where, *system), row in found.place.items()
-             if where == "scenes 400" and system != ["vsrn", "triplet_sh"]}  # fmt: skip
+    usual = {
+        row.study
+        for (where, *system), row in found.place.items()
+        if where == "scenes 400" and system != ["vsrn", "triplet_sh"]
+    }
     assert usual == {"sizes", "vsrn_sizes"}
     chosen = found.chosen("scenes 400", "vsrn", "triplet_sh")
     assert (chosen["updates"], chosen["drops"], chosen["lr"]) == (600, [300], 0.003)
@@ -322,11 +359,16 @@ def test_what_the_length_changed_with_400_scenes(made):
 
 def photos(made):
     """400 photos, and photos as regions, and what is lacking of SmoothAP: runs on photos under other names."""
-    runs = {(r["config"]["method"], r["config"]["seed"]): r for r in real("photo_runs")
-            if r["config"]["loss"] == "ntxent"}  # fmt: skip
+    runs = {
+        (r["config"]["method"], r["config"]["seed"]): r for r in real("photo_runs") if r["config"]["loss"] == "ntxent"
+    }
     made["photo_runs"], made["photo_tuning"] = list(real("photo_runs")), list(real("photo_tuning"))
-    wanted = [("photo_small_own", method, loss, "few") for method in ("bow", "vse++") for loss in LOSSES[1:4]
-              if (method, loss) != ("vse++", "smoothap")]  # fmt: skip
+    wanted = [
+        ("photo_small_own", method, loss, "few")
+        for method in ("bow", "vse++")
+        for loss in LOSSES[1:4]
+        if (method, loss) != ("vse++", "smoothap")
+    ]
     wanted += [("photo_vsrn", "vsrn", loss, "regions") for loss in LOSSES[:4]]
     wanted += [("photo_runs", "vse++", "smoothap", "")]
     for (study, method, loss, data), seed in itertools.product(wanted, range(3)):
@@ -335,10 +377,17 @@ def photos(made):
         record["config"] |= {"method": method, "loss": loss, "drop_words": 0.0, "lr": 0.001}
         made[study].append(record)
         if seed == 0:
-            search = made[{"photo_runs": "photo_tuning", "photo_small_own": "photo_small_edges"}.get(
-                study, f"{study}_tuning")]  # fmt: skip
-            search += [record | {"config": record["config"] | {"seed": 100, "lr": lr}, "chosen": {
-                "update": record["chosen"]["update"], "val_rsum": 300 - lr}} for lr in (0.001, 0.003)]  # fmt: skip
+            search = made[
+                {"photo_runs": "photo_tuning", "photo_small_own": "photo_small_edges"}.get(study, f"{study}_tuning")
+            ]
+            search += [
+                record
+                | {
+                    "config": record["config"] | {"seed": 100, "lr": lr},
+                    "chosen": {"update": record["chosen"]["update"], "val_rsum": 300 - lr},
+                }
+                for lr in (0.001, 0.003)
+            ]
     like = [runs["bow", seed] for seed in range(3)]
     for study, row in itertools.product(("photo_ltd", "photo_few_sentences"), ("fixed", "tuned")):
         of_sentences(made, study, like, row, None)

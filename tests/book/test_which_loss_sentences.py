@@ -42,10 +42,15 @@ def test_without_runs_the_commands_that_make_them(made):
     found = decide()
     assert sentences.frozen(found, MANY) == {} and sentences.against(found, ()) == {}
     assert sentences.missing(found) == {
-        "photos 400": ("make records STUDY=photo_few_sentences_tuning FEATURES=folder",
-                       "make records STUDY=photo_few_sentences FEATURES=folder"),
-        "photos 6000": ("make records STUDY=photo_ltd_tuning FEATURES=folder",
-                        "make records STUDY=photo_ltd FEATURES=folder")}  # fmt: skip
+        "photos 400": (
+            "make records STUDY=photo_few_sentences_tuning FEATURES=folder",
+            "make records STUDY=photo_few_sentences FEATURES=folder",
+        ),
+        "photos 6000": (
+            "make records STUDY=photo_ltd_tuning FEATURES=folder",
+            "make records STUDY=photo_ltd FEATURES=folder",
+        ),
+    }
 
 
 def test_a_row_with_two_seeds_is_missing_and_says_nothing(made):
@@ -126,6 +131,14 @@ def test_the_command_gives_the_settings_of_the_better_row(made):
     of_sentences(made, "photo_ltd", like(), "fixed", 300.0, val=200.0)
     text = sentences.command(decide(), MANY)
     values = parse(tuple(text.split(" -p ")[1:]), papermill.inspect_notebook(str(NOTEBOOK)), NOTEBOOK)
-    wanted = {"dataset": "flickr8k", "method": "sentence", "loss": "ntxent", "embed_dim": 384, "caption_norm": True,
-              "tau": 0.1, "seed": 0, "lr": like()[0]["config"]["lr"]}  # fmt: skip
+    wanted = {
+        "dataset": "flickr8k",
+        "method": "sentence",
+        "loss": "ntxent",
+        "embed_dim": 384,
+        "caption_norm": True,
+        "tau": 0.1,
+        "seed": 0,
+        "lr": like()[0]["config"]["lr"],
+    }
     assert wanted.items() <= values.items()

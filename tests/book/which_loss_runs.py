@@ -18,9 +18,26 @@ SCRIPT, NOTEBOOK = BOOK / "lessons" / "which-loss.py", BOOK / "reproduce" / "run
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap", "dcl")
 MODELS = ("bow", "vse++", "vsrn")
 COST = {"bow": 10.0, "vse++": 40.0, "vsrn": 200.0}  # seconds of 3,000 updates
-NOT_YET = ("sizes", "size_tuning", "few", "few_tuning", "vsrn", "vsrn_tuning", "batches", "batch_tuning",
-           "false_negatives", "photo_small_own", "photo_small_edges", "photo_vsrn", "photo_vsrn_tuning",
-           "photo_length", "photo_short", "photo_ltd", "photo_ltd_more", "photo_few_sentences")  # fmt: skip
+NOT_YET = (
+    "sizes",
+    "size_tuning",
+    "few",
+    "few_tuning",
+    "vsrn",
+    "vsrn_tuning",
+    "batches",
+    "batch_tuning",
+    "false_negatives",
+    "photo_small_own",
+    "photo_small_edges",
+    "photo_vsrn",
+    "photo_vsrn_tuning",
+    "photo_length",
+    "photo_short",
+    "photo_ltd",
+    "photo_ltd_more",
+    "photo_few_sentences",
+)
 find = records.find
 
 
@@ -65,8 +82,15 @@ def section(*wanted):
 
 def run(model, loss, seed, rsum, *, val=400.0, seconds=None, updates=3000, train=1500, lr=0.003, **config):
     """A real record of a draw with another model, loss and result written into it."""
-    record = copy.deepcopy(next(r for r in real("ecir") if r["config"]["loss"] == ("ntxent" if loss == "dcl" else loss)
-                                and r["config"]["method"] == "vse++" and r["config"]["seed"] == seed % 10))  # fmt: skip
+    record = copy.deepcopy(
+        next(
+            r
+            for r in real("ecir")
+            if r["config"]["loss"] == ("ntxent" if loss == "dcl" else loss)
+            and r["config"]["method"] == "vse++"
+            and r["config"]["seed"] == seed % 10
+        )
+    )
     c = record["config"]
     c |= {"method": model, "loss": loss, "seed": seed, "lr": lr, "updates": updates, "data_seed": seed} | config
     c["data_options"] = c["data_options"] | {"seed": seed, "train": train, "regions": model == "vsrn"}
@@ -86,10 +110,12 @@ def sizes(made, train=400, rsum=None, models=MODELS, losses=LOSSES, seeds=3, sec
         base = (rsum or {}).get((model, loss), 300.0)
         slow = (seconds or {}).get((model, loss))
         about = {"train": train, "seconds": slow}
-        made["sizes"] += [run(model, loss, seed, base + wobble[m, k, seed] + 5 * seed, val=base, **about)
-                          for seed in range(seeds)]  # fmt: skip
-        made["size_tuning"] += [run(model, loss, 100, 1.0, lr=lr, val=400 - 1000 * abs(lr - 0.003), **about)
-                                for lr in (0.001, 0.003, 0.01)]  # fmt: skip
+        made["sizes"] += [
+            run(model, loss, seed, base + wobble[m, k, seed] + 5 * seed, val=base, **about) for seed in range(seeds)
+        ]
+        made["size_tuning"] += [
+            run(model, loss, 100, 1.0, lr=lr, val=400 - 1000 * abs(lr - 0.003), **about) for lr in (0.001, 0.003, 0.01)
+        ]
 
 
 def of_sentences(made, study, like, row, rsum, *, val=300.0, tau=0.05, unit=False, seeds=3):
@@ -100,9 +126,15 @@ def of_sentences(made, study, like, row, rsum, *, val=300.0, tau=0.05, unit=Fals
     loss = "alignment" if row == "fixed" else "ntxent"
     for record in copy.deepcopy(like[:seeds]):
         c = record["config"]
-        c |= {"method": "sentence", "loss": loss, "optimiser": "adamp", "schedule": "cosine_epoch", "drops": [],
-              "loss_options": {"queries": "mean", "directions": "mean"} | ({} if row == "fixed" else {"tau": tau}),
-              "model_options": {"embed_dim": 384} | ({} if row == "fixed" else {"tuned": True, "caption_norm": unit})}
+        c |= {
+            "method": "sentence",
+            "loss": loss,
+            "optimiser": "adamp",
+            "schedule": "cosine_epoch",
+            "drops": [],
+            "loss_options": {"queries": "mean", "directions": "mean"} | ({} if row == "fixed" else {"tau": tau}),
+            "model_options": {"embed_dim": 384} | ({} if row == "fixed" else {"tuned": True, "caption_norm": unit}),
+        }
         c.pop("asked", None)
         record["chosen"] = {"update": 300, "val_rsum": val}
         if rsum is not None:  # without ranks: a t-test over seeds

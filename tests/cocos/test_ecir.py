@@ -33,9 +33,7 @@ COUNTS = [
 @pytest.mark.parametrize(("loss", "scores", "mask", "direction", "definition", "published"), COUNTS)
 def test_golden_counts(loss, scores, mask, direction, definition, published):
     for convention, expected in (("definition", definition), ("published", published)):
-        found = cocos.count(
-            loss, *twins.rows_of(scores, mask, direction), convention=convention, direction=direction
-        )
+        found = cocos.count(loss, *twins.rows_of(scores, mask, direction), convention=convention, direction=direction)
         assert (found["C_q"], found["C_B"], found["C_0"]) == pytest.approx(expected, abs=1e-9), convention
 
 

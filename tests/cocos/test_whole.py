@@ -17,9 +17,15 @@ from . import twins
 ECIR = [Triplet(), TripletSH(), NTXent(), SmoothAP(tau=0.05)]
 COUNTED = [*ECIR, DCL()]  # a form of NT-Xent, and counted as such
 OTHERS = [by_name(name) for name, kind in LOSSES.items() if kind not in map(type, COUNTED)]
-GOAL = [GradientObjective(t, p, convention=c) for t, p, c in [
-    ("con", "lin", "paper"), ("cir", "sig-ms", "paper"), ("nca", "lin-ms", "released"), ("cir", "sig-ms", "released"),
-]]  # fmt: skip
+GOAL = [
+    GradientObjective(t, p, convention=c)
+    for t, p, c in [
+        ("con", "lin", "paper"),
+        ("cir", "sig-ms", "paper"),
+        ("nca", "lin-ms", "released"),
+        ("cir", "sig-ms", "released"),
+    ]
+]
 
 
 def encodings(images=23, each=3, width=6, seed=0):
@@ -217,9 +223,9 @@ def test_a_similarity_of_one_s_own():
         return -torch.cdist(images.values, captions.values)
 
     batches = epoch(split)
-    found = cocos.per_batch(
-        NTXent(), Sequences(x), Sequences(y), batches, convention="exact", similarity=nearest
-    )["t2i"]
+    found = cocos.per_batch(NTXent(), Sequences(x), Sequences(y), batches, convention="exact", similarity=nearest)[
+        "t2i"
+    ]
     scores = -torch.cdist(x[batches[2].images], y[batches[2].captions])
     expected = cocos.count(NTXent(), scores.T, batches[2].positives.T, convention="exact", direction="t2i")
     assert {key: float(found[key][2]) for key in expected} == pytest.approx(expected, rel=1e-12)

@@ -38,13 +38,26 @@ def split_and_annotations(folder: Path, images: int = 30, seed: int = 3) -> tupl
     split = make_split("test", images, seed, fewest=2, most=5)
     split.captions[:] = [f"{text}, number {n} {'x' * (n % 3)}".strip() for n, text in enumerate(split.captions)]
     order = np.random.default_rng(seed).permutation(10_000)
-    entries = [{"filename": "COCO_val2014_000000000005.jpg", "cocoid": 5, "split": name,
-                "sentences": [{"raw": "a red ring", "sentid": 5}]} for name in ("train", "restval", "val")]  # fmt: skip
+    entries = [
+        {
+            "filename": "COCO_val2014_000000000005.jpg",
+            "cocoid": 5,
+            "split": name,
+            "sentences": [{"raw": "a red ring", "sentid": 5}],
+        }
+        for name in ("train", "restval", "val")
+    ]
     for row in range(images):
         number = 10_000 + int(order[row])
         own = (split.image_of == row).nonzero()[:, 0].tolist()
-        entries.append({"filename": f"COCO_val2014_{number:012d}.jpg", "cocoid": number, "split": "test", "sentences": [
-            {"raw": split.captions[c], "sentid": 50_000 + int(order[1000 + c])} for c in own]})  # fmt: skip
+        entries.append(
+            {
+                "filename": f"COCO_val2014_{number:012d}.jpg",
+                "cocoid": number,
+                "split": "test",
+                "sentences": [{"raw": split.captions[c], "sentid": 50_000 + int(order[1000 + c])} for c in own],
+            }
+        )
     path = folder / "dataset_coco.json"
     path.write_text(json.dumps({"images": entries}))
     return split, path

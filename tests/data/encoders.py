@@ -14,22 +14,39 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 WORDS = ["a", "man", "plays", "guitar", "two", "dogs", "run", "through", "snow", "red", "blue", "ring", "left", "of"]
 SPECIAL = {"bert": ["[PAD]", "[UNK]", "[CLS]", "[SEP]"], "mpnet": ["<s>", "<pad>", "</s>", "[UNK]"]}
-CONFIG = {"hidden_size": 12, "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 20,
-          "layer_norm_eps": 1e-5}  # fmt: skip
+CONFIG = {
+    "hidden_size": 12,
+    "num_attention_heads": 3,
+    "num_hidden_layers": 2,
+    "intermediate_size": 20,
+    "layer_norm_eps": 1e-5,
+}
 LAYER = {
-    "bert": {"q": "attention.self.query", "k": "attention.self.key", "v": "attention.self.value",
-             "o": "attention.output.dense", "norm": "attention.output.LayerNorm"},
-    "mpnet": {"q": "attention.attn.q", "k": "attention.attn.k", "v": "attention.attn.v", "o": "attention.attn.o",
-              "norm": "attention.LayerNorm"},
-}  # fmt: skip
+    "bert": {
+        "q": "attention.self.query",
+        "k": "attention.self.key",
+        "v": "attention.self.value",
+        "o": "attention.output.dense",
+        "norm": "attention.output.LayerNorm",
+    },
+    "mpnet": {
+        "q": "attention.attn.q",
+        "k": "attention.attn.k",
+        "v": "attention.attn.v",
+        "o": "attention.attn.o",
+        "norm": "attention.LayerNorm",
+    },
+}
 
 
 def random_weights(kind: str, seed: int = 0, positions: int = 300) -> dict[str, torch.Tensor]:
     """Weights of a model with :data:`CONFIG`, large enough that attention is far from uniform."""
     generator = torch.Generator().manual_seed(seed)
     d, inner = CONFIG["hidden_size"], CONFIG["intermediate_size"]
-    shapes = {"embeddings.word_embeddings.weight": (len(WORDS) + 4, d),
-              "embeddings.position_embeddings.weight": (positions, d)}  # fmt: skip
+    shapes = {
+        "embeddings.word_embeddings.weight": (len(WORDS) + 4, d),
+        "embeddings.position_embeddings.weight": (positions, d),
+    }
     if kind == "bert":
         shapes["embeddings.token_type_embeddings.weight"] = (2, d)
     else:
@@ -39,8 +56,11 @@ def random_weights(kind: str, seed: int = 0, positions: int = 300) -> dict[str, 
         at = f"encoder.layer.{layer}."
         linear |= {at + LAYER[kind][part]: (d, d) for part in "qkvo"}
         linear |= {at + "intermediate.dense": (inner, d), at + "output.dense": (d, inner)}
-    norms = ["embeddings.LayerNorm"] + [f"encoder.layer.{layer}.{name}" for layer in range(CONFIG["num_hidden_layers"])
-                                        for name in (LAYER[kind]["norm"], "output.LayerNorm")]  # fmt: skip
+    norms = ["embeddings.LayerNorm"] + [
+        f"encoder.layer.{layer}.{name}"
+        for layer in range(CONFIG["num_hidden_layers"])
+        for name in (LAYER[kind]["norm"], "output.LayerNorm")
+    ]
     for name, shape in linear.items():
         shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
     for name in norms:

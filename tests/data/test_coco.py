@@ -22,8 +22,13 @@ def made(tmp_path):
 def part_of(split, rows):
     """The images ``rows`` of a split in that order, with their captions in reverse."""
     chosen = [(new, c) for new, row in enumerate(rows) for c in (split.image_of == row).nonzero()[:, 0].tolist()][::-1]
-    return Split(split.name, split.features[rows], [split.captions[c] for _, c in chosen],
-                 torch.tensor([new for new, _ in chosen]), [split.image_ids[row] for row in rows]), chosen  # fmt: skip
+    return Split(
+        split.name,
+        split.features[rows],
+        [split.captions[c] for _, c in chosen],
+        torch.tensor([new for new, _ in chosen]),
+        [split.image_ids[row] for row in rows],
+    ), chosen
 
 
 def test_in_the_order_of_the_json(made):
@@ -45,24 +50,42 @@ def test_in_another_order_and_in_part(made):
 def test_two_images_with_the_same_captions_are_told_apart_by_their_order_alone(made):
     split, path = made
     two = Split("test", split.features[:2], ["a red ring", "a red ring"], torch.tensor([0, 1]), ["2", "6"])
-    change_annotations(path, lambda images: images.__setitem__(slice(None), [
-        {"filename": f"{n}.jpg", "cocoid": n, "split": "test", "sentences": [{"raw": "A red ring.", "sentid": 10 + n}]}
-        for n in (2, 6)]))  # fmt: skip
+    change_annotations(
+        path,
+        lambda images: images.__setitem__(
+            slice(None),
+            [
+                {
+                    "filename": f"{n}.jpg",
+                    "cocoid": n,
+                    "split": "test",
+                    "sentences": [{"raw": "A red ring.", "sentid": 10 + n}],
+                }
+                for n in (2, 6)
+            ],
+        ),
+    )
     assert coco.ids_of(path, two) == coco.Ids([2, 6], [12, 16])
 
 
 def test_case_and_punctuation_do_not_count(made):
     split, path = made
     plain = [text.upper().replace(",", " ,") + " ." for text in split.captions]
-    assert coco.ids_of(path, Split("test", split.features, plain, split.image_of, split.image_ids)).captions \
-        == ids_in(path)[1]  # fmt: skip
+    assert (
+        coco.ids_of(path, Split("test", split.features, plain, split.image_of, split.image_ids)).captions
+        == ids_in(path)[1]
+    )
 
 
 def test_a_sixth_caption_in_the_json_alone_is_no_harm(made):
     split, path = made
     before = ids_in(path)[1]
-    change_annotations(path, lambda images: [e["sentences"].insert(1, {"raw": "one more", "sentid": 9_000_000 + n})
-                                             for n, e in enumerate(images)])  # fmt: skip
+    change_annotations(
+        path,
+        lambda images: [
+            e["sentences"].insert(1, {"raw": "one more", "sentid": 9_000_000 + n}) for n, e in enumerate(images)
+        ],
+    )
     assert coco.ids_of(path, split).captions == before
 
 
@@ -70,8 +93,9 @@ def test_equal_captions_of_one_image_get_its_ids_in_their_order(made):
     split, path = made
     first, second = (split.image_of == 4).nonzero()[:2, 0].tolist()
     split.captions[second] = split.captions[first]
-    change_annotations(path, lambda images: [e["sentences"][1].update(raw=e["sentences"][0]["raw"])
-                                             for e in images[3 + 4 : 3 + 5]])  # fmt: skip
+    change_annotations(
+        path, lambda images: [e["sentences"][1].update(raw=e["sentences"][0]["raw"]) for e in images[3 + 4 : 3 + 5]]
+    )
     assert coco.ids_of(path, split).captions == ids_in(path)[1]
 
 
@@ -107,14 +131,19 @@ def test_pictures_keep_no_id_of_their_own(tmp_path):
         coco.ids_of(root, icrlib.load_dataset("coco", root=root, images="published", backbone="scenes").test)
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (lambda e: e.pop("cocoid") and e.update(filename="a.jpg"), "image 5: no COCO id"),
-    (lambda e: e.update(cocoid="12"), "image 5: no COCO id"),
-    (lambda e: e["sentences"][0].update(sentid=None), "image 5: no COCO id"),
-    (lambda e: e.pop("sentences"), "image 5: no usable 'sentences'"),
-    (lambda e: e.update(cocoid=e["cocoid"] + 0, sentences=[]), "1 of the split's 30 images have captions that stand "
-                                                              "under no test image there, first row 2"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda e: e.pop("cocoid") and e.update(filename="a.jpg"), "image 5: no COCO id"),
+        (lambda e: e.update(cocoid="12"), "image 5: no COCO id"),
+        (lambda e: e["sentences"][0].update(sentid=None), "image 5: no COCO id"),
+        (lambda e: e.pop("sentences"), "image 5: no usable 'sentences'"),
+        (
+            lambda e: e.update(cocoid=e["cocoid"] + 0, sentences=[]),
+            "1 of the split's 30 images have captions that stand under no test image there, first row 2",
+        ),
+    ],
+)
 def test_annotations_without_ids_or_captions(made, change, message):
     split, path = made
     change_annotations(path, lambda images: change(images[5]))

@@ -69,13 +69,16 @@ def test_a_higher_threshold_never_adds_a_pair(scores, first, second, keep):
     low, high = sorted((first, second))
     ids = Ids([1, 2, 3], [10, 11, 12, 13])
     methods = ["c2i_original" if n % 3 == n // 3 % 3 else "c2i_intrasim" for n in range(12)]
-    ratings = cxc.Ratings("sits", [10 + n // 3 for n in range(12)], [1 + n % 3 for n in range(12)], np.array(scores),
-                          methods, "a file")  # fmt: skip
-    more, less, rated = (pairs_of(cxc.judgements(ratings, ids, threshold=t, keep_originals=keep), ids, "t2i")
-                         for t in (low, high, None))  # fmt: skip
+    ratings = cxc.Ratings(
+        "sits", [10 + n // 3 for n in range(12)], [1 + n % 3 for n in range(12)], np.array(scores), methods, "a file"
+    )
+    more, less, rated = (
+        pairs_of(cxc.judgements(ratings, ids, threshold=t, keep_originals=keep), ids, "t2i") for t in (low, high, None)
+    )
     assert less <= more <= rated and len(rated) == 12
-    assert more == {(10 + n // 3, 1 + n % 3) for n in range(12)
-                    if scores[n] >= low or (keep and methods[n] == "c2i_original")}  # fmt: skip
+    assert more == {
+        (10 + n // 3, 1 + n % 3) for n in range(12) if scores[n] >= low or (keep and methods[n] == "c2i_original")
+    }
 
 
 @pytest.mark.parametrize("kind", ["sis", "sts"])
@@ -83,8 +86,13 @@ def test_the_other_two_files_are_read(tmp_path, kind):
     rows = [(7, 8, "3.25", "i2i_csim"), (8, 7, "0", "i2i_csim"), (9, 7, "5.0", "c2c_isim")]
     write_ratings(tmp_path / "data" / f"{kind}_val.csv", rows, kind)
     found = cxc.read(tmp_path, kind, "val")
-    assert (found.kind, found.first, found.second, found.scores.tolist(), len(found)) == \
-        (kind, [7, 8, 9], [8, 7, 7], [3.25, 0.0, 5.0], 3)  # fmt: skip
+    assert (found.kind, found.first, found.second, found.scores.tolist(), len(found)) == (
+        kind,
+        [7, 8, 9],
+        [8, 7, 7],
+        [3.25, 0.0, 5.0],
+        3,
+    )
     with pytest.raises(ValueError, match=f"need the ratings 'sits'; got '{kind}'"):
         cxc.judgements(found, Ids([7], [8]))
 
@@ -106,19 +114,25 @@ def test_a_missing_file_says_where_it_is_from(tmp_path):
 GOOD = "COCO_val2014:sentid:7,COCO_val2014_000000000009.jpg,3.5,c2i_intrasim"
 
 
-@pytest.mark.parametrize(("row", "message"), [
-    ("COCO_val2014:sentid:8,COCO_val2014_000000000009.jpg,3.5", "3 columns; wanted 4"),
-    (GOOD.replace(":7", ":8") + ",more", "5 columns; wanted 4"),
-    (GOOD.replace(":7", ":8").replace("3.5", "high"), "the score 'high' is not a number between 0 and 5"),
-    (GOOD.replace(":7", ":8").replace("3.5", ""), "the score '' is not a number"),
-    (GOOD.replace(":7", ":8").replace("3.5", "nan"), "the score 'nan' is not a number"),
-    (GOOD.replace(":7", ":8").replace("3.5", "5.01"), "the score '5.01' is not a number between 0 and 5"),
-    (GOOD.replace(":7", ":8").replace("3.5", "-1"), "the score '-1' is not"),
-    (GOOD.replace("sentid:7", "sentid:x"), "'COCO_val2014:sentid:x' is no caption id; they look like COCO_val2014:s"),
-    (GOOD.replace("val2014_", "train2014_"), "'COCO_train2014_000000000009.jpg' is no image id"),
-    ("COCO_val2014_000000000009.jpg,COCO_val2014:sentid:8,3.5,c2i_intrasim", "'COCO_val2014_.*' is no caption id"),
-    (GOOD.replace("3.5", "1"), "this pair was rated in line 2 already"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("COCO_val2014:sentid:8,COCO_val2014_000000000009.jpg,3.5", "3 columns; wanted 4"),
+        (GOOD.replace(":7", ":8") + ",more", "5 columns; wanted 4"),
+        (GOOD.replace(":7", ":8").replace("3.5", "high"), "the score 'high' is not a number between 0 and 5"),
+        (GOOD.replace(":7", ":8").replace("3.5", ""), "the score '' is not a number"),
+        (GOOD.replace(":7", ":8").replace("3.5", "nan"), "the score 'nan' is not a number"),
+        (GOOD.replace(":7", ":8").replace("3.5", "5.01"), "the score '5.01' is not a number between 0 and 5"),
+        (GOOD.replace(":7", ":8").replace("3.5", "-1"), "the score '-1' is not"),
+        (
+            GOOD.replace("sentid:7", "sentid:x"),
+            "'COCO_val2014:sentid:x' is no caption id; they look like COCO_val2014:s",
+        ),
+        (GOOD.replace("val2014_", "train2014_"), "'COCO_train2014_000000000009.jpg' is no image id"),
+        ("COCO_val2014_000000000009.jpg,COCO_val2014:sentid:8,3.5,c2i_intrasim", "'COCO_val2014_.*' is no caption id"),
+        (GOOD.replace("3.5", "1"), "this pair was rated in line 2 already"),
+    ],
+)
 @pytest.mark.parametrize("end", ["csv", "csv.gz"])
 def test_a_bad_row_is_named_with_file_and_line(tmp_path, row, message, end):
     text = ",".join([*COLUMNS["sits"], "agg_score", "sampling_method"]) + f"\n{GOOD}\n\n{row}\n{GOOD}\n"
@@ -128,13 +142,19 @@ def test_a_bad_row_is_named_with_file_and_line(tmp_path, row, message, end):
         cxc.read(tmp_path)
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    (b"", "it is empty; wanted 'caption,image,agg_score,sampling_method'"),
-    (b"image1,image2,agg_score,sampling_method\n", "its header is 'image1,image2,agg_score,sampling_method'; wanted"),
-    (GOOD.encode(), "its header is 'COCO_val2014:sentid:7"),
-    (b"caption,image,agg_score,sampling_method\n", "a header and no row"),
-    (b"caption,image,agg_score,sampling_method\n" + GOOD.encode() + b"\n\xff\n", "not a whole CSV file in UTF-8"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "it is empty; wanted 'caption,image,agg_score,sampling_method'"),
+        (
+            b"image1,image2,agg_score,sampling_method\n",
+            "its header is 'image1,image2,agg_score,sampling_method'; wanted",
+        ),
+        (GOOD.encode(), "its header is 'COCO_val2014:sentid:7"),
+        (b"caption,image,agg_score,sampling_method\n", "a header and no row"),
+        (b"caption,image,agg_score,sampling_method\n" + GOOD.encode() + b"\n\xff\n", "not a whole CSV file in UTF-8"),
+    ],
+)
 def test_a_file_of_another_kind(tmp_path, content, message):
     (tmp_path / "sits_test.csv").write_bytes(content)
     with pytest.raises(BadJudgements, match=f"sits_test.csv.*{message}"):
@@ -162,9 +182,11 @@ def test_ids_that_are_not_in_the_split(made):
     images, captions = ids_in(folder / "dataset_coco.json")
     part = Ids(ids.images[:20], ids.captions[:25])
     gone_i, gone_c = sorted(set(images) - set(part.images)), sorted(set(captions) - set(part.captions))
-    told = (rf"sits_test.csv.gz: 10 of its 30 images \(ids {gone_i[0]}, {gone_i[1]}, {gone_i[2]}, …\) and "
-            rf"{len(gone_c)} of its {len(captions)} captions \(ids {gone_c[0]}, .*not in this split of 20 images and "
-            r"25 captions.*one of Karpathy's splits.*missing=\"ignore\" \(--ignore-missing\)")  # fmt: skip
+    told = (
+        rf"sits_test.csv.gz: 10 of its 30 images \(ids {gone_i[0]}, {gone_i[1]}, {gone_i[2]}, …\) and "
+        rf"{len(gone_c)} of its {len(captions)} captions \(ids {gone_c[0]}, .*not in this split of 20 images and "
+        r"25 captions.*one of Karpathy's splits.*missing=\"ignore\" \(--ignore-missing\)"
+    )
     with pytest.raises(BadJudgements, match=told):
         cxc.judgements(ratings, part)
     found = cxc.judgements(ratings, part, missing="ignore")

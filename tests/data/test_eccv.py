@@ -22,10 +22,12 @@ T2I = {14: [101, 103, 102], 11: [103]}
 def test_each_direction_has_its_own_pairs(tmp_path, under, end, which):
     write_lists(tmp_path / under, I2T, T2I, which, end)
     found = eccv.judgements(tmp_path, IDS, which=which)
-    assert {(IDS.images[i], IDS.captions[c]) for i, c in zip(*(x.tolist() for x in found.i2t), strict=True)} \
-        == {(image, caption) for image, captions in I2T.items() for caption in captions}  # fmt: skip
-    assert {(IDS.images[i], IDS.captions[c]) for i, c in zip(*(x.tolist() for x in found.t2i), strict=True)} \
-        == {(image, caption) for caption, images in T2I.items() for image in images}  # fmt: skip
+    assert {(IDS.images[i], IDS.captions[c]) for i, c in zip(*(x.tolist() for x in found.i2t), strict=True)} == {
+        (image, caption) for image, captions in I2T.items() for caption in captions
+    }
+    assert {(IDS.images[i], IDS.captions[c]) for i, c in zip(*(x.tolist() for x in found.t2i), strict=True)} == {
+        (image, caption) for caption, images in T2I.items() for image in images
+    }
     assert found.dropped == 0 and found.name == eccv.NAMES[which]
     assert eccv.captions_of(eccv.read(tmp_path, which)) == {11, 12, 14, 15}
 
@@ -46,17 +48,20 @@ def test_missing_files_and_names(tmp_path):
         eccv.read(tmp_path, "coco")
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    ("", "not a whole JSON file"),
-    ('{"11": [10', "not a whole JSON file"),
-    ("[]", "not a whole JSON file"),
-    ('{"a": [101]}', "not a whole JSON file"),
-    ("{}", "it names no query"),
-    ('{"11": []}', r"query 11: \[\] is no list of ids"),
-    ('{"11": [101], "12": 101}', "query 12: 101 is no list of ids"),
-    ('{"11": ["101"]}', "query 11: .* is no list of ids"),
-    ('{"11": [101, 101]}', r"query 11: \[101, 101\] is no list of ids, each once"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "not a whole JSON file"),
+        ('{"11": [10', "not a whole JSON file"),
+        ("[]", "not a whole JSON file"),
+        ('{"a": [101]}', "not a whole JSON file"),
+        ("{}", "it names no query"),
+        ('{"11": []}', r"query 11: \[\] is no list of ids"),
+        ('{"11": [101], "12": 101}', "query 12: 101 is no list of ids"),
+        ('{"11": ["101"]}', "query 11: .* is no list of ids"),
+        ('{"11": [101, 101]}', r"query 11: \[101, 101\] is no list of ids, each once"),
+    ],
+)
 def test_a_file_of_another_form(tmp_path, content, message):
     write_lists(tmp_path, I2T, T2I)
     (tmp_path / "eccv_caption_to_image.json").write_text(content)

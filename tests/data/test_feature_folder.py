@@ -74,8 +74,11 @@ def test_features_of_others_stay(root, tmp_path):
     other = make(tmp_path / "more" / "photos", train=4, val=3, test=3)
     folder = extract(other, tmp_path / "f")
     before = content(folder)
-    for options, what in (({}, "other photos"), ({"regions": 2}, "regions: 0, now 2"),
-                          ({"backbone": "tests.own_parts:other_network"}, "backbone: 'scenes'")):  # fmt: skip
+    for options, what in (
+        ({}, "other photos"),
+        ({"regions": 2}, "regions: 0, now 2"),
+        ({"backbone": "tests.own_parts:other_network"}, "backbone: 'scenes'"),
+    ):
         with pytest.raises(ValueError, match=f"{what}.*--force"):
             extract(root, folder, **options)
     assert content(folder) == before

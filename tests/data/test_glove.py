@@ -13,9 +13,21 @@ from icrlib.data.text import SPECIAL, Vocabulary
 
 SIZE = 6
 LINES = {  # a word of the file: what its first number is
-    ",": 0.5, "dog": 1.0, "ring": 2.0, "tshirt": 3.0, "black": 4.0, ". . .": 5.0, "at name@domain.com": 6.0,
-    "new york": 7.0, "0.5": 8.0, "its": 9.0, "Dog": 10.0, "<unk>": 11.0, "café": 12.0, "non\xa0breaking": 13.0,
-}  # fmt: skip
+    ",": 0.5,
+    "dog": 1.0,
+    "ring": 2.0,
+    "tshirt": 3.0,
+    "black": 4.0,
+    ". . .": 5.0,
+    "at name@domain.com": 6.0,
+    "new york": 7.0,
+    "0.5": 8.0,
+    "its": 9.0,
+    "Dog": 10.0,
+    "<unk>": 11.0,
+    "café": 12.0,
+    "non\xa0breaking": 13.0,
+}
 WORDS = Vocabulary([*SPECIAL, "dog", "t-shirt", "black/white", "it's", ".", "new", "0.5", "qwertz", "café", "a-b/c"])
 
 
@@ -133,15 +145,18 @@ def test_a_changed_file_or_vocabulary_is_read_again(path):
     assert float(load(path, turned).matrix[turned.number["dog"], 0]) == 5
 
 
-@pytest.mark.parametrize("content, said", [
-    (line("dog", 1.0, 4), "a word and 4 numbers; wanted 6"),
-    (line("dog", 1.0, 8), "a word and 8 numbers; wanted 6"),
-    ("", "a word and 0 numbers"),
-    ("\n".join(line(w, 1.0) for w in "abc") + "\ndog 1 2", "line 4: 2 numbers"),
-    ("\n".join(line(w, 1.0) for w in "abc") + "\ndog 1 2 3 x 5 6", "line 4: not numbers"),
-    ("\n".join(line(w, 1.0) for w in "abc") + "\ndog 1 2 3 nan 5 6", "line 4: 6 numbers, 1 of them not"),
-    (line("hund", 1.0), "none of the 14 words.*language"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        (line("dog", 1.0, 4), "a word and 4 numbers; wanted 6"),
+        (line("dog", 1.0, 8), "a word and 8 numbers; wanted 6"),
+        ("", "a word and 0 numbers"),
+        ("\n".join(line(w, 1.0) for w in "abc") + "\ndog 1 2", "line 4: 2 numbers"),
+        ("\n".join(line(w, 1.0) for w in "abc") + "\ndog 1 2 3 x 5 6", "line 4: not numbers"),
+        ("\n".join(line(w, 1.0) for w in "abc") + "\ndog 1 2 3 nan 5 6", "line 4: 6 numbers, 1 of them not"),
+        (line("hund", 1.0), "none of the 14 words.*language"),
+    ],
+)
 def test_bad_files_are_named(tmp_path, content, said):
     path = tmp_path / "bad.txt"
     path.write_text(content + "\n")

@@ -24,10 +24,36 @@ def cases(count):
     return settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-ODD = (st.none() | st.booleans() | st.integers(-5, 10**25) | st.floats() | st.just([]) | st.just({})
-       | st.sampled_from(["", "..", "/", "a\nb", "\u2028", "\ud800", "train", "dev", "x" * 400, "a\0b", [["raw"]], -1,
-                          {"raw": 3}, [{"raw": None}], [{"raw": "a dog"}], [{}], "\ufeff"])
-       | st.text(max_size=6))  # fmt: skip
+ODD = (
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 10**25)
+    | st.floats()
+    | st.just([])
+    | st.just({})
+    | st.sampled_from(
+        [
+            "",
+            "..",
+            "/",
+            "a\nb",
+            "\u2028",
+            "\ud800",
+            "train",
+            "dev",
+            "x" * 400,
+            "a\0b",
+            [["raw"]],
+            -1,
+            {"raw": 3},
+            [{"raw": None}],
+            [{"raw": "a dog"}],
+            [{}],
+            "\ufeff",
+        ]
+    )
+    | st.text(max_size=6)
+)
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), min_size=1, max_size=20)
 
 
@@ -105,7 +131,7 @@ ARRAYS = st.tuples(
     st.lists(st.integers(0, 5), max_size=4),
     st.sampled_from(["float16", "float32", "float64", "int64", "U3", "bool", "O"]),
     st.sampled_from(["whole", "cut", "npz", "nan", "negative", "text", "big"]),
-)  # fmt: skip
+)
 
 
 def stored(shape, kind, damage):
@@ -123,8 +149,12 @@ def stored(shape, kind, damage):
 
 
 @cases(400)
-@given(arrays=st.tuples(ARRAYS, ARRAYS, ARRAYS), lines=st.lists(TEXT | st.just(" "), max_size=10), ids=st.booleans(),
-       end=st.sampled_from(["\n", "\r\n", "\r", ""]))  # fmt: skip
+@given(
+    arrays=st.tuples(ARRAYS, ARRAYS, ARRAYS),
+    lines=st.lists(TEXT | st.just(" "), max_size=10),
+    ids=st.booleans(),
+    end=st.sampled_from(["\n", "\r\n", "\r", ""]),
+)
 def test_feature_folders(tmp_path, arrays, lines, ids, end):
     folder = tmp_path / "f"
     folder.mkdir(exist_ok=True)
@@ -165,8 +195,10 @@ def test_names_of_files_stay_with_their_photos(tmp_path, names):
     place = tmp_path / "p"
     (place / "images").mkdir(parents=True, exist_ok=True)
     parts = ("train", "train", "val", "test")
-    images = [{"filename": name, "split": part, "imgid": number, "sentences": [{"raw": "a dog"}]}
-              for number, (name, part) in enumerate(zip(names, parts, strict=True))]  # fmt: skip
+    images = [
+        {"filename": name, "split": part, "imgid": number, "sentences": [{"raw": "a dog"}]}
+        for number, (name, part) in enumerate(zip(names, parts, strict=True))
+    ]
     (place / "dataset.json").write_text(json.dumps({"images": images}))
     try:
         splits = karpathy.read(place)

@@ -288,11 +288,14 @@ def test_a_killed_extraction_goes_on(root, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "f" / "train_ims.npy"), whole, rtol=2e-3, atol=2e-3)
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"backbone": "resnet5"}, "unknown backbone 'resnet5'.*Did you mean 'resnet50'"),
-    ({"regions": -1}, "regions must be 0"),
-    ({"backbone": "math:sqrt"}, "sqrt|must return"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"backbone": "resnet5"}, "unknown backbone 'resnet5'.*Did you mean 'resnet50'"),
+        ({"regions": -1}, "regions must be 0"),
+        ({"backbone": "math:sqrt"}, "sqrt|must return"),
+    ],
+)
 def test_bad_options(root, tmp_path, options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         features.extract(root, tmp_path / "f", progress=False, **options)

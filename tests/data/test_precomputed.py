@@ -220,9 +220,14 @@ def test_pickled_arrays_are_never_opened(tmp_path):
 
 @pytest.mark.parametrize(
     "array",
-    [np.zeros(4, np.float32), np.zeros((4, 2, 2, 2), np.float32), np.zeros((4, 6)), np.zeros((4, 6), np.int64),
-     np.zeros((0, 6), np.float32)],
-)  # fmt: skip
+    [
+        np.zeros(4, np.float32),
+        np.zeros((4, 2, 2, 2), np.float32),
+        np.zeros((4, 6)),
+        np.zeros((4, 6), np.int64),
+        np.zeros((0, 6), np.float32),
+    ],
+)
 def test_wrong_shape_or_type(tmp_path, array):
     write(tmp_path)
     np.save(tmp_path / "dev_ims.npy", array)

@@ -66,8 +66,10 @@ def test_windows_have_torchvisions_distribution():
     dice, picture = np.random.default_rng(0), Image.new("RGB", (160, 120))
     torch.manual_seed(0)
     ours = np.array([pictures.window(160, 120, dice) for _ in range(3000)], dtype=float)
-    theirs = np.array([transforms.RandomResizedCrop.get_params(picture, (0.08, 1.0), (3 / 4, 4 / 3))
-                       for _ in range(3000)], dtype=float)[:, [1, 0, 3, 2]]  # fmt: skip
+    theirs = np.array(
+        [transforms.RandomResizedCrop.get_params(picture, (0.08, 1.0), (3 / 4, 4 / 3)) for _ in range(3000)],
+        dtype=float,
+    )[:, [1, 0, 3, 2]]
     for read in (lambda w: w[:, 2] * w[:, 3], lambda w: w[:, 2] / w[:, 3], lambda w: w[:, 0], lambda w: w[:, 1]):
         a, b = np.sort(read(ours)), np.sort(read(theirs))
         steps = np.concatenate([a, b])
@@ -259,7 +261,7 @@ def test_a_published_network_is_not_frozen(data):
 def test_statistics_move_as_batch_norm_says(data):
     """After one update: 0.9 of what was stored and 0.1 of the batch's own mean, over all cells of all crops."""
     model = icrlib.train(data, updates=1, **SIZES).model
-    (_, shown), = batches(data.train, 1)
+    ((_, shown),) = batches(data.train, 1)
     with torch.no_grad():
         cells = network().network[0](shown)
     torch.testing.assert_close(model.backbone[1].running_mean, 0.1 * cells.mean((0, 2, 3)))
@@ -345,8 +347,10 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(data, tmp_path, monkeypatch)
         icrlib.train(data, out=tmp_path / "run", **options)
     resumed = icrlib.train(data, out=tmp_path / "run", **options)
     assert resumed.record["history"] == whole.record["history"] and resumed.record["test"] == whole.record["test"]
-    assert all(torch.equal(a, b) for a, b in
-               zip(resumed.model.state_dict().values(), whole.model.state_dict().values(), strict=True))  # fmt: skip
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(resumed.model.state_dict().values(), whole.model.state_dict().values(), strict=True)
+    )
 
 
 def test_search_in_photos_without_features(data, pristine, own):

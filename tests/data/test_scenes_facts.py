@@ -17,8 +17,9 @@ PLAIN = {word: name for name, words in SYNONYMS.items() for word in words}
 @pytest.fixture(scope="module")
 def split():
     drawn = generate.draw_split(120, np.random.default_rng(7))
-    return SimpleNamespace(graphs=[Scene.from_json(g) for g in drawn["graphs"]], forms=drawn["forms"],
-                           captions=drawn["captions"])  # fmt: skip
+    return SimpleNamespace(
+        graphs=[Scene.from_json(g) for g in drawn["graphs"]], forms=drawn["forms"], captions=drawn["captions"]
+    )
 
 
 def parsed(caption: str) -> dict:
@@ -54,11 +55,15 @@ def test_captions_state_what_their_words_say(split):
     values = {"shape": SHAPES, "colour": COLOURS, "size": SIZES}
     for place, which in enumerate(("first", "second")):
         for attribute, names in values.items():
-            expected = [[row, 0, names.index(t["things"][place][attribute])] for row, t in enumerate(told)
-                        if len(t["things"]) > place and attribute in t["things"][place]]  # fmt: skip
+            expected = [
+                [row, 0, names.index(t["things"][place][attribute])]
+                for row, t in enumerate(told)
+                if len(t["things"]) > place and attribute in t["things"][place]
+            ]
             assert found[f"{attribute} of the {which}"].known.tolist() == expected and len(expected) > 100
-        striped = [[row, 0, int("striped" in t["things"][place])] for row, t in enumerate(told)
-                   if len(t["things"]) > place]  # fmt: skip
+        striped = [
+            [row, 0, int("striped" in t["things"][place])] for row, t in enumerate(told) if len(t["things"]) > place
+        ]
         assert found[f"is the {which} striped?"].known.tolist() == striped
     relations = ("left of", "right of", "above", "below")
     for name, values_of in (("relation", relations), ("count", (2, 3, 4, 5)), ("background", BACKGROUNDS)):
@@ -66,8 +71,11 @@ def test_captions_state_what_their_words_say(split):
         assert found[name].known.tolist() == [[row, 0, index(t[name])] for row, t in enumerate(told) if t[name]]
     for attribute in ("shape", "colour"):
         cases = found[f"{attribute}s named"].known.tolist()
-        assert cases == [[row, k, int(any(thing.get(attribute) == value for thing in t["things"]))]
-                         for row, t in enumerate(told) for k, value in enumerate(values[attribute])]  # fmt: skip
+        assert cases == [
+            [row, k, int(any(thing.get(attribute) == value for thing in t["things"]))]
+            for row, t in enumerate(told)
+            for k, value in enumerate(values[attribute])
+        ]
 
 
 def test_whose_colour_and_who_is_left_of_captions(split):
@@ -78,8 +86,9 @@ def test_whose_colour_and_who_is_left_of_captions(split):
             alone = sum(thing["shape"] == one["shape"] for thing in t["things"]) == 1
             for other in t["things"]:
                 if alone and one.get("colour") and other.get("colour") and one["colour"] != other["colour"]:
-                    asked.add((row, SHAPES.index(one["shape"]), COLOURS.index(one["colour"]),
-                               COLOURS.index(other["colour"])))  # fmt: skip
+                    asked.add(
+                        (row, SHAPES.index(one["shape"]), COLOURS.index(one["colour"]), COLOURS.index(other["colour"]))
+                    )
     assert set(map(tuple, found["whose colour"].asked.tolist())) == asked and len(asked) > 300
     for name, straight, turned in (("who is left", "left of", "right of"), ("who is above", "above", "below")):
         expected = []
@@ -96,24 +105,42 @@ def test_pictures_state_what_is_in_them(split):
     found = by_name(split, "picture")
     assert found["count"].known.tolist() == [[row, 0, len(s.things) - 2] for row, s in enumerate(split.graphs)]
     assert found["background"].known[:, 2].tolist() == [BACKGROUNDS.index(s.background) for s in split.graphs]
-    there = {(row, k): int(any(t.colour == name for t in s.things)) for row, s in enumerate(split.graphs)
-             for k, name in enumerate(COLOURS)}  # fmt: skip
+    there = {
+        (row, k): int(any(t.colour == name for t in s.things))
+        for row, s in enumerate(split.graphs)
+        for k, name in enumerate(COLOURS)
+    }
     assert {(row, k): label for row, k, label in found["colours there"].known.tolist()} == there
-    for name, value in (("whose colour", lambda t: COLOURS.index(t.colour)), ("whose column", lambda t: t.cell % 3),
-                        ("whose row", lambda t: t.cell // 3)):  # fmt: skip
-        expected = [[row, SHAPES.index(a.shape), value(a), value(b)] for row, s in enumerate(split.graphs)
-                    for a in s.things for b in s.things
-                    if sum(t.shape == a.shape for t in s.things) == 1 and value(a) != value(b)]  # fmt: skip
+    for name, value in (
+        ("whose colour", lambda t: COLOURS.index(t.colour)),
+        ("whose column", lambda t: t.cell % 3),
+        ("whose row", lambda t: t.cell // 3),
+    ):
+        expected = [
+            [row, SHAPES.index(a.shape), value(a), value(b)]
+            for row, s in enumerate(split.graphs)
+            for a in s.things
+            for b in s.things
+            if sum(t.shape == a.shape for t in s.things) == 1 and value(a) != value(b)
+        ]
         assert sorted(found[name].asked.tolist()) == sorted(expected) and len(expected) > 200
-    sizes = sorted([row, SHAPES.index(a.shape), SIZES.index(a.size)] for row, s in enumerate(split.graphs)
-                   for a in s.things if sum(t.shape == a.shape for t in s.things) == 1)  # fmt: skip
+    sizes = sorted(
+        [row, SHAPES.index(a.shape), SIZES.index(a.size)]
+        for row, s in enumerate(split.graphs)
+        for a in s.things
+        if sum(t.shape == a.shape for t in s.things) == 1
+    )
     assert sorted(found["size of a shape"].known.tolist()) == sizes
 
 
 def test_a_swap_turns_every_choice_around(split):
     """Colours exchanged between two things: the same words, and the other answer."""
-    form = {"things": [{"shape": "ring", "colour": "red"}, {"shape": "star", "colour": "blue"}], "relation": "left of",
-            "count": None, "background": None}  # fmt: skip
+    form = {
+        "things": [{"shape": "ring", "colour": "red"}, {"shape": "star", "colour": "blue"}],
+        "relation": "left of",
+        "count": None,
+        "background": None,
+    }
     swapped = form | {"things": [{"shape": "ring", "colour": "blue"}, {"shape": "star", "colour": "red"}]}
     pair = SimpleNamespace(forms=[form, swapped], graphs=[])
     asked = by_name(pair, "caption")["whose colour"].asked

@@ -39,11 +39,7 @@ def slow_truth(form: dict, scene: Scene) -> bool:
             (r0, c0), (r1, c1) = (divmod(thing["cell"], 3) for thing in chosen)
             fits &= (r1 - r0) * down + (c1 - c0) * across > 0
         ways += fits
-    return (
-        ways > 0
-        and form["count"] in (None, len(scene.things))
-        and form["background"] in (None, scene.background)
-    )
+    return ways > 0 and form["count"] in (None, len(scene.things)) and form["background"] in (None, scene.background)
 
 
 def test_every_caption_is_true_of_its_own_image(drawn, scenes):
@@ -64,12 +60,23 @@ def test_truth_matrix_on_crowded_scenes_with_equal_things():
     """Where things repeat, different descriptions compete for the same thing: Hall's condition decides."""
     rng = np.random.default_rng(3)
     scenes = [
-        Scene("dark", tuple(Thing("ring", colour, size, "plain", int(cell)) for colour, size, cell in zip(
-            rng.choice(["red", "blue"], n), rng.choice(["small", "large"], n), rng.permutation(9), strict=False)))
+        Scene(
+            "dark",
+            tuple(
+                Thing("ring", colour, size, "plain", int(cell))
+                for colour, size, cell in zip(
+                    rng.choice(["red", "blue"], n), rng.choice(["small", "large"], n), rng.permutation(9), strict=False
+                )
+            ),
+        )
         for n in rng.integers(2, 6, 60)
-    ]  # fmt: skip
-    told = [{"shape": "ring"}, {"shape": "ring", "colour": "red"}, {"shape": "ring", "size": "small"},
-            {"shape": "ring", "colour": "red", "size": "small"}]  # fmt: skip
+    ]
+    told = [
+        {"shape": "ring"},
+        {"shape": "ring", "colour": "red"},
+        {"shape": "ring", "size": "small"},
+        {"shape": "ring", "colour": "red", "size": "small"},
+    ]
     forms = [form(*some) for n in (1, 2, 3) for some in product(told, repeat=n)]
     forms += [form(a, b, relation=name) for a, b in product(told, repeat=2) for name in grammar.RELATIONS]
     expected = np.array([[slow_truth(one, scene) for scene in scenes] for one in forms])
@@ -81,11 +88,24 @@ def test_truth_by_hand():
     red, blue = Thing("ring", "red", "small", "plain", 0), Thing("bar", "blue", "large", "striped", 4)
     scene = Scene("grey", (red, blue))
     ring, bar = {"shape": "ring", "colour": "red"}, {"shape": "bar"}
-    true = [form(ring), form(ring, bar), form(bar, ring), form(ring, bar, relation="left of"), form(ring, count=2),
-            form(ring, bar, relation="above"), form(bar, ring, relation="below", background="grey")]  # fmt: skip
-    false = [form({"shape": "ring", "colour": "blue"}), form(ring, ring), form(bar, ring, relation="left of"),
-             form(ring, count=3), form(ring, background="dark"), form(ring, bar, relation="below"),
-             form({"shape": "ring", "fill": "striped"})]  # fmt: skip
+    true = [
+        form(ring),
+        form(ring, bar),
+        form(bar, ring),
+        form(ring, bar, relation="left of"),
+        form(ring, count=2),
+        form(ring, bar, relation="above"),
+        form(bar, ring, relation="below", background="grey"),
+    ]
+    false = [
+        form({"shape": "ring", "colour": "blue"}),
+        form(ring, ring),
+        form(bar, ring, relation="left of"),
+        form(ring, count=3),
+        form(ring, background="dark"),
+        form(ring, bar, relation="below"),
+        form({"shape": "ring", "fill": "striped"}),
+    ]
     for one in true + false:
         assert grammar.truth(one, scene) == (one in true), one
     assert grammar.truth_matrix(true + false, [scene])[:, 0].tolist() == [True] * 7 + [False] * 7
@@ -121,8 +141,12 @@ def read(text: str) -> dict:
     parts = re.split(rf" {relation} |, | and ", text)
     kinds = {value: name for name, values in {**grammar.VALUES}.items() for value in values}
     things = [{kinds[word.get(w, w)]: word.get(w, w) for w in part.split()[1:]} for part in parts]
-    return form(*things, relation=relation, count=count and grammar.NUMBERS.index(count[1]),
-                background=background and background[1])  # fmt: skip
+    return form(
+        *things,
+        relation=relation,
+        count=count and grammar.NUMBERS.index(count[1]),
+        background=background and background[1],
+    )
 
 
 def test_text_and_form_say_the_same(drawn):

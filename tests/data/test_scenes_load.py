@@ -29,10 +29,14 @@ def cached(tmp_path):
 
 def same(a, b) -> bool:
     return a.fingerprint == b.fingerprint and all(
-        torch.equal(x.features, y.features) and (x.images == y.images).all() and x.captions == y.captions
-        and x.graphs == y.graphs and x.forms == y.forms and torch.equal(x.twin_of, y.twin_of)
+        torch.equal(x.features, y.features)
+        and (x.images == y.images).all()
+        and x.captions == y.captions
+        and x.graphs == y.graphs
+        and x.forms == y.forms
+        and torch.equal(x.twin_of, y.twin_of)
         for x, y in ((a.train, b.train), (a.val, b.val), (a.test, b.test))
-    )  # fmt: skip
+    )
 
 
 def test_what_a_split_holds():
@@ -106,10 +110,17 @@ def test_other_code_or_options_are_another_cache_entry(tmp_path, monkeypatch):
 
 
 def test_two_processes_at_once(tmp_path):
-    code = ("from icrlib.data.scenes import load; "
-            "print(load(train=40, val=10, test=20, progress=False).fingerprint)")  # fmt: skip
-    jobs = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                             env={**os.environ, "OMP_NUM_THREADS": "1"}) for _ in range(2)]  # fmt: skip
+    code = "from icrlib.data.scenes import load; print(load(train=40, val=10, test=20, progress=False).fingerprint)"
+    jobs = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+        for _ in range(2)
+    ]
     ends = [job.communicate() for job in jobs]
     assert [job.returncode for job in jobs] == [0, 0], ends
     assert {out.strip() for out, _ in ends} == {load(**SMALL).fingerprint}
@@ -139,9 +150,11 @@ def test_the_fingerprint_covers_everything_but_the_features():
     split.features = split.features + 1
     assert generate.fingerprint(splits) == data.fingerprint
     for name, change in (
-        ("images", split.images ^ np.uint8(1)), ("captions", ["a ring", *split.captions[1:]]),
-        ("forms", split.forms[::-1]), ("image_of", split.image_of.flip(0)),
-    ):  # fmt: skip
+        ("images", split.images ^ np.uint8(1)),
+        ("captions", ["a ring", *split.captions[1:]]),
+        ("forms", split.forms[::-1]),
+        ("image_of", split.image_of.flip(0)),
+    ):
         kept = getattr(split, name)
         setattr(split, name, change)
         assert generate.fingerprint(splits) != data.fingerprint, name

@@ -138,8 +138,9 @@ def test_share_and_kinds_of_twins():
     assert abs(np.mean([kind == "swap" for *_, kind in made]) - graph.SWAP_SHARE) < 0.04
     changed = Counter(
         tuple(name for name in (*graph.VALUES, "cell") if multisets(a)[name] != multisets(b)[name])
-        for a, b, kind in made if kind == "attribute"
-    )  # fmt: skip
+        for a, b, kind in made
+        if kind == "attribute"
+    )
     assert set(changed) == {(name,) for name in (*graph.VALUES, "cell")}
 
 
@@ -152,6 +153,4 @@ def test_a_swap_that_changes_nothing_is_never_called_a_swap():
 
 def test_description_names_everything():
     scene = Scene("dark", (Thing("ring", "red", "small", "plain", 8), Thing("bar", "cyan", "large", "striped", 4)))
-    assert graph.describe(scene) == (
-        "dark background: large striped cyan bar (centre); small red ring (bottom right)"
-    )
+    assert graph.describe(scene) == ("dark background: large striped cyan bar (centre); small red ring (bottom right)")

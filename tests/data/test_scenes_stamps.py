@@ -20,8 +20,13 @@ def seen(picture: np.ndarray) -> int:
     for place in range(6):
         cell = picture[:10, 10 * place : 10 * place + 10]
         assert (cell == cell[..., :1]).all() and len(np.unique(cell)) == 2 and cell.max() >= 170
-        fits = [digit for digit in range(10) for down in range(4) for right in range(6)
-                if np.array_equal(np.pad(GLYPHS[digit], ((down, 3 - down), (right, 5 - right))), cell[..., 0] > 0)]
+        fits = [
+            digit
+            for digit in range(10)
+            for down in range(4)
+            for right in range(6)
+            if np.array_equal(np.pad(GLYPHS[digit], ((down, 3 - down), (right, 5 - right))), cell[..., 0] > 0)
+        ]
         assert len(fits) == 1
         number = 10 * number + fits[0]
     return number
@@ -57,7 +62,8 @@ def test_training_pairs_share_their_number(four):
         assert " ".join(split.captions[row].split()[:-6]) in plain.captions[5 * own : 5 * own + 5]
     assert set(split.numbers.tolist()) == set(range(16)) and len(split) == 4 * len(plain)
     assert [split.forms[row] for row in rows.tolist()] == [
-        plain.forms[plain.captions.index(" ".join(split.captions[row].split()[:-6]))] for row in rows.tolist()]
+        plain.forms[plain.captions.index(" ".join(split.captions[row].split()[:-6]))] for row in rows.tolist()
+    ]
 
 
 def test_evaluation_in_two_forms(four):

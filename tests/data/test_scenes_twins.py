@@ -15,9 +15,13 @@ from icrlib.data.scenes.graph import Scene, Thing
 def split():
     drawn = generate.draw_split(150, np.random.default_rng(4))
     return SimpleNamespace(
-        graphs=[Scene.from_json(g) for g in drawn["graphs"]], forms=drawn["forms"], captions=drawn["captions"],
-        image_of=torch.arange(750) // 5, twin_of=torch.tensor(drawn["twin_of"]), twin_kind=drawn["twin_kind"],
-    )  # fmt: skip
+        graphs=[Scene.from_json(g) for g in drawn["graphs"]],
+        forms=drawn["forms"],
+        captions=drawn["captions"],
+        image_of=torch.arange(750) // 5,
+        twin_of=torch.tensor(drawn["twin_of"]),
+        twin_kind=drawn["twin_kind"],
+    )
 
 
 def naive(images, captions, split) -> dict:
@@ -31,8 +35,11 @@ def naive(images, captions, split) -> dict:
             for caption, form in enumerate(split.forms):
                 if split.image_of[caption] == own and truth(form, one) and not truth(form, another):
                     hits[kind].append(float(images[own] @ captions[caption]) > float(images[other] @ captions[caption]))
-    return {key: value for kind, some in hits.items()
-            for key, value in ((kind, 100 * np.mean(some) if some else None), (f"{kind}_n", len(some)))}  # fmt: skip
+    return {
+        key: value
+        for kind, some in hits.items()
+        for key, value in ((kind, 100 * np.mean(some) if some else None), (f"{kind}_n", len(some)))
+    }
 
 
 def test_against_the_slow_twin(split):
@@ -55,8 +62,10 @@ def test_ties_do_not_count_as_right(split):
 
 def test_chance_is_fifty(split):
     generator = torch.Generator().manual_seed(1)
-    shots = [twin_accuracy(torch.randn(150, 32, generator=generator), torch.randn(750, 32, generator=generator), split)
-             for _ in range(40)]  # fmt: skip
+    shots = [
+        twin_accuracy(torch.randn(150, 32, generator=generator), torch.randn(750, 32, generator=generator), split)
+        for _ in range(40)
+    ]
     for kind in ("swap", "attribute"):
         assert abs(np.mean([shot[kind] for shot in shots]) - 50) < 4
 
@@ -66,10 +75,12 @@ def test_an_image_that_is_a_bag_of_its_words_cannot_tell_swap_twins(split):
     from icrlib.data.scenes.graph import VALUES
 
     words = [value for values in VALUES.values() for value in values]
-    images = torch.tensor([[sum(word in thing.content for thing in scene.things) for word in words]
-                           for scene in split.graphs]).double()  # fmt: skip
-    captions = torch.tensor([[sum(word in told.values() for told in form["things"]) for word in words]
-                             for form in split.forms]).double()  # fmt: skip
+    images = torch.tensor(
+        [[sum(word in thing.content for thing in scene.things) for word in words] for scene in split.graphs]
+    ).double()
+    captions = torch.tensor(
+        [[sum(word in told.values() for told in form["things"]) for word in words] for form in split.forms]
+    ).double()
     found = twin_accuracy(images, captions, split)
     assert found["swap"] == 0 and found["attribute"] > 50
 
@@ -77,8 +88,13 @@ def test_an_image_that_is_a_bag_of_its_words_cannot_tell_swap_twins(split):
 def test_no_twin_or_no_telling_caption_is_none_not_nan():
     scene = Scene("dark", (Thing("ring", "red", "small", "plain", 0), Thing("bar", "blue", "small", "plain", 5)))
     form = {"things": [{"shape": "ring"}], "relation": None, "count": None, "background": None}
-    alone = SimpleNamespace(graphs=[scene, scene], forms=[form, form], image_of=torch.arange(2),
-                            twin_of=torch.tensor([-1, -1]), twin_kind=["", ""])  # fmt: skip
+    alone = SimpleNamespace(
+        graphs=[scene, scene],
+        forms=[form, form],
+        image_of=torch.arange(2),
+        twin_of=torch.tensor([-1, -1]),
+        twin_kind=["", ""],
+    )
     nothing = {"swap": None, "swap_n": 0, "attribute": None, "attribute_n": 0}
     assert twin_accuracy(torch.rand(2, 3), torch.rand(2, 3), alone) == nothing
     alone.twin_of, alone.twin_kind = torch.tensor([-1, 0]), ["", "swap"]

@@ -30,8 +30,10 @@ class Counting(Teacher):
 
     def _parts(self, captions):
         self.asked += captions
-        yield list(range(len(captions))), torch.tensor([[text.count(c) + 0.1 + self.shift for c in "adrst"]
-                                                        for text in captions])  # fmt: skip
+        yield (
+            list(range(len(captions))),
+            torch.tensor([[text.count(c) + 0.1 + self.shift for c in "adrst"] for text in captions]),
+        )
 
 
 class Words:
@@ -43,8 +45,9 @@ class Words:
         self.scale, self.form = scale, form
 
     def encode(self, captions):
-        return self.form([[tokenize(text).count(w) * self.scale + 0.1 * i for i, w in enumerate(self.words)]
-                          for text in captions])  # fmt: skip
+        return self.form(
+            [[tokenize(text).count(w) * self.scale + 0.1 * i for i, w in enumerate(self.words)] for text in captions]
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -127,8 +130,9 @@ def test_a_cache_that_cannot_be_written_is_done_without(monkeypatch, tmp_path, c
     assert vectors(CAPTIONS, Counting()).shape == (7, 5) and "not cached" in caplog.text
 
 
-@pytest.mark.parametrize("bad, said", [(["a", ""], "caption 1 is ''"), (["a", None], "caption 1 is None"),
-                                       ("a red ring", "wanted a list")])  # fmt: skip
+@pytest.mark.parametrize(
+    "bad, said", [(["a", ""], "caption 1 is ''"), (["a", None], "caption 1 is None"), ("a red ring", "wanted a list")]
+)
 def test_what_is_no_caption_is_refused(bad, said):
     with pytest.raises(ValueError, match=said):
         vectors(bad, Counting())
@@ -207,8 +211,16 @@ def test_lsa_knows_its_training_captions(tiny):
 # -- models of one's own ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", [np.array, torch.tensor, list, lambda rows: [np.array(row) for row in rows],
-                                  lambda rows: [torch.tensor(row) for row in rows]])  # fmt: skip
+@pytest.mark.parametrize(
+    "form",
+    [
+        np.array,
+        torch.tensor,
+        list,
+        lambda rows: [np.array(row) for row in rows],
+        lambda rows: [torch.tensor(row) for row in rows],
+    ],
+)
 def test_an_object_with_encode_is_held(form):
     name = hold(Words(form=form))
     assert name.startswith("own-") and len(name) == 12

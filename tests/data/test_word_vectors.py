@@ -26,8 +26,9 @@ def test_the_embedding_starts_there_and_rests(file):
     assert data.word_vectors[red].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4])
     run = icrlib.train(data, "ltd", objective="con", word_dim=4, embed_dim=8, updates=3, progress=False)
     assert torch.equal(run.model.embed.weight, data.word_vectors)
-    later = icrlib.train(data, "ltd", objective="con", word_dim=4, embed_dim=8, updates=3, finetune_after=1,
-                         progress=False)  # fmt: skip
+    later = icrlib.train(
+        data, "ltd", objective="con", word_dim=4, embed_dim=8, updates=3, finetune_after=1, progress=False
+    )
     assert not torch.equal(later.model.embed.weight, data.word_vectors)
 
 

@@ -19,8 +19,9 @@ def batch():
 
 def test_by_loops(batch):
     scores, positives = batch
-    wanted = [sum(1 - float(scores[q, p]) for p in range(6) if positives[q, p]) / int(positives[q].sum())
-              for q in range(4)]  # fmt: skip
+    wanted = [
+        sum(1 - float(scores[q, p]) for p in range(6) if positives[q, p]) / int(positives[q].sum()) for q in range(4)
+    ]
     loss = by_name("alignment")
     assert loss.per_query(scores, positives).tolist() == pytest.approx(wanted)
     columns = [1 - float(scores[positives[:, p].nonzero()[0, 0], p]) for p in range(5)]

@@ -24,7 +24,7 @@ from icrlib.losses import (
     Triplet,
     TripletSH,
     by_name,
-)  # fmt: skip
+)
 from icrlib.losses.build import kind_of
 
 from . import slow
@@ -50,16 +50,27 @@ ALL = [
     SparseNTXent(tau=0.02),
     SparseNTXent(tau=1.5),
 ]
-SLOW = {Triplet: slow.triplet, TripletSH: slow.triplet_sh, NTXent: slow.ntxent, SmoothAP: slow.smoothap,
-        IFM: slow.ifm, SigLIP: slow.siglip, DCL: slow.ntxent, SparseNTXent: slow.sparse}  # fmt: skip
+SLOW = {
+    Triplet: slow.triplet,
+    TripletSH: slow.triplet_sh,
+    NTXent: slow.ntxent,
+    SmoothAP: slow.smoothap,
+    IFM: slow.ifm,
+    SigLIP: slow.siglip,
+    DCL: slow.ntxent,
+    SparseNTXent: slow.sparse,
+}
 ONE_POSITIVE_AT_A_TIME = [loss for loss in ALL if not isinstance(loss, SmoothAP)]
 OF_DIFFERENCES = [loss for loss in ALL if not isinstance(loss, SigLIP)]
 
 
 def options(loss):
     """What was chosen for a loss; how it is reduced, and the memory it may take, are left out."""
-    return {name: value for name, value in loss.__dict__.items() if name in {
-        "margin", "tau", "denominator", "eps", "scale", "bias"}}
+    return {
+        name: value
+        for name, value in loss.__dict__.items()
+        if name in {"margin", "tau", "denominator", "eps", "scale", "bias"}
+    }
 
 
 @pytest.mark.parametrize("loss", ALL, ids=repr)
@@ -106,9 +117,7 @@ def test_reductions(loss, queries, directions):
     i2t, t2i = (part.sum() if queries == "sum" else part.mean() for part in (i2t, t2i))
     expected = i2t + t2i if directions == "sum" else (i2t + t2i) / 2
     torch.testing.assert_close(loss(GM, OWN_GM), expected, atol=1e-10, rtol=1e-10)
-    torch.testing.assert_close(
-        loss.score_gradient(GM, OWN_GM), slow.gradient(loss, GM, OWN_GM), atol=1e-12, rtol=1e-10
-    )
+    torch.testing.assert_close(loss.score_gradient(GM, OWN_GM), slow.gradient(loss, GM, OWN_GM), atol=1e-12, rtol=1e-10)
 
 
 @pytest.mark.parametrize("loss", ALL, ids=repr)
@@ -224,8 +233,9 @@ def test_the_loss_of_a_collapsed_model(size):
 
 
 @pytest.mark.parametrize("call", ["per_query", "weights", "score_gradient", "__call__"])
-@pytest.mark.parametrize("loss", [Triplet(), TripletSH(), NTXent(), SmoothAP(), IFM(), SigLIP(), DCL(), SparseNTXent()],
-                         ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    "loss", [Triplet(), TripletSH(), NTXent(), SmoothAP(), IFM(), SigLIP(), DCL(), SparseNTXent()], ids=repr
+)
 class TestRefused:
     def refuse(self, loss, call, scores, positives, match, error=ValueError):
         with pytest.raises(error, match=match):

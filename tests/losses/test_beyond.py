@@ -41,20 +41,23 @@ def test_equal_scores_get_equal_weights(loss):
     assert weights[0, 1] == weights[0, 2] > 0 and weights[1, 0] == weights[1, 2] == weights[1, 3] > 0
 
 
-@pytest.mark.parametrize(("build", "message"), [
-    (lambda: IFM(tau=0), "tau must be positive; got 0"),
-    (lambda: IFM(eps=-0.1), "eps must be zero or more; got -0.1"),
-    (lambda: IFM(eps=math.nan), "eps of IFM must be a finite number; got nan"),
-    (lambda: SigLIP(scale=0), "scale must be positive; got 0"),
-    (lambda: SigLIP(scale=math.inf), "scale of SigLIP must be a finite number; got inf"),
-    (lambda: SigLIP(bias=math.nan), "bias of SigLIP must be a finite number; got nan"),
-    (lambda: SigLIP(queries="max"), "queries must be 'sum' or 'mean'; got 'max'"),
-    (lambda: SparseNTXent(tau=-1), "tau must be positive; got -1"),
-    (lambda: DCL(tau=0), "tau must be positive; got 0"),
-    (lambda: DCL(denominator="all"), "DCL leaves the positive out of its denominator; got 'all': take NTXent"),
-    (lambda: by_name("ifm", epz=0.1), "unknown option of IFM 'epz'.*Did you mean 'eps'"),
-    (lambda: by_name("siglib"), "unknown loss 'siglib'.*Did you mean 'siglip'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: IFM(tau=0), "tau must be positive; got 0"),
+        (lambda: IFM(eps=-0.1), "eps must be zero or more; got -0.1"),
+        (lambda: IFM(eps=math.nan), "eps of IFM must be a finite number; got nan"),
+        (lambda: SigLIP(scale=0), "scale must be positive; got 0"),
+        (lambda: SigLIP(scale=math.inf), "scale of SigLIP must be a finite number; got inf"),
+        (lambda: SigLIP(bias=math.nan), "bias of SigLIP must be a finite number; got nan"),
+        (lambda: SigLIP(queries="max"), "queries must be 'sum' or 'mean'; got 'max'"),
+        (lambda: SparseNTXent(tau=-1), "tau must be positive; got -1"),
+        (lambda: DCL(tau=0), "tau must be positive; got 0"),
+        (lambda: DCL(denominator="all"), "DCL leaves the positive out of its denominator; got 'all': take NTXent"),
+        (lambda: by_name("ifm", epz=0.1), "unknown option of IFM 'epz'.*Did you mean 'eps'"),
+        (lambda: by_name("siglib"), "unknown loss 'siglib'.*Did you mean 'siglip'"),
+    ],
+)
 def test_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build()
@@ -89,8 +92,10 @@ def test_counts_and_effective_negatives(loss):
     """cocos, against the weights counted by hand; the paper's definition only for DCL, which is a form of NT-Xent."""
     for direction, (scores, mask) in {"i2t": (S8, OWN8), "t2i": (S8.T, OWN8)}.items():
         weights = loss.weights(scores, mask)
-        pushes = [[abs(w) for w, own in zip(*row, strict=True) if not own] for row in zip(
-            weights.tolist(), mask.tolist(), strict=True)]  # fmt: skip
+        pushes = [
+            [abs(w) for w, own in zip(*row, strict=True) if not own]
+            for row in zip(weights.tolist(), mask.tolist(), strict=True)
+        ]
         spread = [sum(row) ** 2 / sum(w * w for w in row) for row in pushes if any(row)]
         found = cocos.count(loss, scores, mask, convention="exact", direction=direction)
         assert found["n_eff"] == pytest.approx(sum(spread) / len(spread) if spread else 0.0)

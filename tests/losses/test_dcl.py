@@ -20,7 +20,8 @@ def test_it_is_ntxent_over_the_negatives_to_the_bit(tau):
         assert DCL(tau=tau).collapsed(mask) == other.collapsed(mask)
         for convention in ("exact", "definition"):
             assert cocos.count_both(DCL(tau=tau), scores, mask, convention=convention) == cocos.count_both(
-                other, scores, mask, convention=convention)  # fmt: skip
+                other, scores, mask, convention=convention
+            )
 
 
 def test_it_adds_no_formula_of_its_own():
@@ -48,5 +49,5 @@ def test_a_positive_is_pulled_alike_however_well_it_is_found():
     scores = torch.tensor([[0.9, 0.1, 0.0], [0.0, 0.1, 0.9]], dtype=torch.float64)
     found, lost = DCL(tau=0.1).weights(scores, torch.eye(2, 3, dtype=torch.bool))
     assert found[0] == lost[1] == -10
-    share = (1 - (scores / 0.1).softmax(1)[0, 0])
+    share = 1 - (scores / 0.1).softmax(1)[0, 0]
     torch.testing.assert_close(NTXent(tau=0.1).weights(scores, torch.eye(2, 3, dtype=torch.bool))[0], found * share)

@@ -19,8 +19,11 @@ from .slow import GM, OWN3, OWN8, OWN_GM, S3, S8
 GOLDEN = json.loads((Path(__file__).parent / "golden_goal.json").read_text())
 NAMES = list(GOLDEN["score_gradient"]["paper"])
 S, OWN = torch.tensor(GOLDEN["S"], dtype=torch.float64), torch.eye(3, dtype=torch.bool)
-CONVENTIONS = {"paper": {}, "released_tau10": {"convention": "released"},
-               "released_tau1": {"convention": "released", "tau": 1.0}}  # fmt: skip
+CONVENTIONS = {
+    "paper": {},
+    "released_tau10": {"convention": "released"},
+    "released_tau1": {"convention": "released", "tau": 1.0},
+}
 
 
 def made(name, **options):
@@ -69,14 +72,21 @@ def twin(name, scores, mask, o):
         n = max(negatives, key=lambda j: (s[j], -j))
         for i in positives:
             sp, sn = s[i], s[n]
-            weight = {"con": float(o.margin + sn - sp > 0), "nca": 1 / (1 + math.exp(o.tau * (sp - sn))),
-                      "cir": 1 / (1 + math.exp(o.tau * (sp * (2 - sp) - sn**2)))}[t]  # fmt: skip
+            weight = {
+                "con": float(o.margin + sn - sp > 0),
+                "nca": 1 / (1 + math.exp(o.tau * (sp - sn))),
+                "cir": 1 / (1 + math.exp(o.tau * (sp * (2 - sp) - sn**2))),
+            }[t]
             near = [s[k] for k in positives if k != i and s[k] < sn + o.eps]
             close = [s[k] for k in negatives if k != n and s[k] > min(s[k] for k in positives) - o.eps]
-            nu = [sum(sp - r for r in near) / len(near) if near else 0,
-                  sum(sn - r for r in close) / len(close) if close else 0]  # fmt: skip
-            mu = [sum(math.exp(o.alpha * (sp - r)) for r in near) / len(near) if near else 1,
-                  sum(math.exp(-o.beta * (sn - r)) for r in close) / len(close) if close else 1]  # fmt: skip
+            nu = [
+                sum(sp - r for r in near) / len(near) if near else 0,
+                sum(sn - r for r in close) / len(close) if close else 0,
+            ]
+            mu = [
+                sum(math.exp(o.alpha * (sp - r)) for r in near) / len(near) if near else 1,
+                sum(math.exp(-o.beta * (sn - r)) for r in close) / len(close) if close else 1,
+            ]
             if p == "con":
                 plus, minus = 1, 1
             elif p.startswith("lin"):
@@ -167,8 +177,9 @@ def test_order_of_queries_and_candidates_does_not_matter(name):
 
 def test_con_x_con_is_the_hardest_negative_triplet_loss():
     for scores, mask in ((S3, OWN3), (GM, OWN_GM), (S, OWN)):
-        torch.testing.assert_close(made("con x con").score_gradient(scores, mask),
-                                   losses.TripletSH().score_gradient(scores, mask))  # fmt: skip
+        torch.testing.assert_close(
+            made("con x con").score_gradient(scores, mask), losses.TripletSH().score_gradient(scores, mask)
+        )
 
 
 def test_satisfied_triplets_have_no_weight():
@@ -199,20 +210,23 @@ def test_a_new_triplet_weight_is_one_line(monkeypatch):
     assert (objective.weights(S, OWN) - slow.jacobian(objective, S, OWN)).abs().max() < 1e-12
 
 
-@pytest.mark.parametrize(("build", "message"), [
-    (lambda: by_name("goal:cos x lin"), r"unknown triplet weight.*'cos'; allowed: 'con', 'nca', 'cir'"),
-    (lambda: by_name("goal:cir x linms"), r"unknown pair weight 'linms'.*Did you mean 'lin"),
-    (lambda: by_name("goal:cir"), r"write 'goal:T x P'|unknown triplet weight"),
-    (lambda: GradientObjective("cir", "sig_ms"), r"unknown pair weight 'sig_ms'.*Did you mean 'sig-ms'"),
-    (lambda: GradientObjective("cir", "lin", convention="printed"), "unknown convention 'printed'"),
-    (lambda: GradientObjective("cir", "lin", tau=0), "tau must be positive; got 0"),
-    (lambda: GradientObjective("cir", "lin", margin=-0.1), "margin must be zero or more; got -0.1"),
-    (lambda: GradientObjective("cir", "lin", alpha=0), "alpha must be positive; got 0"),
-    (lambda: GradientObjective("cir", "lin", beta=math.nan), "beta of GradientObjective must be a finite number"),
-    (lambda: GradientObjective("cir", "lin", eps=-1), "eps must be zero or more; got -1"),
-    (lambda: GradientObjective("cir", "lin", lam=math.inf), "lam of GradientObjective must be a finite number"),
-    (lambda: by_name("goal:cir x lin", pair_weight="con"), "unknown option of GradientObjective 'pair_weight'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: by_name("goal:cos x lin"), r"unknown triplet weight.*'cos'; allowed: 'con', 'nca', 'cir'"),
+        (lambda: by_name("goal:cir x linms"), r"unknown pair weight 'linms'.*Did you mean 'lin"),
+        (lambda: by_name("goal:cir"), r"write 'goal:T x P'|unknown triplet weight"),
+        (lambda: GradientObjective("cir", "sig_ms"), r"unknown pair weight 'sig_ms'.*Did you mean 'sig-ms'"),
+        (lambda: GradientObjective("cir", "lin", convention="printed"), "unknown convention 'printed'"),
+        (lambda: GradientObjective("cir", "lin", tau=0), "tau must be positive; got 0"),
+        (lambda: GradientObjective("cir", "lin", margin=-0.1), "margin must be zero or more; got -0.1"),
+        (lambda: GradientObjective("cir", "lin", alpha=0), "alpha must be positive; got 0"),
+        (lambda: GradientObjective("cir", "lin", beta=math.nan), "beta of GradientObjective must be a finite number"),
+        (lambda: GradientObjective("cir", "lin", eps=-1), "eps must be zero or more; got -1"),
+        (lambda: GradientObjective("cir", "lin", lam=math.inf), "lam of GradientObjective must be a finite number"),
+        (lambda: by_name("goal:cir x lin", pair_weight="con"), "unknown option of GradientObjective 'pair_weight'"),
+    ],
+)
 def test_bad_options(build, message):
     with pytest.raises(ValueError, match=message):
         build()

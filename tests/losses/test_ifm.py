@@ -27,11 +27,14 @@ def harder(loss, scores, mask):
     return NTXent(loss.tau)(scores - 2 * loss.eps * mask.double(), mask)
 
 
-@pytest.mark.parametrize(("tau", "eps", "plain", "added", "total"), [
-    (CLIP, 0.1, 1.1250048756, 2.9846157236, 2.0548102996),
-    (CLIP, 0.05, 1.1250048756, 1.9496185858, 1.5373117307),
-    (0.01, 0.1, 6.5012787602, 19.8344602, 13.1678694715),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("tau", "eps", "plain", "added", "total"),
+    [
+        (CLIP, 0.1, 1.1250048756, 2.9846157236, 2.0548102996),
+        (CLIP, 0.05, 1.1250048756, 1.9496185858, 1.5373117307),
+        (0.01, 0.1, 6.5012787602, 19.8344602, 13.1678694715),
+    ],
+)
 def test_golden_numbers(tau, eps, plain, added, total):
     loss = IFM(tau, eps)
     assert float(loss(S3, OWN3)) == pytest.approx(total, abs=2e-9)

@@ -45,16 +45,22 @@ def test_the_exact_loops_of_con_x_lin():
     assert loop_integral(field, square((0.5, 0.3), 0.2).flip(0)) == pytest.approx(-0.08, abs=1e-9)
 
 
-@pytest.mark.parametrize(("convention", "where", "expected"), [
-    ("paper", "plane", POTENTIALS),
-    ("released", "plane", POTENTIALS | {"con x lin", "con x sig", "con x lin-ms", "con x sig-ms"}),
-    ("paper", "one direction", POTENTIALS),
-    ("released", "both directions", POTENTIALS | {"con x lin", "con x sig"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("convention", "where", "expected"),
+    [
+        ("paper", "plane", POTENTIALS),
+        ("released", "plane", POTENTIALS | {"con x lin", "con x sig", "con x lin-ms", "con x sig-ms"}),
+        ("paper", "one direction", POTENTIALS),
+        ("released", "both directions", POTENTIALS | {"con x lin", "con x sig"}),
+    ],
+)
 def test_which_objectives_are_gradients(convention, where, expected):
     few = {"loops": 24, "points": 32} if where == "plane" else {"loops": 3, "points": 4}
-    found = {name for name, o in objectives(convention=convention).items()
-             if integrability(o, where, relative=relative(o), **few).conservative}  # fmt: skip
+    found = {
+        name
+        for name, o in objectives(convention=convention).items()
+        if integrability(o, where, relative=relative(o), **few).conservative
+    }
     assert found == {f"goal:{name}" for name in expected}
 
 

@@ -153,14 +153,17 @@ def test_by_name_and_counting(name):
     assert (loss.queries, loss.directions) == ("mean", "mean")
 
 
-@pytest.mark.parametrize(("build", "message"), [
-    (lambda: Circle(margin=-1), "margin must be zero or more; got -1"),
-    (lambda: Circle(gamma=0), "gamma must be positive; got 0"),
-    (lambda: BinomialDeviance(alpha=-1), "alpha must be positive; got -1"),
-    (lambda: MultiSimilarity(beta=0), "beta must be positive; got 0"),
-    (lambda: HardNTXent(tau=0), "tau must be positive; got 0"),
-    (lambda: Circle(negatives="hard"), "unknown choice of negatives 'hard'.*Did you mean 'hardest'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Circle(margin=-1), "margin must be zero or more; got -1"),
+        (lambda: Circle(gamma=0), "gamma must be positive; got 0"),
+        (lambda: BinomialDeviance(alpha=-1), "alpha must be positive; got -1"),
+        (lambda: MultiSimilarity(beta=0), "beta must be positive; got 0"),
+        (lambda: HardNTXent(tau=0), "tau must be positive; got 0"),
+        (lambda: Circle(negatives="hard"), "unknown choice of negatives 'hard'.*Did you mean 'hardest'"),
+    ],
+)
 def test_refused(build, message):
     with pytest.raises(ValueError, match=message):
         build()

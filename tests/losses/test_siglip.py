@@ -144,8 +144,9 @@ def test_fixed_unless_asked_for_and_refusals(tiny):
     assert not prepare(tiny, config)[1].scalars
 
 
-LEARNED = dict(loss="siglip", learn_tau=True, learn_bias=True, scale=8.0, bias=-6.0, weight_decay=0.5,
-               optimiser="adamw")  # fmt: skip
+LEARNED = dict(
+    loss="siglip", learn_tau=True, learn_bias=True, scale=8.0, bias=-6.0, weight_decay=0.5, optimiser="adamw"
+)
 WORKER = """
 import sys, json
 from tests.conftest import make_split
@@ -180,8 +181,9 @@ def test_both_are_in_the_clipped_norm_and_never_decay(tiny, monkeypatch):
     monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda w, n: seen.append(list(w)) or clip(w, n))
     icrlib.train(tiny, updates=2, progress=False, **LEARNED)
     assert sum(w.ndim == 0 for w in seen[0]) == 2
-    _, criterion = prepare(tiny, resolve(tiny, "vse++", "siglip", given={
-        name: value for name, value in LEARNED.items() if name != "loss"}))  # fmt: skip
+    _, criterion = prepare(
+        tiny, resolve(tiny, "vse++", "siglip", given={name: value for name, value in LEARNED.items() if name != "loss"})
+    )
     (group,) = criterion.parameter_groups(0.1)
     assert group["weight_decay"] == 0 and group["params"] == [criterion.log_scale, criterion.bias]
 

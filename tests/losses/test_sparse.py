@@ -85,8 +85,10 @@ def test_weights_fall_with_the_score_and_end_at_zero():
 def test_at_a_collapse_it_is_ntxent_and_later_it_counts_far_fewer():
     equal = torch.zeros(8, 8, dtype=torch.float64)
     torch.testing.assert_close(SparseNTXent(tau=0.2).weights(equal, OWN8), NTXent(tau=0.2).weights(equal, OWN8))
-    counts = {type(loss).__name__: cocos.count(loss, GM, OWN_GM, convention="exact") for loss in (
-        SparseNTXent(tau=0.2), NTXent(tau=0.2), HardNTXent(tau=0.2))}  # fmt: skip
+    counts = {
+        type(loss).__name__: cocos.count(loss, GM, OWN_GM, convention="exact")
+        for loss in (SparseNTXent(tau=0.2), NTXent(tau=0.2), HardNTXent(tau=0.2))
+    }
     few, many, one = (counts[name]["n_eff"] for name in ("SparseNTXent", "NTXent", "HardNTXent"))
     assert one == pytest.approx(1) and one < few < many / 2
 
@@ -95,7 +97,8 @@ def test_its_limits():
     """τ towards 0: the hardest negative alone, without a margin; large τ: all negatives alike."""
     hard = TripletSH(margin=0.0)
     torch.testing.assert_close(
-        1e-6 * SparseNTXent(tau=1e-6).per_query(S8, OWN8), hard.per_query(S8, OWN8), atol=1e-6, rtol=0)  # fmt: skip
+        1e-6 * SparseNTXent(tau=1e-6).per_query(S8, OWN8), hard.per_query(S8, OWN8), atol=1e-6, rtol=0
+    )
     torch.testing.assert_close(1e-6 * SparseNTXent(tau=1e-6).weights(S8, OWN8), hard.weights(S8, OWN8))
     flat = 1e6 * SparseNTXent(tau=1e6).weights(S8, OWN8)
     torch.testing.assert_close(flat, 1 / 8 - OWN8.double(), atol=1e-5, rtol=0)

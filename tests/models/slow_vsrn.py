@@ -103,5 +103,10 @@ def fill(module):
 def numbers(shape, start=0.0):
     """Features (B, N, D) that follow from their place, as lists."""
     images, regions, size = shape
-    return [[[0.5 + 0.5 * math.sin(2.3 * ((i * regions + j) * size + k) + start) for k in range(size)]
-             for j in range(regions)] for i in range(images)]  # fmt: skip
+    return [
+        [
+            [0.5 + 0.5 * math.sin(2.3 * ((i * regions + j) * size + k) + start) for k in range(size)]
+            for j in range(regions)
+        ]
+        for i in range(images)
+    ]

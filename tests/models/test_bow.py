@@ -17,8 +17,10 @@ def model():
 
 def test_word_order_does_not_matter(model):
     vocabulary = Vocabulary.build(["a red ring left of a blue square"], 1)
-    captions = [f"a {one} left of a {two}" for one, two in
-                (("red ring", "blue square"), ("blue square", "red ring"), ("blue ring", "red ring"))]  # fmt: skip
+    captions = [
+        f"a {one} left of a {two}"
+        for one, two in (("red ring", "blue square"), ("blue square", "red ring"), ("blue ring", "red ring"))
+    ]
     first, swapped, other = model.encode_captions(*vocabulary.encode(captions))
     torch.testing.assert_close(first, swapped, atol=1e-12, rtol=0)
     assert (first - other).abs().max() > 1e-3

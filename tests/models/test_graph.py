@@ -35,19 +35,24 @@ def test_against_loops(block, training, shape):
 
 # Two images of three regions of two numbers, through a block that is filled as slow.fill does; from the loops.
 GOLDEN = {
-    True: [[[0.24254603134, 0.772668045285], [-0.840179043528, 1.336731351424], [-1.098287775523, 1.567253537697]],
-           [[0.420378510197, 0.525333995554], [0.898461621376, -0.11595128681], [-0.628992455817, 0.968551127437]]],
-    False: [[[0.069468153862, 0.301197644203], [-0.44672827082, 0.237833474569], [0.13294602752, -0.459150144778]],
-            [[0.531605002344, -0.252784638947], [-0.118973926618, 0.377742524765], [-0.368453114448, 0.026777808108]]],
-}  # fmt: skip
+    True: [
+        [[0.24254603134, 0.772668045285], [-0.840179043528, 1.336731351424], [-1.098287775523, 1.567253537697]],
+        [[0.420378510197, 0.525333995554], [0.898461621376, -0.11595128681], [-0.628992455817, 0.968551127437]],
+    ],
+    False: [
+        [[0.069468153862, 0.301197644203], [-0.44672827082, 0.237833474569], [0.13294602752, -0.459150144778]],
+        [[0.531605002344, -0.252784638947], [-0.118973926618, 0.377742524765], [-0.368453114448, 0.026777808108]],
+    ],
+}
 
 
 @pytest.mark.parametrize("training", [True, False])
 def test_golden(training):
     made = GraphBlock(2).double().train(training)
     slow.fill(made)
-    torch.testing.assert_close(made(regions(2, 3, 2)), torch.tensor(GOLDEN[training], dtype=torch.float64),
-                               rtol=1e-9, atol=1e-12)  # fmt: skip
+    torch.testing.assert_close(
+        made(regions(2, 3, 2)), torch.tensor(GOLDEN[training], dtype=torch.float64), rtol=1e-9, atol=1e-12
+    )
 
 
 def test_a_new_block_is_the_identity_and_opens_by_its_norm():
@@ -102,9 +107,24 @@ def test_the_statistics_are_over_all_regions_of_the_batch(block):
     block.train()
     slow_state = lists(block)
     block(regions())
-    rows = torch.tensor(slow.block(slow.numbers((3, 4, 5)), slow_state | {
-        "norm.weight": [1.0] * 5, "norm.bias": [0.0] * 5, "norm.running_mean": [0.0] * 5,
-        "norm.running_var": [1 - 1e-5] * 5}, "", False), dtype=torch.float64) - regions()  # fmt: skip
+    rows = (
+        torch.tensor(
+            slow.block(
+                slow.numbers((3, 4, 5)),
+                slow_state
+                | {
+                    "norm.weight": [1.0] * 5,
+                    "norm.bias": [0.0] * 5,
+                    "norm.running_mean": [0.0] * 5,
+                    "norm.running_var": [1 - 1e-5] * 5,
+                },
+                "",
+                False,
+            ),
+            dtype=torch.float64,
+        )
+        - regions()
+    )
     torch.testing.assert_close(block.norm.running_mean, 0.9 * stored + 0.1 * rows.flatten(0, 1).mean(0))
     assert block.norm.num_batches_tracked == 1
 

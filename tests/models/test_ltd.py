@@ -92,8 +92,13 @@ def test_published_sizes():
         model = models.build("ltd", feature_dim=2048, words=11737)
     sizes = {name: sum(p.numel() for p in part.parameters()) for name, part in model.named_children()}
     gru = 3 * 512 * (300 + 512 + 2)
-    assert sizes == {"image_head": 2048 * 2048 + 2048 * 1024, "embed": 11737 * 300, "forwards": gru, "backwards": gru,
-                     "caption_head": 2 * 1024 * 1024}  # fmt: skip
+    assert sizes == {
+        "image_head": 2048 * 2048 + 2048 * 1024,
+        "embed": 11737 * 300,
+        "forwards": gru,
+        "backwards": gru,
+        "caption_head": 2 * 1024 * 1024,
+    }
 
 
 def test_how_the_weights_start():
@@ -130,10 +135,14 @@ def test_without_word_vectors_the_embedding_learns_at_once(words):
     assert model.embed.weight.requires_grad
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"embed_dim": 7}, "embed_dim must be even"), ({"head_norm": 1}, "head_norm must be True or False"),
-    ({"backward": "middle"}, "backward"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"embed_dim": 7}, "embed_dim must be even"),
+        ({"head_norm": 1}, "head_norm must be True or False"),
+        ({"backward": "middle"}, "backward"),
+    ],
+)
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
         LTD(feature_dim=5, words=30, **options)

@@ -69,11 +69,17 @@ def test_trained_saved_and_read_again(counts, tiny, tmp_path, loss):
     assert icrlib.evaluate(again, tiny.test) == icrlib.evaluate(run.model, tiny.test)
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"embed_dim": 4}, "take embed_dim=3"), ({"caption_norm": True}, "caption_norm= is about the head"),
-    ({"tuned": 1}, "tuned must be True or False"), ({"teacher": "lsa"}, "take 'sbert'"),
-    ({"teacher": "own-00000000"}, "hold"), ({"teacher": "bert"}, "unknown target 'bert'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"embed_dim": 4}, "take embed_dim=3"),
+        ({"caption_norm": True}, "caption_norm= is about the head"),
+        ({"tuned": 1}, "tuned must be True or False"),
+        ({"teacher": "lsa"}, "take 'sbert'"),
+        ({"teacher": "own-00000000"}, "hold"),
+        ({"teacher": "bert"}, "unknown target 'bert'"),
+    ],
+)
 def test_bad_options(counts, options, message):
     with pytest.raises(ValueError, match=message):
         Sentence(**{"feature_dim": 5, "words": 4, "embed_dim": 3, "teacher": targets.hold(counts)} | options)
@@ -81,5 +87,6 @@ def test_bad_options(counts, options, message):
 
 def test_words_cannot_be_decoded(counts, tiny):
     with pytest.raises(ValueError, match="knows captions as wholes"):
-        icrlib.train(tiny, "sentence", "ntxent", teacher=targets.hold(counts), embed_dim=3, auxiliary="tokens",
-                     progress=False)  # fmt: skip
+        icrlib.train(
+            tiny, "sentence", "ntxent", teacher=targets.hold(counts), embed_dim=3, auxiliary="tokens", progress=False
+        )

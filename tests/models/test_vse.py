@@ -107,8 +107,9 @@ def test_gradients_equal_those_of_a_packed_gru(model, captions):
 
 def test_the_recurrence_by_differences():
     generator = torch.Generator().manual_seed(0)
-    inputs, weight, bias = (torch.randn(*size, dtype=torch.float64, generator=generator).requires_grad_()
-                            for size in ((6, 9), (9, 3), (9,)))  # fmt: skip
+    inputs, weight, bias = (
+        torch.randn(*size, dtype=torch.float64, generator=generator).requires_grad_() for size in ((6, 9), (9, 3), (9,))
+    )
     assert torch.autograd.gradcheck(lambda *given: Recurrence.apply(*given, [3, 2, 1]), (inputs, weight, bias))
 
 

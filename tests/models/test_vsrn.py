@@ -42,8 +42,14 @@ def test_published_sizes():
     """The counts of the ECIR release at 2,048 numbers a region, and no decoder of captions."""
     with torch.device("meta"):
         model = models.build("vsrn", feature_dim=2048, words=8481)
-    parts = {"project": 4_196_352, "graph": 67_158_016, "reader": 25_178_112, "final": 4_096, "gru": 14_438_400,
-             "embed": 300 * 8481}  # fmt: skip
+    parts = {
+        "project": 4_196_352,
+        "graph": 67_158_016,
+        "reader": 25_178_112,
+        "final": 4_096,
+        "gru": 14_438_400,
+        "embed": 300 * 8481,
+    }
     assert {name: count(part) for name, part in model.named_children()} == parts
     assert count(model) == sum(parts.values()) and len(model.graph) == 4 and count(model.graph[0]) == 16_789_504
     assert all(p.requires_grad for p in model.parameters())
@@ -76,19 +82,27 @@ def test_against_loops(training, final, linear, graph):
 
 # Three images of three regions through two blocks: (on Flickr30k or COCO, in training), from the loops.
 GOLDEN = {
-    ("flickr30k", True): [[-0.396880986784, -0.063823551045, -0.310541799103, -0.861380187647],
-                          [0.274791946522, 0.776228919785, 0.550473220566, 0.137612803388],
-                          [-0.295732814626, -0.21009312223, -0.733165744813, -0.575213849779]],
-    ("flickr30k", False): [[-0.463423284601, -0.411425622036, 0.58709885547, -0.520848107156],
-                           [-0.404140819511, -0.090350957176, 0.872903588894, -0.257965553977],
-                           [-0.463196188845, -0.414033370101, 0.590082638549, -0.515585239087]],
-    ("coco", True): [[-0.745517685973, -0.335592595194, 0.358274618417, -0.450799609305],
-                     [-0.799451421425, -0.233769193762, 0.437399250213, -0.33898567041],
-                     [-0.746241478891, -0.345560416344, 0.350462643633, -0.448204851888]],
-    ("coco", False): [[-0.730406904603, -0.493299436217, 0.183898223554, -0.43513545398],
-                      [-0.727028470518, -0.018595830474, 0.639122289249, 0.250212904405],
-                      [-0.736275077247, -0.487193235725, 0.195920552205, -0.426798428901]],
-}  # fmt: skip
+    ("flickr30k", True): [
+        [-0.396880986784, -0.063823551045, -0.310541799103, -0.861380187647],
+        [0.274791946522, 0.776228919785, 0.550473220566, 0.137612803388],
+        [-0.295732814626, -0.21009312223, -0.733165744813, -0.575213849779],
+    ],
+    ("flickr30k", False): [
+        [-0.463423284601, -0.411425622036, 0.58709885547, -0.520848107156],
+        [-0.404140819511, -0.090350957176, 0.872903588894, -0.257965553977],
+        [-0.463196188845, -0.414033370101, 0.590082638549, -0.515585239087],
+    ],
+    ("coco", True): [
+        [-0.745517685973, -0.335592595194, 0.358274618417, -0.450799609305],
+        [-0.799451421425, -0.233769193762, 0.437399250213, -0.33898567041],
+        [-0.746241478891, -0.345560416344, 0.350462643633, -0.448204851888],
+    ],
+    ("coco", False): [
+        [-0.730406904603, -0.493299436217, 0.183898223554, -0.43513545398],
+        [-0.727028470518, -0.018595830474, 0.639122289249, 0.250212904405],
+        [-0.736275077247, -0.487193235725, 0.195920552205, -0.426798428901],
+    ],
+}
 
 
 @pytest.mark.parametrize(("data", "training"), GOLDEN)
@@ -196,9 +210,13 @@ def test_the_published_norm_is_over_regions():
 
 def test_where_the_norms_stand():
     """Each makes the branch blind to the size of what comes before it, and only there."""
-    for linear, graph, blocks, blind in (("regions", "none", 2, True), ("features", "none", 2, False),
-                                         ("none", "none", 2, False), ("none", "regions", 2, False),
-                                         ("none", "regions", 0, True)):  # fmt: skip
+    for linear, graph, blocks, blind in (
+        ("regions", "none", 2, True),
+        ("features", "none", 2, False),
+        ("none", "none", 2, False),
+        ("none", "regions", 2, False),
+        ("none", "regions", 0, True),
+    ):
         model = make(linear_norm=linear, graph_norm=graph, blocks=blocks).eval()
         before = model.encode_images(given())
         with torch.no_grad():  # one feature of all regions, twice as large

@@ -60,8 +60,14 @@ def test_it_goes_the_whole_way(scenes, tmp_path):
     """Two updates, evaluated, saved, loaded, searched; the record lists the files that it used, and options in full."""
     run = icrlib.train(scenes, "vsrn", "ntxent", updates=2, out=tmp_path / "run", **SMALL)
     config = run.record["config"]
-    assert config["model_options"] == {"embed_dim": 8, "word_dim": 6, "blocks": 4, "linear_norm": "none",
-                                       "graph_norm": "regions", "final_norm": True}  # fmt: skip
+    assert config["model_options"] == {
+        "embed_dim": 8,
+        "word_dim": 6,
+        "blocks": 4,
+        "linear_norm": "none",
+        "graph_norm": "regions",
+        "final_norm": True,
+    }
     assert {"models/vsrn.py", "models/parts/graph.py", "models/parts/gru.py"} <= set(run.record["sources"])
     assert not {"models/vse.py", "models/bow.py", "names.py"} & set(run.record["sources"])
     assert set(run.record["test"]["twins"]) >= {"swap", "attribute"}
@@ -76,7 +82,8 @@ def test_it_goes_the_whole_way(scenes, tmp_path):
     index = Index.of_split(loaded, split)
     best = found[:, 7].topk(3)
     assert [hit.file for hit in index.by_text(split.captions[7], top=3)] == [
-        split.image_ids[row] for row in best.indices]  # fmt: skip
+        split.image_ids[row] for row in best.indices
+    ]
 
 
 @pytest.mark.parametrize("loss", ["triplet", "triplet_sh", "smoothap"])
@@ -92,18 +99,28 @@ def test_it_learns(scenes):
 
 @pytest.mark.parametrize(
     ("data", "loss", "drops", "linear", "final"),
-    [("flickr30k", "ntxent", (10, 20), "none", True), ("flickr30k", "smoothap", (50, 100), "none", True),
-     ("coco", "triplet_sh", (15,), "regions", False), ("coco", "smoothap", (75,), "regions", False),
-     ("flickr8k", "triplet", (15,), "none", True)],
-)  # fmt: skip
+    [
+        ("flickr30k", "ntxent", (10, 20), "none", True),
+        ("flickr30k", "smoothap", (50, 100), "none", True),
+        ("coco", "triplet_sh", (15,), "regions", False),
+        ("coco", "smoothap", (75,), "regions", False),
+        ("flickr8k", "triplet", (15,), "none", True),
+    ],
+)
 def test_published_settings_by_data(folder, data, loss, drops, linear, final):
     """The release's job files: epochs, drops of the rate, sizes and quirks; five times the epochs over images."""
     config = resolve(load(folder, data), "vsrn", loss, given={})
     epochs = 150 if loss == "smoothap" else 30
     assert config.settings["updates"] == epochs * config.per_epoch
     assert config.drops == [drop * config.per_epoch for drop in drops]
-    assert config.model_options == {"embed_dim": 2048, "word_dim": 300, "blocks": 4, "linear_norm": linear,
-                                    "graph_norm": "regions", "final_norm": final}  # fmt: skip
+    assert config.model_options == {
+        "embed_dim": 2048,
+        "word_dim": 300,
+        "blocks": 4,
+        "linear_norm": linear,
+        "graph_norm": "regions",
+        "final_norm": final,
+    }
     assert (config.lr, config.batch_size, config.grad_clip) == (2e-4, 128, 2.0)
     given = resolve(load(folder, data), "vsrn", loss, given={"linear_norm": "features", "final_norm": not final})
     assert given.model_options["linear_norm"] == "features" and given.model_options["final_norm"] is not final
@@ -124,8 +141,9 @@ def test_feature_folders(folder, data):
 
 def test_photos_as_grid_cells(tmp_path):
     """2 x 2 cells of a backbone's map are regions, too."""
-    made = features.extract(photos.make(tmp_path / "photos"), tmp_path / "f", backbone="scenes", regions=2,
-                            progress=False)  # fmt: skip
+    made = features.extract(
+        photos.make(tmp_path / "photos"), tmp_path / "f", backbone="scenes", regions=2, progress=False
+    )
     data = precomputed.load(made, name="flickr8k", min_count=1)
     assert data.train.features.shape == (12, 4, 256)
     assert np.isfinite(icrlib.train(data, "vsrn", updates=2, **SMALL).record["test"]["rsum"])

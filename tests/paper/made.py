@@ -14,13 +14,32 @@ def record(loss: str, seed: int, rsum: float = 400.0, *, drawn: bool = True, eva
     """A record of schema 2; ``config`` replaces settings, ``drawn``: on data that are drawn anew for each seed."""
     options = {"seed": seed, "train": 1500} if drawn else {"vocabulary": "train"}
     made = {
-        "dataset": "scenes" if drawn else "flickr8k", "data_options": options, "data_seed": seed, "method": "vse++",
-        "data_hash": f"draw {seed}" if drawn else "photos", "model_options": {"embed_dim": 128}, "loss": loss,
-        "loss_options": dict(OPTIONS.get(loss, {})), "auxiliary": None, "auxiliary_options": {}, "seed": seed,
-        "updates": 3000, "epochs": None, "batch_size": 128, "batches": "pairs", "lr": 0.001, "drops": [1500],
-        "schedule": "step", "grad_clip": 2.0, "warmup": 0, "evaluate_every": 250, "device": "cpu", "threads": 1,
-        "smoke": False, "asked": {},
-    }  # fmt: skip
+        "dataset": "scenes" if drawn else "flickr8k",
+        "data_options": options,
+        "data_seed": seed,
+        "method": "vse++",
+        "data_hash": f"draw {seed}" if drawn else "photos",
+        "model_options": {"embed_dim": 128},
+        "loss": loss,
+        "loss_options": dict(OPTIONS.get(loss, {})),
+        "auxiliary": None,
+        "auxiliary_options": {},
+        "seed": seed,
+        "updates": 3000,
+        "epochs": None,
+        "batch_size": 128,
+        "batches": "pairs",
+        "lr": 0.001,
+        "drops": [1500],
+        "schedule": "step",
+        "grad_clip": 2.0,
+        "warmup": 0,
+        "evaluate_every": 250,
+        "device": "cpu",
+        "threads": 1,
+        "smoke": False,
+        "asked": {},
+    }
     side = {"r1": 40.0 + seed, "r5": 50.0, "r10": 60.0, "average_recall": 50.0, "map_at_5": 0.5}
     history = [{"update": 250 * (1 + i), "val": {"rsum": 300.0}} for i in range(evaluations)]
     test = {"i2t": dict(side), "t2i": dict(side), "rsum": float(rsum)}

@@ -59,7 +59,7 @@ def test_a_table_is_the_same_each_time_and_an_empty_one_is_a_table():
     frame = pd.DataFrame({"claim": [SENTENCE], "n": [3]})
     assert paper.styled(frame, "A caption").data == paper.styled(frame.copy(), "A caption").data
     assert "A caption" in paper.styled(frame, "A caption").data and "<table" in paper.styled(frame[:0]).data
-    assert "<th class=\"blank" not in paper.styled(frame).data  # no index
+    assert '<th class="blank' not in paper.styled(frame).data  # no index
 
 
 def test_a_range_is_one_number_where_both_ends_are_shown_alike():

@@ -60,12 +60,25 @@ def test_a_loss_is_its_name_constants_and_batches():
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
-        ("updates", 6000), ("drops", [1000, 2000]), ("schedule", "cosine"), ("evaluate_every", 125), ("lr", 0.003),
-        ("warmup", 500), ("grad_clip", None), ("batch_size", 64), ("method", "bow"), ("dataset", "flickr8k"),
-        ("model_options", {"embed_dim": 256}), ("auxiliary", "latent"), ("auxiliary_options", {"eta": 0.2}),
-        ("word_drop", 0.2), ("finetune_after", 0), ("positives", "image"), ("average", {"snapshots": 5}),
+        ("updates", 6000),
+        ("drops", [1000, 2000]),
+        ("schedule", "cosine"),
+        ("evaluate_every", 125),
+        ("lr", 0.003),
+        ("warmup", 500),
+        ("grad_clip", None),
+        ("batch_size", 64),
+        ("method", "bow"),
+        ("dataset", "flickr8k"),
+        ("model_options", {"embed_dim": 256}),
+        ("auxiliary", "latent"),
+        ("auxiliary_options", {"eta": 0.2}),
+        ("word_drop", 0.2),
+        ("finetune_after", 0),
+        ("positives", "image"),
+        ("average", {"snapshots": 5}),
     ],
-)  # fmt: skip
+)
 def test_any_other_difference_is_refused(setting, value):
     ours, other = sides()
     with pytest.raises(ValueError, match=f"differ in more than 'loss': {setting}.* against "):
@@ -95,8 +108,13 @@ def test_the_data_of_a_pair_are_the_same():
         decide(ours, [but(r, data_options={"seed": r["config"]["seed"], "train": 12000}) for r in other])
     more = [but(r, data_options={"seed": r["config"]["seed"], "train": 12000}, data_hash="more") for r in ours]
     assert decide(more, ours, factor="train").n == 4  # there other data are what is claimed
-    shared = [[but(r, data_options={"seed": s, "train": 1500}, data_hash=f"draw {s}")
-               for s, r in zip((0, 0, 2, 3), side, strict=True)] for side in (ours, other)]  # fmt: skip
+    shared = [
+        [
+            but(r, data_options={"seed": s, "train": 1500}, data_hash=f"draw {s}")
+            for s, r in zip((0, 0, 2, 3), side, strict=True)
+        ]
+        for side in (ours, other)
+    ]
     with pytest.raises(ValueError, match="4 runs on 3 draws of data"):
         decide(*shared)
     photos = [group(loss, sums, drawn=False) for loss, sums in (("triplet_sh", OURS), ("ntxent", OTHER))]
@@ -162,8 +180,10 @@ def test_other_factors():
     assert decide(vse, bow, factor="method").word == "reproduced"
     with pytest.raises(ValueError, match="more than 'method': loss ntxent against triplet"):
         decide(vse, group("triplet", OTHER, method="bow"), factor="method")
-    boxes = [but(r, method="vsrn", data_hash="regions", data_options=r["config"]["data_options"] | {"regions": True})
-             for r in vse]  # fmt: skip
+    boxes = [
+        but(r, method="vsrn", data_hash="regions", data_options=r["config"]["data_options"] | {"regions": True})
+        for r in vse
+    ]
     assert decide(boxes, bow, factor="method").n == 4
     for strange in ({"seed": 9, "train": 1500}, {"seed": 3, "train": 12000}):
         with pytest.raises(ValueError, match="saw other data|our side differ in data_options.train"):
@@ -217,8 +237,16 @@ def test_draws_that_all_groups_have_in_one_order():
 
 def test_an_objective_is_what_stands_beside_the_loss_and_how_it_is_weighed():
     alone = group("ntxent", OTHER, objective="con", auxiliary=None, auxiliary_options={}, beta=1.0, eta=None)
-    held = group("ntxent", OURS, objective="lagrange", auxiliary="latent", auxiliary_options={"target": "sbert"},
-                 beta=1.0, eta=0.1, multiplier="projected")  # fmt: skip
+    held = group(
+        "ntxent",
+        OURS,
+        objective="lagrange",
+        auxiliary="latent",
+        auxiliary_options={"target": "sbert"},
+        beta=1.0,
+        eta=0.1,
+        multiplier="projected",
+    )
     other = [but(r, auxiliary_options={"target": "form"}, eta=0.33) for r in held]
     assert decide(held, alone, factor="objective").n == decide(held, other, factor="objective").n == 4
     with pytest.raises(ValueError, match="more than 'objective': lr 0.001 against 0.003"):

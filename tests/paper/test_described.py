@@ -42,21 +42,27 @@ def slow(pairs):
 
 def test_intervals_are_counted():
     made = runs()
-    searched = [record(f"goal:{name}", 100, lr=lr) | {"chosen": {"update": 250, "val_rsum": 300.0 - lr}, "history": []}
-                for name in OBJECTIVES for lr in (0.001, 0.003)]  # fmt: skip
+    searched = [
+        record(f"goal:{name}", 100, lr=lr) | {"chosen": {"update": 250, "val_rsum": 300.0 - lr}, "history": []}
+        for name in OBJECTIVES
+        for lr in (0.001, 0.003)
+    ]
     twins = [record("triplet_sh", seed) | {"test": one["test"]} for seed, one in enumerate(made[:5])]
     twins[2] = record("triplet_sh", 2, rsum=1.0)
     found = paper.goal_described(made, searched, twins)
     con, best = "con x con", "cir x sig-ms"
-    expected = {1: [(name, con) for name in OBJECTIVES if name != con],
-                10: [("con x lin", "con x con"), ("nca x lin", "nca x con")],
-                11: [(name, f"{name.split(' x ')[0]} x con") for name in OBJECTIVES if not name.endswith(" x con")],
-                13: [(name, con) for name in ("nca x con", "cir x lin", "con x sig", "con x sig-ms")],
-                18: [(best, name) for name in OBJECTIVES if name != best]}  # fmt: skip
+    expected = {
+        1: [(name, con) for name in OBJECTIVES if name != con],
+        10: [("con x lin", "con x con"), ("nca x lin", "nca x con")],
+        11: [(name, f"{name.split(' x ')[0]} x con") for name in OBJECTIVES if not name.endswith(" x con")],
+        13: [(name, con) for name in ("nca x con", "cir x lin", "con x sig", "con x sig-ms")],
+        18: [(best, name) for name in OBJECTIVES if name != best],
+    }
     for number, pairs in expected.items():
         above, below, of, mean = slow(pairs)
-        assert found[number][1] == (f"{above} of {of} above 0, {below} below, {of - above - below} contain it; "
-                                    f"mean {mean:+.1f}"), number  # fmt: skip
+        assert found[number][1] == (
+            f"{above} of {of} above 0, {below} below, {of - above - below} contain it; mean {mean:+.1f}"
+        ), number
     assert 0 < slow(expected[1])[0] < 28 and slow(expected[18])[1] > 0  # there is something to get wrong
     assert found[3][1] == "4 of 5 pairs of runs agree in every test number" and set(found) == {1, 3, 10, 11, 13, 18}
 

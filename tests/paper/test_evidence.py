@@ -41,9 +41,14 @@ def made(loss, seed, method="vsrn", *, rsum=None, heard=None, silent=95.0, datas
 
 def of(runs):
     """What ``records.find`` does, on a list; a search is another study, and these have none."""
+
     def find(study, **wanted):
-        return [r for r in runs if study in ("ecir", "vsrn", "photo_runs")
-                and all(r["config"].get(k) == v for k, v in wanted.items())]  # fmt: skip
+        return [
+            r
+            for r in runs
+            if study in ("ecir", "vsrn", "photo_runs") and all(r["config"].get(k) == v for k, v in wanted.items())
+        ]
+
     return find
 
 
@@ -99,8 +104,12 @@ def test_words_are_those_of_the_textbook_in_one_family_a_table():
     """Every p of the recalls by scipy's paired t-test, and Holm's correction written out."""
     found = Evidence(VSRN, of(every()))
     runs = {loss: [made(loss, seed) for seed in range(10)] for loss in LOSSES}
-    read = {"rsum": lambda r: r["test"]["rsum"], "i2t": lambda r: r["test"]["i2t"]["average_recall"],
-            "t2i": lambda r: r["test"]["t2i"]["average_recall"], "map": lambda r: 100 * r["test"]["i2t"]["map_at_5"]}
+    read = {
+        "rsum": lambda r: r["test"]["rsum"],
+        "i2t": lambda r: r["test"]["i2t"]["average_recall"],
+        "t2i": lambda r: r["test"]["t2i"]["average_recall"],
+        "map": lambda r: 100 * r["test"]["i2t"]["map_at_5"],
+    }
     alone = {}
     for part in found.verdicts:
         name, first, _, second = part.split()
@@ -125,12 +134,16 @@ def test_the_smallest_difference_of_a_recall_is_a_sixth_of_that_of_the_rsum():
     assert judge(close, 7).word == "equivalent" and str(judge(close, 7)) == "equivalent (1 of 3)"
 
 
-@pytest.mark.parametrize("heard, rsum, says", [
-    (HEARD, RSUM | {"ntxent": 290.0}, "reproduced (6 of 6)"),
-    (HEARD, RSUM, "contradicted (1 of 6)"),  # NT-Xent hears most and is ahead of Triplet
-    ({loss: -n for loss, n in HEARD.items()}, RSUM | {"ntxent": 290.0}, "contradicted (6 of 6)"),
-    (HEARD | {"ntxent": 7.0}, RSUM | {"ntxent": 290.0}, "undecided (1 of 6)"),
-], ids=["all six", "one against", "turned", "one tied"])  # fmt: skip
+@pytest.mark.parametrize(
+    "heard, rsum, says",
+    [
+        (HEARD, RSUM | {"ntxent": 290.0}, "reproduced (6 of 6)"),
+        (HEARD, RSUM, "contradicted (1 of 6)"),  # NT-Xent hears most and is ahead of Triplet
+        ({loss: -n for loss, n in HEARD.items()}, RSUM | {"ntxent": 290.0}, "contradicted (6 of 6)"),
+        (HEARD | {"ntxent": 7.0}, RSUM | {"ntxent": 290.0}, "undecided (1 of 6)"),
+    ],
+    ids=["all six", "one against", "turned", "one tied"],
+)
 def test_the_rule_that_fewer_is_better(heard, rsum, says):
     assert str(judge(Evidence(VSRN, of(every(heard=heard, rsum=rsum))), 22)) == says
 
@@ -210,8 +223,11 @@ def test_ecirs_claims_against_its_own_tables():
     assert "VSE++ on MS-COCO, i2t: +1.1" in found["numbers"][4] and "16.7 to 56.0" in found["numbers"][3]
     printed, ahead = paper.table("ecir/1"), 0
     for _, row in printed.iterrows():
-        sh = printed[(printed["dataset"] == row["dataset"]) & (printed["method"] == row["method"])
-                     & (printed["loss"] == "Triplet loss SH")].iloc[0]  # fmt: skip
+        sh = printed[
+            (printed["dataset"] == row["dataset"])
+            & (printed["method"] == row["method"])
+            & (printed["loss"] == "Triplet loss SH")
+        ].iloc[0]
         ahead += sum(sh[name] > row[name] for name in ecir.RECALLS)
     assert ecir.RECALLS == ["i2t_r1", "i2t_r5", "i2t_r10", "t2i_r1", "t2i_r5", "t2i_r10"]
     assert ecir.COUNTS[1]()[:2] == (ahead, 72) == (72, 72)

@@ -17,8 +17,14 @@ from icrlib.paper.experiments.goal import gpu_hours
 
 # The lines of Tables 3 to 6, and 2 (marked T2), as the paper's page has them.
 PRINTED = Path(__file__).with_name("goal_printed.txt").read_text(encoding="utf-8").splitlines()
-SETTINGS = {"VSE++ (ResNet152)": "r152", "VSE++ (ResNet152, fine-tuned)": "r152_ft", "VSE++ (ViT-base-patch16)": "vit",
-            "VSE++ (ViT-base-patch16, fine-tuned)": "vit_ft", "VSE ∞ (BUTD)": "butd", "VSE ∞ (WSL)": "wsl"}  # fmt: skip
+SETTINGS = {
+    "VSE++ (ResNet152)": "r152",
+    "VSE++ (ResNet152, fine-tuned)": "r152_ft",
+    "VSE++ (ViT-base-patch16)": "vit",
+    "VSE++ (ViT-base-patch16, fine-tuned)": "vit_ft",
+    "VSE ∞ (BUTD)": "butd",
+    "VSE ∞ (WSL)": "wsl",
+}
 SUMS = {"r152": 873.3, "r152_ft": 1098.0, "vit": 989.7, "vit_ft": 1304.8, "butd": 1568.8, "wsl": 1823.3}
 GRIDS = ("goal/3", "goal/4", "goal/5")
 
@@ -67,8 +73,13 @@ def test_tables_are_listed_with_their_shape():
 def test_table_1_names_five_losses():
     first = paper.table("goal/1")
     known = first[first["loss"] != "New"]
-    assert dict(known["loss"]) == {"con x con": "Triplet loss", "nca x con": "NT-Xent loss", "cir x lin": "Circle loss",
-                                   "con x sig": "Binomial deviance", "con x sig-ms": "MS loss"}  # fmt: skip
+    assert dict(known["loss"]) == {
+        "con x con": "Triplet loss",
+        "nca x con": "NT-Xent loss",
+        "cir x lin": "Circle loss",
+        "con x sig": "Binomial deviance",
+        "con x sig-ms": "MS loss",
+    }
     assert (first["loss"] == "New").sum() == 10
     for objective in first["objective"]:
         assert by_name(f"goal:{objective}").name == f"goal:{objective}"

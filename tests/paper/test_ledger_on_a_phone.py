@@ -11,8 +11,16 @@ from icrlib import paper
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = "<!doctype html><meta name=viewport content=width=device-width><style>body {margin: 0 16px; font: 16px Arial}"
 OVERHANG = "() => { const t = document.querySelector('table'); return [t.scrollWidth - t.clientWidth, t.clientWidth]; }"
-LEDGER = [{"claim": "Triplet-SH beats Triplet on scenes", "paper": "46.0 ± .6 against 43.5 ± .2", "n": 10,
-           "ours": "+35.8 rsum [+31.9, +39.7]", "verdict": "undecided (n = 3)", "p": "< .001"}]  # fmt: skip
+LEDGER = [
+    {
+        "claim": "Triplet-SH beats Triplet on scenes",
+        "paper": "46.0 ± .6 against 43.5 ± .2",
+        "n": 10,
+        "ours": "+35.8 rsum [+31.9, +39.7]",
+        "verdict": "undecided (n = 3)",
+        "p": "< .001",
+    }
+]
 NUMBERS = [{f"R@{k}": "353.8 ± 1.6" for k in range(8)}]
 
 

@@ -21,11 +21,20 @@ MADE = {
     "con": ({"objective": "con"}, 400, 60),
     "dual": ({"objective": "dual", "auxiliary": "latent", "auxiliary_options": LATENT, "beta": 1.0}, 401, 62),
     "lag": ({"objective": "lagrange", "auxiliary": "latent", "auxiliary_options": LATENT, "eta": 0.2}, 420, 80),
-    "projected": ({"objective": "lagrange", "auxiliary": "latent", "auxiliary_options": LATENT, "eta": 0.2,
-                   "multiplier": "projected"}, 410, 70),
+    "projected": (
+        {
+            "objective": "lagrange",
+            "auxiliary": "latent",
+            "auxiliary_options": LATENT,
+            "eta": 0.2,
+            "multiplier": "projected",
+        },
+        410,
+        70,
+    ),
     "itd_dual": ({"objective": "dual", "auxiliary": "tokens", "auxiliary_options": TOKENS, "beta": 1.0}, 390, 75),
     "itd_lag": ({"objective": "lagrange", "auxiliary": "tokens", "auxiliary_options": TOKENS, "eta": 2.0}, 380, 50),
-}  # fmt: skip
+}
 
 
 def run(row, seed, study="ltd", *, loss="ntxent", rsum=None, val=300.0, **config):
@@ -41,8 +50,10 @@ def run(row, seed, study="ltd", *, loss="ntxent", rsum=None, val=300.0, **config
 
 def of(runs):
     """What ``records.find`` does, on a list."""
+
     def find(study, **wanted):
         return [r for r in runs if r["study"] == study and all(r["config"].get(k) == v for k, v in wanted.items())]
+
     return find
 
 
@@ -87,8 +98,13 @@ def test_five_draws_describe_and_have_no_word():
 
 def test_kendalls_coefficient_over_the_rows():
     found = Evidence(AT["scenes"], of(every()))
-    means = {row: [np.mean([run(row, s)["test"]["rsum"] for s in range(5)]),
-                   np.mean([run(row, s)["test"]["twins"]["swap"] for s in range(5)])] for row in MADE}  # fmt: skip
+    means = {
+        row: [
+            np.mean([run(row, s)["test"]["rsum"] for s in range(5)]),
+            np.mean([run(row, s)["test"]["twins"]["swap"] for s in range(5)]),
+        ]
+        for row in MADE
+    }
     expected = stats.kendalltau(*zip(*means.values(), strict=True)).statistic
     assert found.verdicts["goes rsum swap"].tau == pytest.approx(expected) and 0 < expected < 1
     assert found.shown("goes rsum swap") == f"K = {expected:+.2f} over 6 rows"
@@ -107,11 +123,14 @@ def test_a_row_has_a_say_with_all_its_runs_only():
 @pytest.mark.parametrize(
     ("row", "other"),
     [
-        ("lag", {"auxiliary_options": {"target": "form"}}), ("lag", {"finetune_after": 100}),
-        ("lag", {"multiplier": "projected"}), ("itd_dual", {"auxiliary_options": {"softmax": "time"}}),
-        ("dual", {"method": "vse++"}), ("con", {"objective": "dual"}),
+        ("lag", {"auxiliary_options": {"target": "form"}}),
+        ("lag", {"finetune_after": 100}),
+        ("lag", {"multiplier": "projected"}),
+        ("itd_dual", {"auxiliary_options": {"softmax": "time"}}),
+        ("dual", {"method": "vse++"}),
+        ("con", {"objective": "dual"}),
     ],
-)  # fmt: skip
+)
 def test_other_targets_and_the_published_softmax_are_other_rows(row, other):
     assert ltd_evidence.is_row(run(row, 0), row) and not ltd_evidence.is_row(run(row, 0, **other), row)
     assert sum(ltd_evidence.is_row(run(row, 0), name) for name in ROWS) == 1
@@ -127,11 +146,16 @@ def test_of_several_bounds_validation_chooses():
 
 
 def test_the_lowest_bound_against_the_preferred_one():
-    three = [run("lag", s, "ltd_eta", rsum=level, val=val, eta=eta)
-             for eta, level, val in ((0.05, 390, 290), (0.1, 415, 310), (0.2, 425, 300)) for s in range(5)]  # fmt: skip
+    three = [
+        run("lag", s, "ltd_eta", rsum=level, val=val, eta=eta)
+        for eta, level, val in ((0.05, 390, 290), (0.1, 415, 310), (0.2, 425, 300))
+        for s in range(5)
+    ]
     found = Evidence(AT["eta"], of(three))
     assert {row: {r["config"]["eta"] for r in group} for row, group in found.groups.items()} == {
-        "best": {0.1}, "lowest": {0.05}}  # fmt: skip
+        "best": {0.1},
+        "lowest": {0.05},
+    }
     assert found.verdicts["rsum best > lowest"].difference.mean == pytest.approx(25, abs=1)
     assert found.judge(CLAIMS["tests"][8]).word == found.judge(CLAIMS["tests"][25]).word == DESCRIBED
     two = Evidence(AT["eta"], of(three[:10]))
@@ -148,8 +172,14 @@ def test_triplet_is_held_against_itself_and_against_infonce():
 
 
 def test_each_loss_may_have_what_its_own_search_chose_and_two_rows_of_a_loss_may_not():
-    changed = {"loss": "triplet_sh", "study": "ltd_triplet", "model_options": {"embed_dim": 128, "head_norm": True},
-               "drop_words": 0.3, "delete_words": 0.2, "warmup": 500}  # fmt: skip
+    changed = {
+        "loss": "triplet_sh",
+        "study": "ltd_triplet",
+        "model_options": {"embed_dim": 128, "head_norm": True},
+        "drop_words": 0.3,
+        "delete_words": 0.2,
+        "warmup": 500,
+    }
     levels = (("con", 300), ("lag", 430))
     runs = every() + [run(row, s, rsum=level, **changed) for row, level in levels for s in range(5)]
     found = Evidence(AT["triplet"], of(runs))
@@ -175,9 +205,13 @@ def photo(row, seed, strength, **config):
 
 
 def photos(seeds=3):
-    settings = {"con": (0.3, {}), "dual": (0.3, MADE["dual"][0]), "lag": (0.9, MADE["lag"][0]),
-                "fixed": (0.05, {"method": "sentence", "loss": "alignment"}),
-                "tuned": (0.1, {"method": "sentence"})}  # fmt: skip
+    settings = {
+        "con": (0.3, {}),
+        "dual": (0.3, MADE["dual"][0]),
+        "lag": (0.9, MADE["lag"][0]),
+        "fixed": (0.05, {"method": "sentence", "loss": "alignment"}),
+        "tuned": (0.1, {"method": "sentence"}),
+    }
     made = []
     for row, (strength, config) in settings.items():
         base = {"objective": "con"} | config

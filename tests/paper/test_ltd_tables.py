@@ -43,7 +43,7 @@ def test_every_cell_is_the_printed_one_and_dashes_are_kept():
         method, loss, *numbers = page[row]
         assert line["method"] == method and line["loss"].replace(" ", "") == loss.replace(" ", "")
         for name, text in zip(NAMES, numbers, strict=True):
-            assert (pd.isna(line[name]) if text == "-" else line[name] == float(text)), (row, name)
+            assert pd.isna(line[name]) if text == "-" else line[name] == float(text), (row, name)
             assert pd.isna(line[f"{name}_std"])
     second = paper.table("ltd/2")
     assert list(second.index) == [name for name in page if name[0] in "34"] and len(second) == 10
@@ -61,8 +61,13 @@ def test_shape_and_types():
     names = [name for name in paper.tables() if name.startswith("ltd/")]
     assert names == ["ltd/1", "ltd/2", "ltd/3"] and [len(paper.table(name)) for name in names] == [15, 10, 2]
     first = paper.table("ltd/1")
-    assert list(first.columns) == ["dataset", "method", "loss", "hyper_parameters", *itertools.chain(*(
-        (name, f"{name}_std") for name in NAMES))]  # fmt: skip
+    assert list(first.columns) == [
+        "dataset",
+        "method",
+        "loss",
+        "hyper_parameters",
+        *itertools.chain(*((name, f"{name}_std") for name in NAMES)),
+    ]
     assert all(first[name].dtype == float for name in NAMES)
     assert first["dataset"].value_counts().to_dict() == {"Flickr30k": 5, "MS-COCO": 5, "CxC": 5}
     assert first.loc["1.5", "hyper_parameters"] == {"tau": 0.05, "eta": 0.2}
@@ -103,9 +108,16 @@ def test_sums_are_those_of_the_recalls():
 
 def test_rows_have_their_names_in_the_map():
     printed = ltd.rows()
-    kinds = {"con": ("BL", "L_con"), "dual": ("LTD", "L_dual"), "lag": ("LTD", "L_lag"), "itd_dual": ("ITD", "L_dual"),
-             "itd_lag": ("ITD", "L_lag"), "triplet": ("BL", "L_con"), "triplet_dual": ("LTD", "L_dual"),
-             "triplet_lag": ("LTD", "L_lag")}  # fmt: skip
+    kinds = {
+        "con": ("BL", "L_con"),
+        "dual": ("LTD", "L_dual"),
+        "lag": ("LTD", "L_lag"),
+        "itd_dual": ("ITD", "L_dual"),
+        "itd_lag": ("ITD", "L_lag"),
+        "triplet": ("BL", "L_con"),
+        "triplet_dual": ("LTD", "L_dual"),
+        "triplet_lag": ("LTD", "L_lag"),
+    }
     assert sorted(row for of in ltd.ROWS.values() for row in of.values()) == sorted(printed.index)
     for place, of in ltd.ROWS.items():
         for kind, row in of.items():
@@ -127,9 +139,11 @@ def test_cited_row_numbers_that_the_table_does_not_have():
 
 
 def test_itd_as_a_dual_loss_against_the_papers_words():
-    """"Does not improve, for most k": true on Flickr30k; on MS-COCO no recall falls and four of six rise."""
-    one, two = (dict(zip(ltd.RECALLS, np.subtract(by_hand(a), by_hand(b)).round(1), strict=True))
-                for a, b in (("2.2.1", "2.1.1"), ("1.2", "1.1")))  # fmt: skip
+    """ "Does not improve, for most k": true on Flickr30k; on MS-COCO no recall falls and four of six rise."""
+    one, two = (
+        dict(zip(ltd.RECALLS, np.subtract(by_hand(a), by_hand(b)).round(1), strict=True))
+        for a, b in (("2.2.1", "2.1.1"), ("1.2", "1.1"))
+    )
     assert one == {"i2t_r1": 0.3, "i2t_r5": 0, "i2t_r10": 0, "t2i_r1": 1.1, "t2i_r5": 0.9, "t2i_r10": 0.8}
     assert all(value < 0 for value in two.values())
     listed = paper.inconsistencies("ltd").set_index("metric").loc["rsum, in words (Sec. 5.2)"]
@@ -137,12 +151,19 @@ def test_itd_as_a_dual_loss_against_the_papers_words():
     assert ltd.COUNTS[17]()[:2] == (9, 18) == ltd.COUNTS[19]()[:2]
 
 
-PAIRS = {1: [("1.5", "1.1"), ("2.5.1", "2.1.1"), ("2.5.2", "2.1.2")], 2: [("1.5", "1.4"), ("2.5.1", "2.4.1"),
-         ("2.5.2", "2.4.2")], 11: [("2.5.2", "2.1.2")], 14: [("1.5", "1.1"), ("2.5.1", "2.1.1"), ("2.5.2", "2.1.2")],
-         18: [("1.2", "1.3"), ("2.2.1", "2.3.1"), ("2.2.2", "2.3.2")], 20: [("1.1", "1.3"), ("2.1.1", "2.3.1"),
-         ("2.1.2", "2.3.2")], 28: [("3.1.3", "1.5"), ("3.2.3", "2.5.1")], 30: [("3.1.3", "3.1.1"), ("3.2.3", "3.2.1")],
-         31: [("1.1", "4.1.1"), ("2.1.1", "4.2.1")], 33: [("1.1", "4.1.2"), ("2.1.1", "4.2.2")],
-         35: [("1.5", "1.1"), ("2.5.1", "2.1.1"), ("3.1.3", "3.1.1"), ("3.2.3", "3.2.1")]}  # fmt: skip
+PAIRS = {
+    1: [("1.5", "1.1"), ("2.5.1", "2.1.1"), ("2.5.2", "2.1.2")],
+    2: [("1.5", "1.4"), ("2.5.1", "2.4.1"), ("2.5.2", "2.4.2")],
+    11: [("2.5.2", "2.1.2")],
+    14: [("1.5", "1.1"), ("2.5.1", "2.1.1"), ("2.5.2", "2.1.2")],
+    18: [("1.2", "1.3"), ("2.2.1", "2.3.1"), ("2.2.2", "2.3.2")],
+    20: [("1.1", "1.3"), ("2.1.1", "2.3.1"), ("2.1.2", "2.3.2")],
+    28: [("3.1.3", "1.5"), ("3.2.3", "2.5.1")],
+    30: [("3.1.3", "3.1.1"), ("3.2.3", "3.2.1")],
+    31: [("1.1", "4.1.1"), ("2.1.1", "4.2.1")],
+    33: [("1.1", "4.1.2"), ("2.1.1", "4.2.2")],
+    35: [("1.5", "1.1"), ("2.5.1", "2.1.1"), ("3.1.3", "3.1.1"), ("3.2.3", "3.2.1")],
+}
 
 
 @pytest.mark.parametrize("number", PAIRS)
@@ -154,12 +175,22 @@ def test_counts_are_those_of_the_printed_lines(number):
 def test_other_counts_by_hand():
     words = paper.against_own_tables("ltd")["verdict"].to_dict()
     off = {number: word for number, word in words.items() if word.startswith("does not")}
-    assert off == {15: "does not: 4 of 6", 17: "does not: 9 of 18", 19: "does not: 9 of 18", 20: "does not: 16 of 18",
-                   21: "does not: 2 of 3", 22: "does not: 2,385 of 3,905", 23: "does not: 2 of 3",
-                   26: "does not: 1 of 5", 34: "does not: 1 of 2"}  # fmt: skip
+    assert off == {
+        15: "does not: 4 of 6",
+        17: "does not: 9 of 18",
+        19: "does not: 9 of 18",
+        20: "does not: 16 of 18",
+        21: "does not: 2 of 3",
+        22: "does not: 2,385 of 3,905",
+        23: "does not: 2 of 3",
+        26: "does not: 1 of 5",
+        34: "does not: 1 of 2",
+    }
     assert {words[number] for number in ltd.CURVES} - set(off.values()) == {"agrees with its curves"}
-    gains = [[100 * (a / b - 1) for a, b in zip(by_hand(x), by_hand(y), strict=True)]
-             for x, y in (("1.5", "1.1"), ("2.5.1", "2.1.1"))]  # fmt: skip
+    gains = [
+        [100 * (a / b - 1) for a, b in zip(by_hand(x), by_hand(y), strict=True)]
+        for x, y in (("1.5", "1.1"), ("2.5.1", "2.1.1"))
+    ]
     assert sum(a > b for a, b in zip(*gains, strict=True)) == 4
     assert [round(gains[i][j], 1) for i in (0, 1) for j in (0, 3)] == [10.4, 13.0, 6.7, 7.6]  # R@1
     assert ltd.COUNTS[13]()[2].count(" of +") == 3 and "+0.5 of +19.0 on Flickr30k" in ltd.COUNTS[13]()[2]
@@ -206,14 +237,24 @@ def test_every_row_is_an_experiment_in_the_librarys_settings():
 def test_settings_are_those_of_the_released_job_files():
     """The table of the reference facts (row -> settings), written out."""
     wanted = {
-        "1.1": ("con", None, None, "ntxent", "swa"), "1.2": ("dual", "tokens", None, "ntxent", "swa"),
-        "1.3": ("lagrange", "tokens", 6.0, "ntxent", "swa"), "1.4": ("dual", "latent", None, "ntxent", "swa"),
-        "1.5": ("lagrange", "latent", 0.2, "ntxent", "swa"), "3.1.1": ("con", None, None, "triplet_sh", "none"),
-        "3.1.2": ("dual", "latent", None, "triplet_sh", "none"), "4.1.1": (None, None, None, "alignment", "swa"),
-        "3.1.3": ("lagrange", "latent", 0.2, "triplet_sh", "none"), "4.1.2": (None, None, None, "ntxent", "swa"),
-    }  # fmt: skip
-    twins = {"1.1": ("2.1.1", "2.1.2"), "1.2": ("2.2.1", "2.2.2"), "1.3": ("2.3.1", "2.3.2"),
-             "1.4": ("2.4.1", "2.4.2"), "1.5": ("2.5.1", "2.5.2")}  # fmt: skip
+        "1.1": ("con", None, None, "ntxent", "swa"),
+        "1.2": ("dual", "tokens", None, "ntxent", "swa"),
+        "1.3": ("lagrange", "tokens", 6.0, "ntxent", "swa"),
+        "1.4": ("dual", "latent", None, "ntxent", "swa"),
+        "1.5": ("lagrange", "latent", 0.2, "ntxent", "swa"),
+        "3.1.1": ("con", None, None, "triplet_sh", "none"),
+        "3.1.2": ("dual", "latent", None, "triplet_sh", "none"),
+        "4.1.1": (None, None, None, "alignment", "swa"),
+        "3.1.3": ("lagrange", "latent", 0.2, "triplet_sh", "none"),
+        "4.1.2": (None, None, None, "ntxent", "swa"),
+    }
+    twins = {
+        "1.1": ("2.1.1", "2.1.2"),
+        "1.2": ("2.2.1", "2.2.2"),
+        "1.3": ("2.3.1", "2.3.2"),
+        "1.4": ("2.4.1", "2.4.2"),
+        "1.5": ("2.5.1", "2.5.2"),
+    }
     for row, expected in wanted.items():
         on_flickr = paper.experiment(f"ltd/{row}")
         assert tuple(on_flickr.get(key) for key in ("objective", "auxiliary", "eta", "loss", "average")) == expected
@@ -257,5 +298,9 @@ def test_unknown_rows_and_tables_are_refused():
 
 def test_command_line_prints_them():
     shown = CliRunner().invoke(main, ["tables", "ltd/1"])
-    assert shown.exit_code == 0 and "49.7" in shown.output and "R-P" in shown.output and "ltd/3" in CliRunner().invoke(
-        main, ["tables"]).output  # fmt: skip
+    assert (
+        shown.exit_code == 0
+        and "49.7" in shown.output
+        and "R-P" in shown.output
+        and "ltd/3" in CliRunner().invoke(main, ["tables"]).output
+    )

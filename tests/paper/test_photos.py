@@ -65,8 +65,11 @@ def test_other_measures_and_a_number():
     rng = np.random.default_rng(4)
     image_of = np.repeat(np.arange(40), 5)
     a, b = runs(rng, "triplet", 3, 40, image_of), runs(rng, "ntxent", 3, 40, image_of)
-    parts = [verdict("c", "greater", a, b, measure=f"test.{side}.{cut}").difference.mean
-             for side in ("i2t", "t2i") for cut in ("r1", "r5", "r10")]  # fmt: skip
+    parts = [
+        verdict("c", "greater", a, b, measure=f"test.{side}.{cut}").difference.mean
+        for side in ("i2t", "t2i")
+        for cut in ("r1", "r5", "r10")
+    ]
     assert sum(parts) == pytest.approx(verdict("c", "greater", a, b).difference.mean)
     one = verdict("c", "greater", a, 100.0)
     assert "bootstrap" in one.basis and one.difference.mean == pytest.approx(

@@ -18,8 +18,15 @@ def agreements():
 
 
 @pytest.mark.parametrize("rule", replay.RULES)
-@pytest.mark.parametrize("options", [{}, {"lr": 0.5}, {"lr": 0.3, "momentum": 0.5, "dampening": 0.0, "init": 2.5},
-                                     {"lr": 0.2, "momentum": 0.0, "dampening": 0.0, "bounds": (0.5, 3.0)}])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"lr": 0.5},
+        {"lr": 0.3, "momentum": 0.5, "dampening": 0.0, "init": 2.5},
+        {"lr": 0.2, "momentum": 0.0, "dampening": 0.0, "bounds": (0.5, 3.0)},
+    ],
+)
 def test_every_step_is_the_librarys(rule, options):
     """Losses around η, so that both bounds are met, often."""
     rng = np.random.default_rng(3)
@@ -91,10 +98,16 @@ def test_between_two_records_the_loss_is_a_straight_line():
     assert whole[4413] == pytest.approx((values[44] + values[45]) / 2)  # the last gap of an epoch is 26 steps
 
 
-@pytest.mark.parametrize(("losses", "eta", "rule", "says"), [
-    ([], 0.2, "published", "row of losses"), ([[0.1]], 0.2, "published", "row of losses"),
-    ([0.1], 0.0, "published", "eta"), ([0.1], float("nan"), "published", "eta"), ([0.1], 0.2, "project", "projected"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("losses", "eta", "rule", "says"),
+    [
+        ([], 0.2, "published", "row of losses"),
+        ([[0.1]], 0.2, "published", "row of losses"),
+        ([0.1], 0.0, "published", "eta"),
+        ([0.1], float("nan"), "published", "eta"),
+        ([0.1], 0.2, "project", "projected"),
+    ],
+)
 def test_bad_input_is_refused(losses, eta, rule, says):
     with pytest.raises(ValueError, match=says):
         replay.replay(losses, eta, rule=rule)
@@ -105,8 +118,14 @@ def test_the_record_is_whole_and_in_order():
     steps, values = ltd_curves.curve("release", "baseline", "contrastive")
     assert len(steps) == len(values) == 2700 and steps[-1] == 265_534 and set(np.diff(steps)) == {100, 26}
     assert len(ltd_curves.curve("old", "lag_0.1", "lambda").values) == 2696
-    ends = {"baseline": 322.14, "dual": 324.35, "lag_0.05": 314.06, "lag_0.1": 319.90, "lag_0.2": 332.04,
-            "lag_0.3": 323.64}  # fmt: skip
+    ends = {
+        "baseline": 322.14,
+        "dual": 324.35,
+        "lag_0.05": 314.06,
+        "lag_0.1": 319.90,
+        "lag_0.2": 332.04,
+        "lag_0.3": 323.64,
+    }
     for run, end in ends.items():
         steps, values = ltd_curves.curve("release", run, "rsum")
         assert values[-1] == pytest.approx(end, abs=0.005) and (np.diff(values) >= 0).all() and steps[-1] == 265_560
@@ -121,11 +140,16 @@ def test_values_have_the_six_digits_that_were_recorded():
     assert values[:3].tolist() == [1.09786, 8.17664, 13.6995] and values.max() == 100.0
 
 
-@pytest.mark.parametrize(("asked", "says"), [
-    (("releases", "dual", "rsum"), "release"), (("release", "lag_0.15", "rsum"), "lag_0.1"),
-    (("release", "dual", "loss"), "contrastive"), (("release", "dual", "lambda"), "it has reconstruction"),
-    (("old", "dual", "contrastive"), "it has reconstruction, rsum"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (("releases", "dual", "rsum"), "release"),
+        (("release", "lag_0.15", "rsum"), "lag_0.1"),
+        (("release", "dual", "loss"), "contrastive"),
+        (("release", "dual", "lambda"), "it has reconstruction"),
+        (("old", "dual", "contrastive"), "it has reconstruction, rsum"),
+    ],
+)
 def test_what_is_not_recorded_is_refused_with_what_is(asked, says):
     with pytest.raises(ValueError, match=says):
         ltd_curves.curve(*asked)

@@ -23,12 +23,21 @@ def claims(rng, baseline: str, others: str, *, n=10, spread=4.0, effect=0.0, sma
     """4 to 14 losses against one baseline on n draws of data that all share; rsum 380, draws 8, runs ``spread``."""
     draws = 380 + 8 * rng.normal(size=n)
     other = group("base", draws + spread * NOISE[baseline](rng, n))
-    return [verdict("c", "greater", group(f"loss {k}", draws + effect + spread * NOISE[others](rng, n)), other,
-                    smallest=smallest) for k in range(int(rng.integers(few, many + 1)))]  # fmt: skip
+    return [
+        verdict(
+            "c",
+            "greater",
+            group(f"loss {k}", draws + effect + spread * NOISE[others](rng, n)),
+            other,
+            smallest=smallest,
+        )
+        for k in range(int(rng.integers(few, many + 1)))
+    ]
 
 
-@pytest.mark.parametrize(("baseline", "others", "most"), [("normal", "normal", 0.08), ("left", "left", 0.08),
-                                                          ("right", "left", 0.12)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("baseline", "others", "most"), [("normal", "normal", 0.08), ("left", "left", 0.08), ("right", "left", 0.12)]
+)
 def test_under_no_effect_few_families_decide_anything(baseline, others, most):
     """250 families here. Measured with 2,500, 10 draws each: at least one claim is decided in
 

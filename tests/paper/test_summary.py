@@ -55,8 +55,10 @@ def test_a_row_says_what_differs_and_nothing_else():
 
 
 def test_seeds_and_machines_make_no_group():
-    own = [but(r, device=f"cuda:{i}", threads=i, smoke=bool(i % 2), asked={"lr": i})
-           for i, r in enumerate(group("ntxent", [1.0, 2.0, 3.0]))]  # fmt: skip
+    own = [
+        but(r, device=f"cuda:{i}", threads=i, smoke=bool(i % 2), asked={"lr": i})
+        for i, r in enumerate(group("ntxent", [1.0, 2.0, 3.0]))
+    ]
     assert rows(own) == {"ntxent": 3}  # each with its own draw of data, and so its own hash
     older = [but(r) for r in group("ntxent", [4.0], data_seed=None)]
     for r in older:

@@ -79,21 +79,31 @@ def test_twice_the_updates_are_named_by_the_updates_alone():
 
 def test_a_search_by_rate_has_a_row_for_whatever_else_moved():
     soft = tried("ntxent", {100: 410.0, 101: 412.0}, lr=0.001) + tried("ntxent", {100: 420.0, 101: 421.0}, lr=0.01)
-    hard = [run for lr, start, rsum in ((0.003, 250, 430.0), (0.001, 0, 400.0), (0.003, 0, 390.0))
-            for run in tried("triplet_sh", {100: rsum}, lr=lr, warmup=start)]  # fmt: skip
+    hard = [
+        run
+        for lr, start, rsum in ((0.003, 250, 430.0), (0.001, 0, 400.0), (0.003, 0, 390.0))
+        for run in tried("triplet_sh", {100: rsum}, lr=lr, warmup=start)
+    ]
     table = paper.by_rate([*hard, *soft])
     assert list(table) == [0.001, 0.003, 0.01] and table.columns.name == "lr"
     assert table.index.names == ["method", "loss", "warmup"]
     assert table.index.get_level_values("warmup").dtype.kind == "i"
     shown = {(loss, start): row.dropna().to_dict() for (_, loss, start), row in table.iterrows()}
-    assert shown == {("ntxent", 0): {0.001: 411.0, 0.01: 420.5}, ("triplet_sh", 0): {0.001: 400.0, 0.003: 390.0},
-                     ("triplet_sh", 250): {0.003: 430.0}}  # fmt: skip
+    assert shown == {
+        ("ntxent", 0): {0.001: 411.0, 0.01: 420.5},
+        ("triplet_sh", 0): {0.001: 400.0, 0.003: 390.0},
+        ("triplet_sh", 250): {0.003: 430.0},
+    }
     with pytest.raises(ValueError, match="different draws"):
         paper.by_rate([*soft, *tried("ntxent", {102: 410.0}, lr=0.003)])
 
 
-PUBLISHED = {"triplet": ("margin", 0.2), "triplet_sh": ("margin", 0.2), "ntxent": ("tau", 0.1),
-             "smoothap": ("tau", 0.01)}  # fmt: skip
+PUBLISHED = {
+    "triplet": ("margin", 0.2),
+    "triplet_sh": ("margin", 0.2),
+    "ntxent": ("tau", 0.1),
+    "smoothap": ("tau", 0.01),
+}
 
 
 def search(rng, draws=(100, 101), methods=("vse++", "bow")):

@@ -139,8 +139,10 @@ def test_printed_ties_stay_ties():
 
 
 @settings(deadline=None, max_examples=100)
-@given(st.integers(3, 8).flatmap(lambda n: st.tuples(*[st.lists(numbers, min_size=n, max_size=n)] * 2)),
-       st.sampled_from([0.5, 3.0, 20.0]))  # fmt: skip
+@given(
+    st.integers(3, 8).flatmap(lambda n: st.tuples(*[st.lists(numbers, min_size=n, max_size=n)] * 2)),
+    st.sampled_from([0.5, 3.0, 20.0]),
+)
 def test_equivalence_is_two_one_sided_tests(pair, smallest):
     """Twin: SciPy's one-sided t-tests against −smallest and +smallest, both below 5 %."""
     d = np.round(np.subtract(*map(np.array, pair)), 6)
@@ -216,8 +218,13 @@ def closed(ps):
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(st.sampled_from([0.0005, 0.004, 0.009, 0.0124, 0.0126, 0.016, 0.02, 0.03, 0.049, 0.051, 0.3, 0.9]),
-                min_size=1, max_size=6))  # fmt: skip
+@given(
+    st.lists(
+        st.sampled_from([0.0005, 0.004, 0.009, 0.0124, 0.0126, 0.016, 0.02, 0.03, 0.049, 0.051, 0.3, 0.9]),
+        min_size=1,
+        max_size=6,
+    )
+)
 def test_holm_is_the_closed_test(ps):
     found = family([with_p(p) for p in ps])
     assert [v.adjusted for v in found] == pytest.approx(closed(ps))
@@ -250,8 +257,7 @@ def test_equivalent_goes_before_holm_and_stays_in_the_family():
     assert near.p < 0.05 and found[0].word == "equivalent" and found[0].adjusted == pytest.approx(2 * near.p)
     assert found[1].word == "reproduced" and family([near, near, near, with_p(0.04)])[3].word == "reproduced"
     wide = verdict("wide", "equivalent", seeds([1.0, 1.1, 0.9]), seeds([0.0, 0.0, 0.0]), smallest=0.5)
-    assert wide.word == "contradicted" and wide.p == pytest.approx(
-        stats.ttest_1samp([1.0, 1.1, 0.9], 0.5).pvalue)  # fmt: skip
+    assert wide.word == "contradicted" and wide.p == pytest.approx(stats.ttest_1samp([1.0, 1.1, 0.9], 0.5).pvalue)
     assert family([wide] + [with_p(0.5)] * 9)[0].word == "undecided"
 
 

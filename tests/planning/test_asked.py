@@ -68,9 +68,14 @@ def test_drawn_data_go_by_their_names_alone(name):
         icrlib.load_dataset("stamps", bit=2)
 
 
-@pytest.mark.parametrize(("dataset", "method", "loss", "updates"), [
-    ("flickr30k", "vse++", "ntxent", 33_990),  # 29,000 × 5 captions in batches of 128, thirty times
-    ("flickr30k", "vse++", "smoothap", 34_050), ("coco", "vsrn", "triplet_sh", 132_780)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("dataset", "method", "loss", "updates"),
+    [
+        ("flickr30k", "vse++", "ntxent", 33_990),  # 29,000 × 5 captions in batches of 128, thirty times
+        ("flickr30k", "vse++", "smoothap", 34_050),
+        ("coco", "vsrn", "triplet_sh", 132_780),
+    ],
+)
 def test_a_published_row_has_the_updates_of_its_own_data(dataset, method, loss, updates):
     row = {"epochs": 150 if loss == "smoothap" else 30, "batch_size": 128}
     config, _ = asked.configuration(dataset, method, loss, given=row)
@@ -79,8 +84,16 @@ def test_a_published_row_has_the_updates_of_its_own_data(dataset, method, loss, 
 
 def test_a_row_s_plan_is_of_its_own_data_whatever_records_there_are(monkeypatch):
     """Those of another data set, with fewer updates an epoch, change the time and not the number of updates."""
-    past = {"config": asked.configuration("flickr8k", given={"epochs": 2})[0], "wall_seconds": 60.0, "parameters": 1000,
-            "peak_memory_mb": 50, "device": "x", "threads": 1, "updates_per_epoch": 235, "path": "r.json"}  # fmt: skip
+    past = {
+        "config": asked.configuration("flickr8k", given={"epochs": 2})[0],
+        "wall_seconds": 60.0,
+        "parameters": 1000,
+        "peak_memory_mb": 50,
+        "device": "x",
+        "threads": 1,
+        "updates_per_epoch": 235,
+        "path": "r.json",
+    }
     monkeypatch.setattr("icrlib.cli.runs.find", lambda **which: [past])
     said = icr("run", "ecir/1.3", "--plan")
     assert said.exit_code == 0, said.output
@@ -107,8 +120,15 @@ def test_features_that_are_there_are_counted(tmp_path, monkeypatch, no_records):
 
 
 def test_photos_are_counted_and_not_computed(tmp_path):
-    entries = [{"filename": f"{i}.jpg", "imgid": i, "split": ("train", "val", "test")[i % 3],
-                "sentences": [{"raw": "a dog"}] * 2} for i in range(30)]  # fmt: skip
+    entries = [
+        {
+            "filename": f"{i}.jpg",
+            "imgid": i,
+            "split": ("train", "val", "test")[i % 3],
+            "sentences": [{"raw": "a dog"}] * 2,
+        }
+        for i in range(30)
+    ]
     (tmp_path / "dataset.json").write_text(json.dumps({"images": entries}))
     (tmp_path / "images").mkdir()
     source = {"root": str(tmp_path), "images": "published", "backbone": "resnet50"}
@@ -117,12 +137,15 @@ def test_photos_are_counted_and_not_computed(tmp_path):
     assert (sizes["val"], sizes["each"], sizes["features"]) == (10, 2.0, (2048,))
 
 
-@pytest.mark.parametrize(("given", "said"), [
-    (["method=vsrn"], "vsrn takes regions, and the features here are (256,) for each image. Add -p regions=true"),
-    (["method=bow", "regions=true"], "bow takes one vector an image.*Leave regions= out"),
-    (["method=vsrn", "dataset=coco", "features={pooled}"], "vsrn takes regions.*PHOTOS FOLDER --regions 4"),
-    (["method=vse++", "dataset=coco", "features={regions}"], "takes one vector.*icr features PHOTOS FOLDER makes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["method=vsrn"], "vsrn takes regions, and the features here are (256,) for each image. Add -p regions=true"),
+        (["method=bow", "regions=true"], "bow takes one vector an image.*Leave regions= out"),
+        (["method=vsrn", "dataset=coco", "features={pooled}"], "vsrn takes regions.*PHOTOS FOLDER --regions 4"),
+        (["method=vse++", "dataset=coco", "features={regions}"], "takes one vector.*icr features PHOTOS FOLDER makes"),
+    ],
+)
 def test_features_of_the_other_kind_are_refused_before_anything_runs(given, said, tmp_path, no_records):
     import re
 
@@ -148,8 +171,17 @@ def test_a_grid_counts_what_lies_in_runs_as_finished(tmp_path, monkeypatch, no_r
     """Also a damaged record beside it does no harm."""
     monkeypatch.chdir(tmp_path)
     config, _ = asked.configuration(seed=1)
-    record = {"schema": 2, "config": config, "identity": identity(config), "sources": {}, "wall_seconds": 50.0,
-              "threads": 1, "parameters": 1000, "peak_memory_mb": 700, "device": "cpu"}  # fmt: skip
+    record = {
+        "schema": 2,
+        "config": config,
+        "identity": identity(config),
+        "sources": {},
+        "wall_seconds": 50.0,
+        "threads": 1,
+        "parameters": 1000,
+        "peak_memory_mb": 700,
+        "device": "cpu",
+    }
     for name, text in (("a", json.dumps(record)), ("b", "{")):
         place = tmp_path / "runs" / "grid" / name
         place.mkdir(parents=True)

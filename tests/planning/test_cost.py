@@ -15,8 +15,18 @@ from icrlib.planning import cost, operations
 
 def configured(dataset="scenes", method="vse++", loss="ntxent", updates=100, size=8, **more):
     options = {"embed_dim": size} | ({} if method == "bow" else {"word_dim": 64})
-    return {"dataset": dataset, "data_options": {}, "data_hash": "", "method": method, "loss": loss, "updates": updates,
-            "model_options": options, "batch_size": 128, "batches": "pairs", "device": "cpu"} | more  # fmt: skip
+    return {
+        "dataset": dataset,
+        "data_options": {},
+        "data_hash": "",
+        "method": method,
+        "loss": loss,
+        "updates": updates,
+        "model_options": options,
+        "batch_size": 128,
+        "batches": "pairs",
+        "device": "cpu",
+    } | more
 
 
 def record(seconds=10.0, **config):
@@ -25,8 +35,13 @@ def record(seconds=10.0, **config):
 
 
 def test_the_nearest_kind_and_size_counts():
-    known = [record(), record(seconds=20.0), record(loss="triplet", seconds=5.0), record(dataset="coco", seconds=90.0),
-             record(size=16, seconds=40.0)]  # fmt: skip
+    known = [
+        record(),
+        record(seconds=20.0),
+        record(loss="triplet", seconds=5.0),
+        record(dataset="coco", seconds=90.0),
+        record(size=16, seconds=40.0),
+    ]
     like = cost.estimate(configured(updates=300), known)
     assert (like.seconds, like.updates, like.exact) == (pytest.approx(30), 300, True)  # the quickest of its kind
     assert cost.estimate(configured(size=16), known).seconds == pytest.approx(40)
@@ -35,9 +50,16 @@ def test_the_nearest_kind_and_size_counts():
     assert cost.estimate(configured(method="vsrn"), known) is None
 
 
-@pytest.mark.parametrize(("what", "more"), [
-    ("embed_dim", {"size": 1024}), ("batch_size", {"batch_size": 512}), ("batches", {"batches": "images"}),
-    ("accumulate", {"accumulate": 4}), ("dataset", {"dataset": "flickr30k"})])  # fmt: skip
+@pytest.mark.parametrize(
+    ("what", "more"),
+    [
+        ("embed_dim", {"size": 1024}),
+        ("batch_size", {"batch_size": 512}),
+        ("batches", {"batches": "images"}),
+        ("accumulate", {"accumulate": 4}),
+        ("dataset", {"dataset": "flickr30k"}),
+    ],
+)
 def test_what_drives_the_time_is_scaled_and_said(what, more):
     """More operations take more time and memory, and the sentence names what the record had instead."""
     known = [record()]
@@ -49,9 +71,17 @@ def test_what_drives_the_time_is_scaled_and_said(what, more):
     assert "scaled" not in cost.sentence(configured(), records=known)
 
 
-@pytest.mark.parametrize(("seconds", "jobs", "done"), [
-    ([338, 264], 2, 338), ([1, 1, 1, 9], 2, 10), ([9, 1, 1, 1], 2, 9), ([3, 2], 5, 3), ([2, 3, 4], 1, 9), ([], 3, 0),
-])
+@pytest.mark.parametrize(
+    ("seconds", "jobs", "done"),
+    [
+        ([338, 264], 2, 338),
+        ([1, 1, 1, 9], 2, 10),
+        ([9, 1, 1, 1], 2, 9),
+        ([3, 2], 5, 3),
+        ([2, 3, 4], 1, 9),
+        ([], 3, 0),
+    ],
+)
 def test_several_at_a_time_take_no_less_than_the_longest(seconds, jobs, done):
     assert cost.until_done(seconds, jobs) == done
 
@@ -87,8 +117,16 @@ def test_evaluations_are_counted():
     assert cost.estimate(wanted, [often]).seconds < 0.5 * cost.estimate(wanted, [once]).seconds
 
 
-@pytest.mark.parametrize("more", [{"device": "cuda"}, {"precision": "bfloat16"}, {"backbone": "resnet50"},
-                                  {"auxiliary": "own:Part"}, {"method": "own.module:Part"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"device": "cuda"},
+        {"precision": "bfloat16"},
+        {"backbone": "resnet50"},
+        {"auxiliary": "own:Part"},
+        {"method": "own.module:Part"},
+    ],
+)
 def test_what_cannot_be_told_is_unknown(more):
     known, wanted = [record()], configured(**more)
     assert cost.estimate(wanted, known) is None
@@ -124,8 +162,10 @@ def test_a_grid_is_a_product():
 def test_the_readmes_numbers_are_those_of_the_records():
     """Nobody's memory: times of default runs, and what the bag of words and the best loss reach on Flickr8k."""
     text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    seconds = {loss: [r["wall_seconds"] for r in records.find(study="ecir", method="vse++", loss=loss)]
-               for loss in ("ntxent", "smoothap")}  # fmt: skip
+    seconds = {
+        loss: [r["wall_seconds"] for r in records.find(study="ecir", method="vse++", loss=loss)]
+        for loss in ("ntxent", "smoothap")
+    }
     assert f"{min(seconds['ntxent']):.0f} seconds and more, median {median(seconds['ntxent']):.0f};" in text
     slow = [one / 60 for one in seconds["smoothap"]]
     assert f"SmoothAP {min(slow):.1f} minutes and more, median {median(slow):.1f} " in text
@@ -138,8 +178,10 @@ def test_the_readmes_numbers_are_those_of_the_records():
         assert f"{name} {reached('vse++', loss)} against {reached('bow', loss)}" in " ".join(text.split())
     minutes = [r["wall_seconds"] / 60 for r in records.find(study="photo_runs", method="vse++")]
     assert f"15 epochs | {min(minutes):.1f} to {max(minutes):.1f} minutes" in text
-    tried = {(r["config"]["lr"], r["config"]["drop_words"]): r["chosen"]["val_rsum"]
-             for r in records.find(study="photo_tuning", method="vse++", loss="ntxent")}  # fmt: skip
+    tried = {
+        (r["config"]["lr"], r["config"]["drop_words"]): r["chosen"]["val_rsum"]
+        for r in records.find(study="photo_tuning", method="vse++", loss="ntxent")
+    }
     assert max(tried, key=tried.get) == (0.003, 0.4)
     worth = f"was worth {tried[0.003, 0.4] - tried[0.001, 0.0]:.0f} rsum on the validation photos"
     assert f"over `lr=0.001` and none {worth}" in " ".join(text.split())

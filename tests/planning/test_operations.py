@@ -15,8 +15,9 @@ SIZES = {"images": 6, "captions": 10, "words": 5}
 BOTH = ("vse++", "bow", "vsrn")
 
 
-def by_torch(method: str, d: int, *, images: int, captions: int, words: int, feature_dim: int = 24, regions: int = 7,
-             **options) -> tuple[int, int]:  # fmt: skip
+def by_torch(
+    method: str, d: int, *, images: int, captions: int, words: int, feature_dim: int = 24, regions: int = 7, **options
+) -> tuple[int, int]:
     """(operations, bytes kept for the backward pass) of an update as a GPU does it, without norms and loss."""
     kept = {}
 
@@ -51,8 +52,12 @@ def test_products_are_those_that_torch_counts(method, d):
 @pytest.mark.parametrize(("method", "d"), [("vse++", 1024), ("vsrn", 2048), ("bow", 1024), ("vsrn", 128)])
 @pytest.mark.parametrize("batches", ["pairs", "images"])
 def test_what_is_kept_is_about_what_autograd_keeps(method, d, batches):
-    config = {"dataset": "coco", "method": method, "batches": batches,
-              "model_options": {"embed_dim": d} | ({} if method == "bow" else {"word_dim": 300})}  # fmt: skip
+    config = {
+        "dataset": "coco",
+        "method": method,
+        "batches": batches,
+        "model_options": {"embed_dim": d} | ({} if method == "bow" else {"word_dim": 300}),
+    }
     sizes = operations.assumed(config) | {"words": 27}
     captions = 640 if batches == "images" else 128
     right = by_torch(method, d, images=128, captions=captions, words=27, feature_dim=2048, regions=36)[1]
@@ -60,8 +65,16 @@ def test_what_is_kept_is_about_what_autograd_keeps(method, d, batches):
 
 
 def test_a_training_is_its_updates_and_its_evaluations():
-    config = {"dataset": "coco", "method": "vse++", "updates": 10, "evaluate_every": 4, "accumulate": 2,
-              "model_options": {"embed_dim": 16, "word_dim": 8}, "batch_size": 32, "batches": "images"}  # fmt: skip
+    config = {
+        "dataset": "coco",
+        "method": "vse++",
+        "updates": 10,
+        "evaluate_every": 4,
+        "accumulate": 2,
+        "model_options": {"embed_dim": 16, "word_dim": 8},
+        "batch_size": 32,
+        "batches": "images",
+    }
     sizes = {"features": (20,), "words": 6.0, "each": 5.0, "val": 50, "vocabulary": 9}
     update = operations.total(operations.vse(32, 160, 16, 6, feature_dim=20, word_dim=8))
     look = operations.total(operations.vse(50, 250, 16, 6, feature_dim=20, word_dim=8)) / 3
@@ -72,12 +85,24 @@ def test_a_training_is_its_updates_and_its_evaluations():
     assert more == pytest.approx((10 * 2 * 32 + 3 * 50) * operations.NETWORKS["resnet50"])
 
 
-@pytest.mark.parametrize("more", [
-    {"method": "own.module:Part"}, {"auxiliary": "own:Part"}, {"method": "vsrn"}, {"backbone": "own:network"},
-    {"backbone": "resnet50", "finetune_after": 3}])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"method": "own.module:Part"},
+        {"auxiliary": "own:Part"},
+        {"method": "vsrn"},
+        {"backbone": "own:network"},
+        {"backbone": "resnet50", "finetune_after": 3},
+    ],
+)
 def test_what_cannot_be_counted_is_none(more):
-    config = {"dataset": "scenes", "data_options": {"regions": False}, "method": "vse++", "updates": 10,
-              "model_options": {"embed_dim": 16}} | more  # fmt: skip
+    config = {
+        "dataset": "scenes",
+        "data_options": {"regions": False},
+        "method": "vse++",
+        "updates": 10,
+        "model_options": {"embed_dim": 16},
+    } | more
     sizes = operations.assumed(config)
     assert operations.of_update(config, sizes) is None and operations.of_training(config, sizes) is None
 
@@ -121,9 +146,15 @@ def test_on_a_gpu_captions_are_filled_up_to_the_longest_of_a_batch():
         assert (kept[1] > kept[0]) == (method != "bow")
 
 
-@pytest.mark.parametrize(("method", "shape", "said"), [
-    ("vsrn", (2048,), "vsrn takes regions, and the features here are (2048,)"),
-    ("bow", (36, 2048), "bow takes one vector an image, and the features here are (36, 2048)"),
-    ("vse++", (2048,), ""), ("vsrn", (36, 2048), ""), ("own.module:Part", (3, 4), "")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("method", "shape", "said"),
+    [
+        ("vsrn", (2048,), "vsrn takes regions, and the features here are (2048,)"),
+        ("bow", (36, 2048), "bow takes one vector an image, and the features here are (36, 2048)"),
+        ("vse++", (2048,), ""),
+        ("vsrn", (36, 2048), ""),
+        ("own.module:Part", (3, 4), ""),
+    ],
+)
 def test_features_of_the_other_kind(method, shape, said):
     assert operations.misfit(method, shape).startswith(said) and bool(operations.misfit(method, shape)) == bool(said)

@@ -15,9 +15,7 @@ def test_a_record_says_what_ran(tiny, tmp_path):
     record = icrlib.train(tiny, updates=4, seed=2, record=tmp_path / "a" / "seed2.json", progress=False).record
     saved = records.load(tmp_path / "a" / "seed2.json")
     assert (
-        saved["config"]["seed"] == 2
-        and saved["config"]["updates"] == 4
-        and saved["config"]["asked"] == {"updates": 4}
+        saved["config"]["seed"] == 2 and saved["config"]["updates"] == 4 and saved["config"]["asked"] == {"updates": 4}
     )
     assert saved["versions"]["torch"] == torch.__version__ and saved["threads"] == 1 and not saved["stale"]
     assert saved["data_hash"] == tiny.fingerprint and "training/loop.py" in saved["sources"]

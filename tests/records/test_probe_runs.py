@@ -28,8 +28,9 @@ def place(tmp_path, monkeypatch):
     for module in (records, records.files, probed):
         monkeypatch.setattr(module, "root", lambda: tmp_path / "records")
     short = {"updates": 20, "evaluate_every": 10}
-    runs = [studies.Planned("tiny", "scenes", "ltd", "ntxent", 3, tag, more | short, DATA)
-            for tag, more in ROWS.items()]  # fmt: skip
+    runs = [
+        studies.Planned("tiny", "scenes", "ltd", "ntxent", 3, tag, more | short, DATA) for tag, more in ROWS.items()
+    ]
     monkeypatch.setitem(studies.STUDIES, "reading", lambda: runs)  # a name that the commands know
     return tmp_path, runs
 
@@ -53,8 +54,10 @@ def test_models_and_targets_are_asked_once(place):
         for row in twin.itertuples():
             assert line["facts"][row.of][row.fact] == pytest.approx(row.accuracy, abs=1e-3)
             assert line["chance"][row.of][row.fact] == pytest.approx(row.chance, abs=1e-3)
-    form = {name: (None, vectors(getattr(data, name).captions, teacher("form"), progress=False))
-            for name in ("train", "val", "test")}  # fmt: skip
+    form = {
+        name: (None, vectors(getattr(data, name).captions, teacher("form"), progress=False))
+        for name in ("train", "val", "test")
+    }
     twin = probes.read(form, {name: getattr(data, name) for name in form}, kinds=("caption",))
     assert list(found[2]["facts"]) == ["caption"] and set(twin["of"]) == {"caption"}
     of_form = dict(zip(twin["fact"], twin["accuracy"], strict=True))
@@ -76,8 +79,9 @@ def test_what_is_gone_is_trained_again_and_another_model_is_refused(place):
     assert [line.get("again") for line in probed.lines()] == [*rsum, None]  # on one machine the same model
     assert [{k: v for k, v in line.items() if k != "again"} for line in probed.lines()] == first
     (root / "records" / probed.LINES).unlink()
-    icrlib.train(icrlib.load_dataset("scenes", **DATA), "ltd", "ntxent", seed=9, updates=1, evaluate_every=1,
-                 progress=False).save(root / "runs/studies/tiny/scenes/ltd/ntxent/con-seed3")  # fmt: skip
+    icrlib.train(
+        icrlib.load_dataset("scenes", **DATA), "ltd", "ntxent", seed=9, updates=1, evaluate_every=1, progress=False
+    ).save(root / "runs/studies/tiny/scenes/ltd/ntxent/con-seed3")
     said = probe()
     assert said.exit_code == 1 and "con-seed3.json: this model has a test rsum of" in said.output
     assert "con-seed3, and it is trained again" in " ".join(said.output.split()) and probed.lines() == []
@@ -107,10 +111,12 @@ def test_a_model_of_another_machine_is_asked_with_its_own_rsum(place):
 
 
 def test_of_runs_takes_the_lines_of_the_given_runs_and_of_their_data(place, monkeypatch):
-    made = [{"identity": "a", "data_hash": "d", "facts": {"caption": {"x": 1.0}, "picture": {"y": 2.0}}},
-            {"identity": "b", "data_hash": "e", "facts": {"caption": {"x": 3.0}, "picture": {"y": 4.0}}},
-            {"target": "form", "data_hash": "d", "facts": {"caption": {"x": 5.0}}},
-            {"target": "form", "data_hash": "e", "facts": {"caption": {"x": 6.0}}}]  # fmt: skip
+    made = [
+        {"identity": "a", "data_hash": "d", "facts": {"caption": {"x": 1.0}, "picture": {"y": 2.0}}},
+        {"identity": "b", "data_hash": "e", "facts": {"caption": {"x": 3.0}, "picture": {"y": 4.0}}},
+        {"target": "form", "data_hash": "d", "facts": {"caption": {"x": 5.0}}},
+        {"target": "form", "data_hash": "e", "facts": {"caption": {"x": 6.0}}},
+    ]
     monkeypatch.setattr(probed, "lines", lambda: [line | {"chance": line["facts"]} for line in made])
     found = probed.of_runs([{"identity": "a"}, {"identity": "not probed"}])
     assert found["runs"].to_dict() == {"a": {"x": 1.0}} and found["targets"].to_dict() == {("form", "d"): {"x": 5.0}}

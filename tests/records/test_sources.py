@@ -13,27 +13,58 @@ from icrlib.records import ledger, sources
 def test_a_record_lists_what_its_run_used_and_nothing_else(tiny):
     run = icrlib.train(tiny, loss="goal:cir x lin", updates=2, progress=False)
     listed = run.record["sources"]
-    assert {"losses/goal.py", "losses/base.py", "models/vse.py", "models/parts/gru.py", "training/loop.py",
-            "sampling.py", "metrics.py", "evaluation.py", "auxiliary/base.py"} <= set(listed)  # fmt: skip
-    assert not set(listed) & {"losses/smoothap.py", "losses/known.py", "losses/integrability.py", "models/bow.py",
-                              "data/precomputed.py"}  # fmt: skip
+    assert {
+        "losses/goal.py",
+        "losses/base.py",
+        "models/vse.py",
+        "models/parts/gru.py",
+        "training/loop.py",
+        "sampling.py",
+        "metrics.py",
+        "evaluation.py",
+        "auxiliary/base.py",
+    } <= set(listed)
+    assert not set(listed) & {
+        "losses/smoothap.py",
+        "losses/known.py",
+        "losses/integrability.py",
+        "models/bow.py",
+        "data/precomputed.py",
+    }
     warm = icrlib.train(tiny, "bow", loss="ntxent", warmup=1, updates=2, progress=False).record["sources"]
     assert {"models/bow.py", "losses/ntxent.py", "losses/triplet.py"} <= set(warm) and "models/vse.py" not in warm
 
 
 def test_the_closure_of_a_data_set():
-    scenes, folder, photos = (set(sources.sources_of(f"icrlib.data.{m}")) for m in
-                              ("scenes.generate", "precomputed", "photos"))  # fmt: skip
+    scenes, folder, photos = (
+        set(sources.sources_of(f"icrlib.data.{m}")) for m in ("scenes.generate", "precomputed", "photos")
+    )
     assert {"data/scenes/grammar.py", "data/scenes/backbone.py", "data/text.py"} <= scenes
     assert "data/precomputed.py" not in scenes and "data/crops.py" not in folder
     assert {"data/crops.py", "data/backbones.py", "data/pictures.py"} <= photos
 
 
 # Reading, writing, progress, messages and reports: a change there moves no number, so no record lists them.
-@pytest.mark.parametrize("name", ["files.py", "progress.py", "errors.py", "names.py", "devices.py", "data/load.py",
-                                  "training/settings.py", "training/config.py", "training/checkpoints.py",
-                                  "training/run.py", "training/outcome.py", "training/probe.py", "records/files.py",
-                                  "losses/build.py", "models/build.py"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "files.py",
+        "progress.py",
+        "errors.py",
+        "names.py",
+        "devices.py",
+        "data/load.py",
+        "training/settings.py",
+        "training/config.py",
+        "training/checkpoints.py",
+        "training/run.py",
+        "training/outcome.py",
+        "training/probe.py",
+        "records/files.py",
+        "losses/build.py",
+        "models/build.py",
+    ],
+)
 def test_what_lies_outside(tiny, name):
     assert (sources.PACKAGE / name).is_file()
     assert name not in icrlib.train(tiny, updates=2, progress=False).record["sources"]
@@ -93,8 +124,13 @@ def test_only_what_code_does_counts():
     """Comments, docstrings and layout are free; names, numbers and strings in use are not."""
     short = "class A:\n  size=3\n  def double(self,x:float)->float: return(2*x)"
     assert sources.meaning(SOURCE) == sources.meaning(short)
-    for old, new in (("2 * x", "3 * x"), ("2 * x", "x * 2"), ("size = 3", "size = 4"), ("double", "twice"),
-                     ("return 2", "return -2")):  # fmt: skip
+    for old, new in (
+        ("2 * x", "3 * x"),
+        ("2 * x", "x * 2"),
+        ("size = 3", "size = 4"),
+        ("double", "twice"),
+        ("return 2", "return -2"),
+    ):
         assert sources.meaning(SOURCE) != sources.meaning(SOURCE.replace(old, new)), new
     # A string that is used is no docstring.
     assert sources.meaning("a = 'x'") != sources.meaning("a = 'y'")

@@ -100,17 +100,25 @@ def test_of_several_folders_the_one_with_the_same_photos_is_taken(book, tmp_path
     verify._fingerprint.cache_clear()
 
 
-
-
 def test_a_run_is_made_again_whatever_the_defaults_are_by_now(tiny):
     """From the resolved settings, spelled out; so its identity is the same under other defaults."""
-    runs = [("vse++", "ntxent", given) for given in (
-        {}, {"updates": 7}, {"epochs": 2}, {"epochs": 3, "lr_update": 1}, {"tau": 0.2, "drop_words": 0.1})]
+    runs = [
+        ("vse++", "ntxent", given)
+        for given in ({}, {"updates": 7}, {"epochs": 2}, {"epochs": 3, "lr_update": 1}, {"tau": 0.2, "drop_words": 0.1})
+    ]
     # Names that a setting and an option share: beta is an objective's, too.
     runs += [("vse++", "multi_similarity", {"loss_beta": 3.0}), ("ltd", "multi_similarity", {"objective": "dual"})]
     for method, loss, given in runs:
         config = icrlib.training.config.resolve(tiny, method, loss, given=given).flat()
-        other = icrlib.data.Dataset(tiny.name, tiny.train, tiny.val, tiny.test, tiny.vocabulary, tiny.fingerprint,
-                                    {"lr": 0.5, "updates": 9, "embed_dim": 3}, tiny.options)  # fmt: skip
+        other = icrlib.data.Dataset(
+            tiny.name,
+            tiny.train,
+            tiny.val,
+            tiny.test,
+            tiny.vocabulary,
+            tiny.fingerprint,
+            {"lr": 0.5, "updates": 9, "embed_dim": 3},
+            tiny.options,
+        )
         again = icrlib.training.config.resolve(other, method, loss, given=verify.as_given(config))
         assert again.identity() == icrlib.training.config.identity(config), given

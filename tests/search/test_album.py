@@ -108,7 +108,9 @@ def test_new_changed_and_gone(trained, pictures):
     now = vectors(pictures)
     assert now[b"new.png.jpg"] == old[b"IMG 2.JPG"] and now[b"2024/May/IMG 1.JPG"] != old[b"2024/May/IMG 1.JPG"]
     assert {name for name in now if name in old and now[name] == old[name]} == set(old) - {
-        b"IMG 0.jpeg", b"2024/May/IMG 1.JPG"}  # fmt: skip
+        b"IMG 0.jpeg",
+        b"2024/May/IMG 1.JPG",
+    }
     assert embed(trained, pictures).same == 8
     place = pictures / "IMG 2.JPG"
     about = place.stat()
@@ -135,7 +137,12 @@ def test_odd_names(trained, pictures):
     index = album.index(album.encoder())
     alike = [hit.file for hit in index.like(index.files.index(str(pictures / "IMG 2.JPG")), 5)]
     assert {os.path.basename(file) for file in alike} == {
-        "a\u2028b.jpg", "c\nd.jpg", "e\x1b[31mf.jpg", "größe.jpg", os.fsdecode(b"bad\xff.jpg")}  # fmt: skip
+        "a\u2028b.jpg",
+        "c\nd.jpg",
+        "e\x1b[31mf.jpg",
+        "größe.jpg",
+        os.fsdecode(b"bad\xff.jpg"),
+    }
     shown = icr("search", "a red ring", "--index", str(pictures), "--top", "13").output
     assert len(shown.splitlines()) == 13 and "\x1b" not in shown
 
@@ -205,8 +212,12 @@ def test_vectors_made_elsewhere(pictures, tmp_path):
     np.save(tmp_path / "three.npy", found[:3])
     words = ("index", str(pictures), "--files", str(tmp_path / "names.txt"), "--embeddings")
     assert "3 pictures" in icr(*words, str(tmp_path / "three.npy")).output
-    for content, what in ((found, "wanted (3, D)"), (found[:3] * np.nan, "row 0 holds NaN"), (found[:3, :0], "wanted"),
-                          (np.array(["a", "b", "c"]), "images.npy")):  # fmt: skip
+    for content, what in (
+        (found, "wanted (3, D)"),
+        (found[:3] * np.nan, "row 0 holds NaN"),
+        (found[:3, :0], "wanted"),
+        (np.array(["a", "b", "c"]), "images.npy"),
+    ):
         np.save(tmp_path / "images.npy", content)
         result = icr(*words, str(tmp_path / "images.npy"))
         assert result.exit_code == 2 and what in " ".join(result.output.split()), result.output
@@ -214,13 +225,19 @@ def test_vectors_made_elsewhere(pictures, tmp_path):
     assert "'elsewhere.jpg' is no picture below" in icr(*words, str(tmp_path / "three.npy")).output
 
 
-@pytest.mark.parametrize("given, what", [
-    ((), "say what embeds"), (("--model", "m", "--encoder", "e"), "say what embeds"),
-    (("--encoder", "nonsense"), "write PACKAGE"), (("--encoder", "nowhere:at"), "No module named"),
-    (("--encoder", "math:nothing"), "no attribute"),
-    (("--encoder", "math:pi"), "has no encode_captions"), (("--model", "nowhere"), "no model.json here"),
-    (("--embeddings", "nowhere.npy"), "no such file"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given, what",
+    [
+        ((), "say what embeds"),
+        (("--model", "m", "--encoder", "e"), "say what embeds"),
+        (("--encoder", "nonsense"), "write PACKAGE"),
+        (("--encoder", "nowhere:at"), "No module named"),
+        (("--encoder", "math:nothing"), "no attribute"),
+        (("--encoder", "math:pi"), "has no encode_captions"),
+        (("--model", "nowhere"), "no model.json here"),
+        (("--embeddings", "nowhere.npy"), "no such file"),
+    ],
+)
 def test_index_refuses(pictures, given, what):
     result = icr("index", str(pictures), *given)
     assert result.exit_code == 2 and what in result.output, result.output
@@ -235,8 +252,14 @@ def test_a_model_without_a_known_network(trained, pictures):
     assert not (pictures / ".icr").exists(), "nothing is made that no search could use"
 
 
-@pytest.mark.parametrize("damage", [lambda raw: raw[:5000], lambda raw: b"no database at all" * 99,
-                                    lambda raw: raw[:100] + b"\xff" * (len(raw) - 100)])  # fmt: skip
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda raw: raw[:5000],
+        lambda raw: b"no database at all" * 99,
+        lambda raw: raw[:100] + b"\xff" * (len(raw) - 100),
+    ],
+)
 def test_a_damaged_database(trained, pictures, damage):
     embed(trained, pictures)
     base = pictures / ".icr" / "album.sqlite"
@@ -284,6 +307,10 @@ def test_all_splits_and_those_without_captions(trained, tmp_path):
     assert captions[every.files[-1]] == "" and all(captions[file] for file in every.files[:-1])
     for file, caption in list(captions.items())[:24]:
         if caption:
-            own = [text for part in feature_folder.parts(folder) for text, row in
-                   zip(part.captions, part.image_of, strict=True) if part.files[row] == file]  # fmt: skip
+            own = [
+                text
+                for part in feature_folder.parts(folder)
+                for text, row in zip(part.captions, part.image_of, strict=True)
+                if part.files[row] == file
+            ]
             assert caption == own[0], "the caption shown is the photo's own first"

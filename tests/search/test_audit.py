@@ -125,11 +125,16 @@ def test_the_command(trained):
     assert said.exit_code == 0 and "tests.search.test_album:Colours: 8 photos of the split 'val'" in said.output
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    ([], "say what is measured"), (["--model", "m", "--encoder", "a:b"], "say what is measured"),
-    (["--encoder", "math:pi"], "has no encode_captions"), (["--model", "nowhere"], "no model.json here"),
-    (["--encoder", "tests.search.test_album:Colours", "--batch-size", "1"], "batch_size must be at least 2"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "say what is measured"),
+        (["--model", "m", "--encoder", "a:b"], "say what is measured"),
+        (["--encoder", "math:pi"], "has no encode_captions"),
+        (["--model", "nowhere"], "no model.json here"),
+        (["--encoder", "tests.search.test_album:Colours", "--batch-size", "1"], "batch_size must be at least 2"),
+    ],
+)
 def test_what_the_command_refuses(trained, words, message):
     said = icr("audit", str(trained[0] / "photos"), *words)
     assert said.exit_code == 2 and message in said.output, said.output

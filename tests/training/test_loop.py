@@ -37,8 +37,10 @@ def test_one_step_is_what_it_says(tiny):
         optimiser.param_groups[0]["lr"] = lr
         scores = model(tiny.train.features[batch.images], words[batch.captions], lengths[batch.captions])
         same = torch.arange(len(scores))
-        value = (torch.nn.functional.cross_entropy(scores / 0.1, same)
-                 + torch.nn.functional.cross_entropy(scores.T / 0.1, same)) / 2  # fmt: skip
+        value = (
+            torch.nn.functional.cross_entropy(scores / 0.1, same)
+            + torch.nn.functional.cross_entropy(scores.T / 0.1, same)
+        ) / 2
         optimiser.zero_grad()
         value.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 2.0)
@@ -160,8 +162,9 @@ def test_the_rate_drops_once_halfway_unless_said_otherwise(epochs):
 def test_the_best_weights_are_tested_not_the_last(tiny):
     """A run whose best evaluation is not its last: its test measures are those of the best."""
     for seed in range(6):  # at such a rate it is chance, and the processor's rounding, which evaluation is the best
-        run = icrlib.train(tiny, loss="triplet", seed=seed, updates=160, evaluate_every=10, lr_update=99, lr=0.3,
-                           progress=False)  # fmt: skip
+        run = icrlib.train(
+            tiny, loss="triplet", seed=seed, updates=160, evaluate_every=10, lr_update=99, lr=0.3, progress=False
+        )
         sums = [entry["val"]["rsum"] for entry in run.history]
         if max(sums) > sums[-1]:
             break
@@ -239,6 +242,8 @@ def test_a_designed_gradient_logs_its_gap(tiny):
     run = icrlib.train(tiny, loss="goal:cirxlin", convention="released", updates=40, progress=False)
     gaps = [entry["gap"] for entry in run.history]
     assert run.record["config"]["loss"] == "goal:cir x lin" and run.record["config"]["asked"] == {
-        "updates": 40, "convention": "released"}  # fmt: skip
+        "updates": 40,
+        "convention": "released",
+    }
     assert gaps[-1] < gaps[0]
     assert "gap" not in icrlib.train(tiny, updates=4, progress=False).history[0]

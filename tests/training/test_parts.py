@@ -17,8 +17,19 @@ from icrlib.training.config import resolve
 
 
 def settings(**changes):
-    return SimpleNamespace(**{"schedule": "step", "drops": [50], "updates": 100, "per_epoch": 10, "lr_warmup": 0,
-                              "restart_lr": None, "finetune_after": None, "lr": 1.0} | changes)  # fmt: skip
+    return SimpleNamespace(
+        **{
+            "schedule": "step",
+            "drops": [50],
+            "updates": 100,
+            "per_epoch": 10,
+            "lr_warmup": 0,
+            "restart_lr": None,
+            "finetune_after": None,
+            "lr": 1.0,
+        }
+        | changes
+    )
 
 
 def test_steps_and_warm_up_of_the_rate():
@@ -29,8 +40,13 @@ def test_steps_and_warm_up_of_the_rate():
 def test_the_rates_of_ltds_release():
     """RF §6.6: cosine once an epoch over 30, then 2e-5 and a cosine anew; rates of epochs 0, 15, 29, 30, 45, 59."""
     per_epoch = 7
-    config = settings(schedule="cosine_epoch", updates=60 * per_epoch, per_epoch=per_epoch, restart_lr=2e-5,
-                      finetune_after=30 * per_epoch)  # fmt: skip
+    config = settings(
+        schedule="cosine_epoch",
+        updates=60 * per_epoch,
+        per_epoch=per_epoch,
+        restart_lr=2e-5,
+        finetune_after=30 * per_epoch,
+    )
     optimiser = SimpleNamespace(param_groups=[{"base": 2e-4}])
     rates = {e: optim.set_rates(optimiser, e * per_epoch + 3, config) for e in (0, 15, 29, 30, 45, 59)}
     assert rates == pytest.approx({0: 2e-4, 15: 1e-4, 29: 5.48e-7, 30: 2e-5, 45: 1e-5, 59: 5.48e-8}, rel=2e-3)
@@ -53,8 +69,9 @@ def test_a_cosine_over_updates():
 @pytest.mark.parametrize("optimiser", ["adamw", "adamp"])
 def test_rules_are_the_packages_own(tiny, optimiser):
     """Two updates of the rule itself give the loop's weights."""
-    run = icrlib.train(tiny, updates=2, optimiser=optimiser, weight_decay=0.1, lr_update=99, evaluate_every=2,
-                       progress=False)  # fmt: skip
+    run = icrlib.train(
+        tiny, updates=2, optimiser=optimiser, weight_decay=0.1, lr_update=99, evaluate_every=2, progress=False
+    )
     config = resolve(tiny, "vse++", "ntxent", given={"optimiser": optimiser})
     model, criterion = icrlib.training.loop.prepare(tiny, config)
     kind = torch.optim.AdamW if optimiser == "adamw" else __import__("adamp").AdamP
@@ -134,8 +151,9 @@ def test_dropped_words(captions):
 
 
 def test_dice_of_a_batch_are_its_own(captions):
-    first, again, other, seed = (augment.drop_words(*captions, s, b, unknown=0.5)[0]
-                                 for s, b in ((0, 1), (0, 1), (0, 2), (1, 1)))  # fmt: skip
+    first, again, other, seed = (
+        augment.drop_words(*captions, s, b, unknown=0.5)[0] for s, b in ((0, 1), (0, 1), (0, 2), (1, 1))
+    )
     assert torch.equal(first, again) and not torch.equal(first, other) and not torch.equal(first, seed)
     torch.manual_seed(0)
     state = torch.get_rng_state()

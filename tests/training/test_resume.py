@@ -169,9 +169,20 @@ def test_config_json_damage_is_named(tiny, tmp_path):
 
 
 ALL_PARTS = dict(
-    auxiliary="tests.own_parts:Bags", objective="lagrange", eta=0.4, learn_tau=True, optimiser="adamp", batch_size=8,
-    schedule="cosine", average="swa", average_from=0.5, average_times=3, drop_words=0.2, delete_words=0.2, epochs=3,
-)  # fmt: skip
+    auxiliary="tests.own_parts:Bags",
+    objective="lagrange",
+    eta=0.4,
+    learn_tau=True,
+    optimiser="adamp",
+    batch_size=8,
+    schedule="cosine",
+    average="swa",
+    average_from=0.5,
+    average_times=3,
+    drop_words=0.2,
+    delete_words=0.2,
+    epochs=3,
+)
 ALL_WORKER = """
 import sys, json
 from tests.conftest import make_split
@@ -198,6 +209,7 @@ def test_all_parts_survive_a_kill(tiny, tmp_path):
     assert comparable(whole.record) == comparable(again.record)
     assert (tmp_path / "whole.json").read_text() == (tmp_path / "killed.json").read_text()
     moments = json.loads((tmp_path / "whole.json").read_text())["moments"]
-    assert [m["update"] for m in moments] == sorted({
-        round(whole.record["config"]["updates"] * k / 29) for k in range(30)})  # fmt: skip
+    assert [m["update"] for m in moments] == sorted(
+        {round(whole.record["config"]["updates"] * k / 29) for k in range(30)}
+    )
     assert len(moments[0]["scores"]) == len(moments[0]["scores"][0]) == 16

@@ -57,8 +57,19 @@ def test_refusals(tiny, parts, given, message):
 def test_a_default_given_explicitly_is_never_refused_and_is_the_same_run(tiny, tmp_path):
     """The same run with a default given explicitly was refused as another run."""
     plain = made(tiny)
-    explicit = made(tiny, lr=0.01, batch_size=16, positives="diagonal", grad_clip=2.0, beta=1.0, warmup=0, tau=0.1,
-                    average_times=5, updates=40, embed_dim=8)  # fmt: skip
+    explicit = made(
+        tiny,
+        lr=0.01,
+        batch_size=16,
+        positives="diagonal",
+        grad_clip=2.0,
+        beta=1.0,
+        warmup=0,
+        tau=0.1,
+        average_times=5,
+        updates=40,
+        embed_dim=8,
+    )
     assert plain.identity() == explicit.identity()
     icrlib.train(tiny, updates=4, out=tmp_path / "run", progress=False)
     again = icrlib.train(tiny, updates=4, lr=0.01, warmup=0, tau=0.1, out=tmp_path / "run", progress=False)
@@ -67,9 +78,23 @@ def test_a_default_given_explicitly_is_never_refused_and_is_the_same_run(tiny, t
         icrlib.train(tiny, updates=4, lr=0.02, out=tmp_path / "run", progress=False)
 
 
-@pytest.mark.parametrize("change", [{"lr": 0.02}, {"updates": 41}, {"tau": 0.2}, {"embed_dim": 9}, {"warmup": 1},
-                                    {"drop_words": 0.1}, {"grad_clip": 0}, {"accumulate": 2}, {"lr_update": 2},
-                                    {"evaluate_every": 7}, {"optimiser": "adamw"}, {"learn_tau": True}])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"lr": 0.02},
+        {"updates": 41},
+        {"tau": 0.2},
+        {"embed_dim": 9},
+        {"warmup": 1},
+        {"drop_words": 0.1},
+        {"grad_clip": 0},
+        {"accumulate": 2},
+        {"lr_update": 2},
+        {"evaluate_every": 7},
+        {"optimiser": "adamw"},
+        {"learn_tau": True},
+    ],
+)
 def test_every_choice_changes_the_identity(tiny, change):
     assert made(tiny, **change).identity() != made(tiny).identity()
 
@@ -86,25 +111,56 @@ def test_the_machine_and_the_words_do_not(tiny):
 def test_the_neutral_table_is_frozen():
     """These values never change: a line may be added, with what stood for it before, none may be altered."""
     known = {
-        "auxiliary": None, "auxiliary_options": {}, "objective": "con", "beta": 1.0, "eta": None,
-        "multiplier": "published", "learn_tau": False, "learn_bias": False, "warmup": 0, "positives": "diagonal",
-        "accumulate": 1, "drop_words": 0.0, "delete_words": 0.0, "erase": 0.0, "optimiser": "adam",
-        "weight_decay": 0.0, "schedule": "step", "lr_warmup": 0, "grad_clip": 2.0, "backbone": None,
-        "batch_norm": None, "finetune_after": None, "finetune_lr": None, "restart_lr": None, "average": "none",
-        "average_from": 0.9, "average_times": 5, "precision": "float32", "smoke": False,
-    }  # fmt: skip
+        "auxiliary": None,
+        "auxiliary_options": {},
+        "objective": "con",
+        "beta": 1.0,
+        "eta": None,
+        "multiplier": "published",
+        "learn_tau": False,
+        "learn_bias": False,
+        "warmup": 0,
+        "positives": "diagonal",
+        "accumulate": 1,
+        "drop_words": 0.0,
+        "delete_words": 0.0,
+        "erase": 0.0,
+        "optimiser": "adam",
+        "weight_decay": 0.0,
+        "schedule": "step",
+        "lr_warmup": 0,
+        "grad_clip": 2.0,
+        "backbone": None,
+        "batch_norm": None,
+        "finetune_after": None,
+        "finetune_lr": None,
+        "restart_lr": None,
+        "average": "none",
+        "average_from": 0.9,
+        "average_times": 5,
+        "precision": "float32",
+        "smoke": False,
+    }
     assert {name: NEUTRAL[name] for name in known} == known
     for name in SETTINGS:
-        assert name in NEUTRAL or name in configs.NO_PART or name in (
-            "batch_size", "batches", "updates", "lr", "evaluate_every"), f"{name}: give it a neutral value"  # fmt: skip
+        assert (
+            name in NEUTRAL
+            or name in configs.NO_PART
+            or name in ("batch_size", "batches", "updates", "lr", "evaluate_every")
+        ), f"{name}: give it a neutral value"
 
 
 def test_a_start_that_the_data_dictates_is_a_share_of_the_run(tiny, monkeypatch):
     """250 of 1,500 updates are a sixth of any run; a number that is given stays what it is."""
     monkeypatch.setitem(tiny.defaults, "updates", 1500)
     monkeypatch.setitem(tiny.tuned, "vse++ triplet_sh", {"warmup": 250})
-    for given, expected in [({}, 250), ({"updates": 300}, 50), ({"updates": 3000}, 500), ({"warmup": 0}, 0),
-                            ({"updates": 300, "warmup": 250}, 250)]:  # fmt: skip
+    for given, expected in [
+        ({}, 250),
+        ({"updates": 300}, 50),
+        ({"updates": 3000}, 500),
+        ({"warmup": 0}, 0),
+        ({"updates": 300, "warmup": 250}, 250),
+    ]:
         assert made(tiny, loss="triplet_sh", **given).warmup == expected
     assert made(tiny).warmup == 0  # dictated for this loss only
     short = resolve(tiny, "vse++", "triplet_sh", smoke=True, given={})
@@ -120,10 +176,12 @@ def test_a_setting_added_later_changes_no_identity(tiny, monkeypatch):
 def test_who_comes_before_whom(tiny, monkeypatch):
     """Given, then what the data dictates (the more special word first), then the method's published, the default."""
     vse = icrlib.models.VSE
-    monkeypatch.setattr(vse, "published", {"*": {"lr": 0.5, "grad_clip": 3.0, "weight_decay": 0.1},
-                                           "scenes": {"weight_decay": 0.2}})  # fmt: skip
-    monkeypatch.setattr(tiny, "tuned", {"ntxent": {"lr": 0.03, "warmup": 1}, "vse++": {"warmup": 2},
-                                        "vse++ ntxent": {"warmup": 3}})  # fmt: skip
+    monkeypatch.setattr(
+        vse, "published", {"*": {"lr": 0.5, "grad_clip": 3.0, "weight_decay": 0.1}, "scenes": {"weight_decay": 0.2}}
+    )
+    monkeypatch.setattr(
+        tiny, "tuned", {"ntxent": {"lr": 0.03, "warmup": 1}, "vse++": {"warmup": 2}, "vse++ ntxent": {"warmup": 3}}
+    )
     found = made(tiny)
     assert (found.lr, found.warmup, found.grad_clip, found.weight_decay) == (0.03, 3, 3.0, 0.2)
     assert made(tiny, lr=0.4).lr == 0.4 and made(tiny, loss="triplet").warmup == 2
@@ -156,9 +214,11 @@ def test_data_by_name_and_its_seed(tiny):
 
 
 def test_a_method_may_publish_settings_for_one_loss(tiny, monkeypatch):
-    monkeypatch.setattr(icrlib.models.VSE, "published", {"*": {"grad_clip": 3.0, "weight_decay": 0.1},
-                                                         "triplet": {"grad_clip": 4.0},
-                                                         "scenes": {"weight_decay": 0.2}})  # fmt: skip
+    monkeypatch.setattr(
+        icrlib.models.VSE,
+        "published",
+        {"*": {"grad_clip": 3.0, "weight_decay": 0.1}, "triplet": {"grad_clip": 4.0}, "scenes": {"weight_decay": 0.2}},
+    )
     assert (made(tiny).grad_clip, made(tiny, loss="triplet").grad_clip) == (3.0, 4.0)
     assert made(tiny, loss="triplet").weight_decay == 0.2
 

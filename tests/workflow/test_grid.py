@@ -45,8 +45,15 @@ def test_a_run_is_called_what_training_calls_it(drawn, tmp_path):
     named = {"dataset", "method", "loss", "seed"}
     settings = {name: value for name, value in run.parameters.items() if name not in named}
     assert settings == {"updates": 4, "tau": 0.2}
-    trained = icrlib.train(drawn("scenes", seed=3), run.parameters["method"], run.parameters["loss"],
-                           seed=run.parameters["seed"], progress=False, out=tmp_path, **settings)  # fmt: skip
+    trained = icrlib.train(
+        drawn("scenes", seed=3),
+        run.parameters["method"],
+        run.parameters["loss"],
+        seed=run.parameters["seed"],
+        progress=False,
+        out=tmp_path,
+        **settings,
+    )
     assert run.identity == trained.record["identity"] == json.loads((tmp_path / "config.json").read_text())["identity"]
     assert run.folder == f"scenes/bow/ntxent/seed3-{run.identity}"
 
@@ -54,8 +61,11 @@ def test_a_run_is_called_what_training_calls_it(drawn, tmp_path):
 def test_the_whole_product_each_draw_loaded_once(drawn):
     runs = planned(Grid("scenes", losses=("ntxent", "goal:cirxlin"), seeds=(0, 2)))
     assert [(r.seed, r.method, r.loss) for r in runs] == [
-        (seed, method, loss) for seed in (0, 2) for method in ("vse++", "bow", "vsrn")
-        for loss in ("ntxent", "goal:cir x lin")]  # fmt: skip
+        (seed, method, loss)
+        for seed in (0, 2)
+        for method in ("vse++", "bow", "vsrn")
+        for loss in ("ntxent", "goal:cir x lin")
+    ]
     assert len({r.identity for r in runs}) == len(runs) == 12
     assert drawn.asked == [(0, False), (0, True), (2, False), (2, True)]
     assert {r.parameters.get("regions", False) for r in runs if r.method == "vsrn"} == {True}
@@ -79,15 +89,18 @@ def test_tuned_runs_that_come_to_the_same_are_one(drawn):
     assert runs[2].parameters["margin"] == 0.4 and "margin" not in runs[1].parameters
 
 
-@pytest.mark.parametrize(("asked", "message"), [
-    ({"losses": ("ntxnt",)}, "unknown loss 'ntxnt'.*Did you mean 'ntxent'"),
-    ({"methods": ("vsr",)}, "unknown method 'vsr'.*Did you mean 'vsrn'"),
-    ({"dataset": "flickr8"}, "unknown dataset 'flickr8'.*Did you mean 'flickr8k'"),
-    ({"settings": ("updatse=3",)}, "unknown .*'updatse'.*Did you mean 'updates'"),
-    ({"settings": ("seed=3",)}, "seed is no setting of a run here; give SEEDS="),
-    ({"settings": ("out=here",)}, "out is no setting of a run here; it follows from the grid"),
-    ({"settings": ("tau=0.1",), "losses": ("triplet",)}, "tau"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"losses": ("ntxnt",)}, "unknown loss 'ntxnt'.*Did you mean 'ntxent'"),
+        ({"methods": ("vsr",)}, "unknown method 'vsr'.*Did you mean 'vsrn'"),
+        ({"dataset": "flickr8"}, "unknown dataset 'flickr8'.*Did you mean 'flickr8k'"),
+        ({"settings": ("updatse=3",)}, "unknown .*'updatse'.*Did you mean 'updates'"),
+        ({"settings": ("seed=3",)}, "seed is no setting of a run here; give SEEDS="),
+        ({"settings": ("out=here",)}, "out is no setting of a run here; it follows from the grid"),
+        ({"settings": ("tau=0.1",), "losses": ("triplet",)}, "tau"),
+    ],
+)
 def test_wrong_names_are_refused_before_anything_starts(drawn, asked, message):
     with pytest.raises(ValueError, match=message):
         planned(Grid(**{"dataset": "scenes", "methods": ("bow",), "seeds": (0,)} | asked))
@@ -121,23 +134,54 @@ def test_methods_fit_the_features(tmp_path):
 
 def configured(**other) -> dict:
     """As much of a configuration as a plan looks at."""
-    return {"dataset": "scenes", "data_options": {}, "data_hash": "", "method": "vse++", "loss": "ntxent",
-            "updates": 1000, "batch_size": 128, "batches": "pairs", "device": "cpu",
-            "model_options": {"embed_dim": 128, "word_dim": 64}} | other  # fmt: skip
+    return {
+        "dataset": "scenes",
+        "data_options": {},
+        "data_hash": "",
+        "method": "vse++",
+        "loss": "ntxent",
+        "updates": 1000,
+        "batch_size": 128,
+        "batches": "pairs",
+        "device": "cpu",
+        "model_options": {"embed_dim": 128, "word_dim": 64},
+    } | other
 
 
 def made(seed: int, identity: str = "", **other) -> Planned:
     config = configured(**other)
-    return Planned("scenes", config["method"], config["loss"], seed, False, identity or f"{seed}" * 10, {"seed": seed},
-                   config, operations.assumed(config))  # fmt: skip
+    return Planned(
+        "scenes",
+        config["method"],
+        config["loss"],
+        seed,
+        False,
+        identity or f"{seed}" * 10,
+        {"seed": seed},
+        config,
+        operations.assumed(config),
+    )
 
 
 def written(path: Path, identity: str, seconds: float = 50.0, **other) -> Path:
     """As much of a record as a plan looks at."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"schema": 2, "config": configured(updates=500) | other, "identity": identity,
-                                "sources": {}, "threads": 1, "wall_seconds": seconds, "updates_per_epoch": 10,
-                                "parameters": 1000, "peak_memory_mb": 700, "device": "cpu"}))  # fmt: skip
+    path.write_text(
+        json.dumps(
+            {
+                "schema": 2,
+                "config": configured(updates=500) | other,
+                "identity": identity,
+                "sources": {},
+                "threads": 1,
+                "wall_seconds": seconds,
+                "updates_per_epoch": 10,
+                "parameters": 1000,
+                "peak_memory_mb": 700,
+                "device": "cpu",
+            }
+        )
+    )
     return path
 
 
@@ -184,8 +228,10 @@ def test_the_time_is_that_of_past_records(tmp_path):
     found = plan([made(0), made(1), made(2, method="vsrn")], False, tmp_path / "runs", past)
     assert found.seconds == pytest.approx(200)
     text = found.text(jobs=2)
-    assert text.startswith("3 runs: 0 finished, 3 to train, about 0.06 core-hours as past records suggest "
-                           "(1 of unknown length); 2 at a time: about 2 minutes\n")  # fmt: skip
+    assert text.startswith(
+        "3 runs: 0 finished, 3 to train, about 0.06 core-hours as past records suggest "
+        "(1 of unknown length); 2 at a time: about 2 minutes\n"
+    )
     assert found.text(jobs=5).splitlines()[0].endswith("5 at a time: about 2 minutes")  # no less than one run takes
     assert f"to train  vse++ ntxent seed 0: {made(0).folder}, about 1.7 minutes and 700 MB" in text
     assert "of unknown length: there is no record of 'vsrn' yet; its products are " in text
@@ -233,8 +279,14 @@ def test_a_cpu_says_nothing_about_a_gpu(drawn, tmp_path):
 def test_a_grid_s_own_runs_are_past_records_and_count_as_finished(tmp_path):
     """Also those of other grids that were trained in the same place."""
     own = written(tmp_path / made(1).folder / "record.json", "1" * 10)
-    written(tmp_path / "flickr8k" / "bow" / "ntxent" / "seed0-abc" / "record.json", "c" * 10, seconds=7.0,
-            dataset="flickr8k", method="bow", model_options={"embed_dim": 128})  # fmt: skip
+    written(
+        tmp_path / "flickr8k" / "bow" / "ntxent" / "seed0-abc" / "record.json",
+        "c" * 10,
+        seconds=7.0,
+        dataset="flickr8k",
+        method="bow",
+        model_options={"embed_dim": 128},
+    )
     like = made(2, method="bow", dataset="flickr8k", model_options={"embed_dim": 128})
     found = plan([made(1), like], False, tmp_path, [])
     assert [path for _, path in found.there] == [own] and found.seconds == pytest.approx(14)

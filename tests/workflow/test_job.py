@@ -80,14 +80,17 @@ def test_a_run_that_ends_without_a_whole_record_has_not_ended_well(folder, monke
 
 def test_a_job_waits_for_one_that_outlived_its_snakemake(folder):
     """The lock ends with its process, though that is killed."""
-    script = ("import pathlib, sys, time, job\nwith job.alone(pathlib.Path(sys.argv[1])):\n"
-              "    pathlib.Path(sys.argv[2]).touch(); time.sleep(600)")  # fmt: skip
+    script = (
+        "import pathlib, sys, time, job\nwith job.alone(pathlib.Path(sys.argv[1])):\n"
+        "    pathlib.Path(sys.argv[2]).touch(); time.sleep(600)"
+    )
     environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
     first, second = folder / "first", folder / "second"
 
     def start(mark: Path) -> subprocess.Popen:
-        return subprocess.Popen([sys.executable, "-c", script, str(folder), str(mark)], env=environment,
-                                stdout=subprocess.PIPE, text=True)  # fmt: skip
+        return subprocess.Popen(
+            [sys.executable, "-c", script, str(folder), str(mark)], env=environment, stdout=subprocess.PIPE, text=True
+        )
 
     def wait(mark: Path) -> None:
         for _ in range(600):
@@ -143,22 +146,25 @@ def asked(*words: str):
     return CliRunner().invoke(reproduce.main, list(words))
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    (("--given", "DATASET LOSES"), "make reproduce knows no LOSES=.*Did you mean LOSSES="),
-    (("--losses", "ntxnt", "--plan"), "unknown loss 'ntxnt'.*Did you mean 'ntxent'"),
-    (("--methods", "vsrnn", "--plan"), "unknown method 'vsrnn'.*Did you mean 'vsrn'"),
-    (("--dataset", "coco", "--plan"), "make reproduce DATASET=coco FEATURES=FOLDER"),
-    (("--seeds", "0,one"), "SEEDS=0,one: write whole numbers"),
-    (("--tuned", "2"), "TUNED= takes 0"),
-    (("--profile", "slrum"), "unknown profile 'slrum'.*Did you mean 'slurm'"),
-    (("--mem", "lots"), "MEM=lots: write MB, or 16G"),
-    (("--mem", "0"), "MEM=0: write MB"),
-    (("--runtime", "2w", "--profile", "slurm"), "RUNTIME=2w: write minutes, or 36h, or 2d"),
-    (("--runtime", "2d"), "PROFILE=local runs everything here; PROFILE=slurm sends runs off"),
-    (("--mem", "16G", "--profile", "gpu"), "PROFILE=gpu runs everything here"),
-    (("--partition", "main"), "PROFILE=local does not send jobs there; PROFILE=slurm does"),
-    (("--profile", "slurm"), "no Slurm on this machine.*PROFILE=local"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--given", "DATASET LOSES"), "make reproduce knows no LOSES=.*Did you mean LOSSES="),
+        (("--losses", "ntxnt", "--plan"), "unknown loss 'ntxnt'.*Did you mean 'ntxent'"),
+        (("--methods", "vsrnn", "--plan"), "unknown method 'vsrnn'.*Did you mean 'vsrn'"),
+        (("--dataset", "coco", "--plan"), "make reproduce DATASET=coco FEATURES=FOLDER"),
+        (("--seeds", "0,one"), "SEEDS=0,one: write whole numbers"),
+        (("--tuned", "2"), "TUNED= takes 0"),
+        (("--profile", "slrum"), "unknown profile 'slrum'.*Did you mean 'slurm'"),
+        (("--mem", "lots"), "MEM=lots: write MB, or 16G"),
+        (("--mem", "0"), "MEM=0: write MB"),
+        (("--runtime", "2w", "--profile", "slurm"), "RUNTIME=2w: write minutes, or 36h, or 2d"),
+        (("--runtime", "2d"), "PROFILE=local runs everything here; PROFILE=slurm sends runs off"),
+        (("--mem", "16G", "--profile", "gpu"), "PROFILE=gpu runs everything here"),
+        (("--partition", "main"), "PROFILE=local does not send jobs there; PROFILE=slurm does"),
+        (("--profile", "slurm"), "no Slurm on this machine.*PROFILE=local"),
+    ],
+)
 def test_what_is_wrong_is_said_with_the_way_out(words, message, monkeypatch):
     import re
 
@@ -190,18 +196,21 @@ def missing(**parameters) -> Plan:
     return Plan([], [(run, None)], [])
 
 
-@pytest.mark.parametrize(("name", "asked", "pictures", "at_once", "flags"), [
-    ("local", {}, False, 2, ""),
-    ("local", {"jobs": 4}, False, 4, "--cores 4"),
-    ("local", {"jobs": 4, "threads": 2}, False, 4, "--cores 8"),
-    ("local", {}, True, 1, ""),  # four threads each, two cores
-    ("local", {"threads": 4}, False, 1, "--cores 4"),
-    ("gpu", {}, True, 1, ""),
-    ("gpu", {"jobs": 3}, False, 3, "--cores 3 --resources gpu=3"),
-    ("gpu", {"jobs": 3}, True, 3, "--cores 12 --resources gpu=3"),
-    ("slurm", {}, False, 20, ""),
-    ("slurm", {"jobs": 7, "threads": 4}, False, 7, "--jobs 7"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "asked", "pictures", "at_once", "flags"),
+    [
+        ("local", {}, False, 2, ""),
+        ("local", {"jobs": 4}, False, 4, "--cores 4"),
+        ("local", {"jobs": 4, "threads": 2}, False, 4, "--cores 8"),
+        ("local", {}, True, 1, ""),  # four threads each, two cores
+        ("local", {"threads": 4}, False, 1, "--cores 4"),
+        ("gpu", {}, True, 1, ""),
+        ("gpu", {"jobs": 3}, False, 3, "--cores 3 --resources gpu=3"),
+        ("gpu", {"jobs": 3}, True, 3, "--cores 12 --resources gpu=3"),
+        ("slurm", {}, False, 20, ""),
+        ("slurm", {"jobs": 7, "threads": 4}, False, 7, "--jobs 7"),
+    ],
+)
 def test_jobs_are_runs_at_a_time_whatever_the_profile(name, asked, pictures, at_once, flags):
     found = missing(**{"images": "published"} if pictures else {})
     told = reproduce._share(profile(name), found, asked.get("jobs"), asked.get("threads"))
@@ -219,9 +228,17 @@ def test_a_profile_of_ones_own_is_not_overruled_in_silence():
 @pytest.fixture
 def started(tmp_path, monkeypatch):
     """``make reproduce`` of one planned run, down to the command for Snakemake, which is not started."""
-    run = Planned("scenes", "bow", "ntxent", 0, False, "0" * 10, {},
-                  {"dataset": "scenes", "method": "bow", "updates": 10, "model_options": {"embed_dim": 8}},
-                  {"features": (256,), "words": 12.0, "each": 5.0, "val": 10, "vocabulary": 50})  # fmt: skip
+    run = Planned(
+        "scenes",
+        "bow",
+        "ntxent",
+        0,
+        False,
+        "0" * 10,
+        {},
+        {"dataset": "scenes", "method": "bow", "updates": 10, "model_options": {"embed_dim": 8}},
+        {"features": (256,), "words": 12.0, "each": 5.0, "val": 10, "vocabulary": 50},
+    )
     commands = []
 
     class Popen:
@@ -280,12 +297,21 @@ def test_amounts_are_read_with_their_units():
 
 def test_a_run_ends_with_the_snakemake_that_called_it(folder):
     """kill -9 of the caller: within seconds neither the job nor what it started is there."""
-    script = ("import job, subprocess, sys, time\njob.end_with(int(sys.argv[1]))\n"
-              "child = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
-              "print(child.pid, flush=True)\ntime.sleep(600)")  # fmt: skip
-    with subprocess.Popen(["sleep", "600"]) as caller, subprocess.Popen(
-            [sys.executable, "-c", script, str(caller.pid)], env=os.environ | {"PYTHONPATH": str(ROOT / "workflow")},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as own:  # fmt: skip
+    script = (
+        "import job, subprocess, sys, time\njob.end_with(int(sys.argv[1]))\n"
+        "child = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+        "print(child.pid, flush=True)\ntime.sleep(600)"
+    )
+    with (
+        subprocess.Popen(["sleep", "600"]) as caller,
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(caller.pid)],
+            env=os.environ | {"PYTHONPATH": str(ROOT / "workflow")},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as own,
+    ):
         try:
             child = psutil.Process(int(own.stdout.readline()))
             time.sleep(1.5)
@@ -320,8 +346,19 @@ def test_tuning_that_was_not_done_is_named(monkeypatch):
 
 
 def test_the_report_names_what_is_left(tmp_path, capsys):
-    runs = [Planned("scenes", "bow", "ntxent", seed, False, f"{seed}" * 10, {},
-                    {"dataset": "scenes", "method": "bow", "updates": 10}) for seed in range(2)]
+    runs = [
+        Planned(
+            "scenes",
+            "bow",
+            "ntxent",
+            seed,
+            False,
+            f"{seed}" * 10,
+            {},
+            {"dataset": "scenes", "method": "bow", "updates": 10},
+        )
+        for seed in range(2)
+    ]
     found = plan(runs, True, tmp_path, [])
     found.write(folder=tmp_path)
     (tmp_path / runs[0].folder / "failed.txt").write_text("line\ncell 5: Diverged: nan\nAll of it: run.ipynb\n")
@@ -335,8 +372,9 @@ def test_make_hands_every_variable_on():
     """Each name that reproduce.py takes for one of make's is one of its options, and the other way round."""
     names = {name: f"x{k}" for k, name in enumerate(reproduce.MAKE)}
     given = [f"{name}={value}" for name, value in names.items()]
-    said = subprocess.run(["make", "-n", "-o", ".venv/.installed", "reproduce", *given], cwd=ROOT, text=True,
-                          capture_output=True).stdout.replace("\\\n", " ")  # fmt: skip
+    said = subprocess.run(
+        ["make", "-n", "-o", ".venv/.installed", "reproduce", *given], cwd=ROOT, text=True, capture_output=True
+    ).stdout.replace("\\\n", " ")
     line = next(line for line in said.splitlines() if "workflow/reproduce.py" in line)
     switches = ("SMOKE", "FRESH", "PLAN")
     for name, value in names.items():

@@ -42,8 +42,21 @@ if any("ipykernel" in word for word in sys.orig_argv):
 
 
 def reproduce(folder: Path, log: Path) -> subprocess.Popen:
-    command = [sys.executable, str(ROOT / "workflow" / "reproduce.py"), "--smoke", "--dataset", "scenes", "--methods",
-               "bow", "--losses", "ntxent", "--seeds", "0,1", "--runs", str(folder / "runs")]  # fmt: skip
+    command = [
+        sys.executable,
+        str(ROOT / "workflow" / "reproduce.py"),
+        "--smoke",
+        "--dataset",
+        "scenes",
+        "--methods",
+        "bow",
+        "--losses",
+        "ntxent",
+        "--seeds",
+        "0,1",
+        "--runs",
+        str(folder / "runs"),
+    ]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
     return subprocess.Popen(command, env=environment, stdout=log.open("w"), stderr=subprocess.STDOUT)
 
@@ -88,8 +101,9 @@ def test_a_grid_survives_kill_9_of_snakemake_and_of_a_run(tmp_path):
     assert len(records) == 2
     for record in records:
         seed = record["config"]["seed"]
-        unbroken = icrlib.train(icrlib.load_dataset("scenes", smoke=True, seed=seed), "bow", "ntxent", seed=seed,
-                                smoke=True, progress=False).record  # fmt: skip
+        unbroken = icrlib.train(
+            icrlib.load_dataset("scenes", smoke=True, seed=seed), "bow", "ntxent", seed=seed, smoke=True, progress=False
+        ).record
         assert (record["test"], record["identity"]) == (unbroken["test"], unbroken["identity"])
     third = subprocess.run([*second.args], env=os.environ | {"PYTHONPATH": str(ROOT)}, text=True, capture_output=True)
     assert third.returncode == 0 and "2 runs: 2 finished, 0 to train" in third.stdout

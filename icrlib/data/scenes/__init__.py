@@ -6,5 +6,17 @@ from icrlib.data.scenes.graph import Scene, Thing, describe, sample, twin
 from icrlib.data.scenes.pictures import render
 from icrlib.data.scenes.twins import twin_accuracy
 
-__all__ = ["Scene", "ScenesSplit", "Thing", "caption", "describe", "load", "render", "sample", "truth", "truth_matrix",
-           "twin", "twin_accuracy"]  # fmt: skip
+__all__ = [
+    "Scene",
+    "ScenesSplit",
+    "Thing",
+    "caption",
+    "describe",
+    "load",
+    "render",
+    "sample",
+    "truth",
+    "truth_matrix",
+    "twin",
+    "twin_accuracy",
+]

@@ -53,31 +53,57 @@ def _plain(of: str, name: str, answers: int, cases: Iterable[tuple[int, int, int
 
 
 def _choice(of: str, name: str, answers: int, known: Iterable[tuple], asked: Iterable[tuple]) -> Fact:
-    return Fact(of, name, answers, torch.tensor(list(known), dtype=torch.long).view(-1, 3),
-                torch.tensor(list(asked), dtype=torch.long).view(-1, 4))  # fmt: skip
+    return Fact(
+        of,
+        name,
+        answers,
+        torch.tensor(list(known), dtype=torch.long).view(-1, 3),
+        torch.tensor(list(asked), dtype=torch.long).view(-1, 4),
+    )
 
 
 def _of_captions(forms: list[dict]) -> Iterator[Fact]:
     for place, which in enumerate(("first", "second")):
         there = [(row, form["things"][place]) for row, form in enumerate(forms) if len(form["things"]) > place]
         for attribute in ("shape", "colour", "size"):
-            yield _plain("caption", f"{attribute} of the {which}", len(VALUES[attribute]), [
-                (row, 0, VALUES[attribute].index(told[attribute])) for row, told in there if attribute in told])
+            yield _plain(
+                "caption",
+                f"{attribute} of the {which}",
+                len(VALUES[attribute]),
+                [(row, 0, VALUES[attribute].index(told[attribute])) for row, told in there if attribute in told],
+            )
         # Plain is never told, so the question is whether striped is.
         yield _plain("caption", f"is the {which} striped?", 2, [(row, 0, int("fill" in told)) for row, told in there])
     for key, values in (("relation", RELATIONS), ("count", tuple(COUNT_SHARES)), ("background", BACKGROUNDS)):
-        yield _plain("caption", key, len(values), [
-            (row, 0, values.index(form[key])) for row, form in enumerate(forms) if form[key] is not None])
+        yield _plain(
+            "caption",
+            key,
+            len(values),
+            [(row, 0, values.index(form[key])) for row, form in enumerate(forms) if form[key] is not None],
+        )
     named = [form["things"] for form in forms]
     for attribute in ("shape", "colour"):
-        yield _plain("caption", f"{attribute}s named", 2, _presence(attribute, [
-            {told[attribute] for told in things if attribute in told} for things in named]))
-    yield _choice("caption", "whose colour", len(COLOURS), *_whose(
-        [[(told["shape"], told.get("colour")) for told in things] for things in named], COLOURS.index))
+        yield _plain(
+            "caption",
+            f"{attribute}s named",
+            2,
+            _presence(attribute, [{told[attribute] for told in things if attribute in told} for things in named]),
+        )
+    yield _choice(
+        "caption",
+        "whose colour",
+        len(COLOURS),
+        *_whose([[(told["shape"], told.get("colour")) for told in things] for things in named], COLOURS.index),
+    )
     for name, relations in (("who is left", ("left of", "right of")), ("who is above", ("above", "below"))):
         pairs = [(row, *_in_order(form, relations)) for row, form in enumerate(forms) if form["relation"] in relations]
-        yield _choice("caption", name, len(SHAPES), [(row, 0, one) for row, one, _ in pairs],
-                      [(row, 0, one, other) for row, one, other in pairs if one != other])
+        yield _choice(
+            "caption",
+            name,
+            len(SHAPES),
+            [(row, 0, one) for row, one, _ in pairs],
+            [(row, 0, one, other) for row, one, other in pairs if one != other],
+        )
 
 
 def _in_order(form: dict, relations: tuple[str, str]) -> list[int]:
@@ -88,29 +114,44 @@ def _in_order(form: dict, relations: tuple[str, str]) -> list[int]:
 
 def _of_pictures(graphs: list) -> Iterator[Fact]:
     counts = tuple(COUNT_SHARES)
-    yield _plain("picture", "count", len(counts), [
-        (row, 0, counts.index(len(scene.things))) for row, scene in enumerate(graphs)])
-    yield _plain("picture", "background", len(BACKGROUNDS), [
-        (row, 0, BACKGROUNDS.index(scene.background)) for row, scene in enumerate(graphs)])
+    yield _plain(
+        "picture", "count", len(counts), [(row, 0, counts.index(len(scene.things))) for row, scene in enumerate(graphs)]
+    )
+    yield _plain(
+        "picture",
+        "background",
+        len(BACKGROUNDS),
+        [(row, 0, BACKGROUNDS.index(scene.background)) for row, scene in enumerate(graphs)],
+    )
     for attribute in ("shape", "colour"):
-        yield _plain("picture", f"{attribute}s there", 2, _presence(attribute, [
-            {getattr(thing, attribute) for thing in scene.things} for scene in graphs]))
+        yield _plain(
+            "picture",
+            f"{attribute}s there",
+            2,
+            _presence(attribute, [{getattr(thing, attribute) for thing in scene.things} for scene in graphs]),
+        )
     things = [list(scene.things) for scene in graphs]
     for attribute, values in (("size", SIZES), ("fill", FILLS)):
         held = [[(thing.shape, getattr(thing, attribute)) for thing in some] for some in things]
         yield _plain("picture", f"{attribute} of a shape", 2, _whose(held, values.index)[0])
     seen: tuple[tuple[str, int, Callable[[Thing], int]], ...] = (
         ("whose colour", len(COLOURS), lambda thing: COLOURS.index(thing.colour)),
-        ("whose column", GRID, lambda thing: thing.column), ("whose row", GRID, lambda thing: thing.row))  # fmt: skip
+        ("whose column", GRID, lambda thing: thing.column),
+        ("whose row", GRID, lambda thing: thing.row),
+    )
     for name, answers, value in seen:
-        yield _choice("picture", name, answers, *_whose(
-            [[(thing.shape, value(thing)) for thing in some] for some in things], int))
+        yield _choice(
+            "picture", name, answers, *_whose([[(thing.shape, value(thing)) for thing in some] for some in things], int)
+        )
 
 
 def _presence(attribute: str, sets: list[set]) -> list[tuple[int, int, int]]:
     """For each row and each value: is it in the row's set?"""
-    return [(row, group, int(value in held)) for row, held in enumerate(sets)
-            for group, value in enumerate(VALUES[attribute])]  # fmt: skip
+    return [
+        (row, group, int(value in held))
+        for row, held in enumerate(sets)
+        for group, value in enumerate(VALUES[attribute])
+    ]
 
 
 def _whose(rows: list[list[tuple]], index: Callable) -> tuple[list[tuple], list[tuple]]:

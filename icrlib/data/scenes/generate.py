@@ -61,9 +61,16 @@ class ScenesSplit(Split):
 
 
 def load(
-    seed: int = 0, *, train: int | None = None, val: int | None = None, test: int | None = None,
-    regions: bool = False, smoke: bool = False, cache: bool = True, progress: bool = True,
-) -> Dataset:  # fmt: skip
+    seed: int = 0,
+    *,
+    train: int | None = None,
+    val: int | None = None,
+    test: int | None = None,
+    regions: bool = False,
+    smoke: bool = False,
+    cache: bool = True,
+    progress: bool = True,
+) -> Dataset:
     """Draw the dataset, or read it from the cache.
 
     ``train``, ``val``, ``test``: images in each split (None: as defaults.json has it), five captions each; the size of
@@ -88,8 +95,17 @@ def load(
             keep_arrays(path, stored, "the dataset is")
     splits = {name: _split(name, stored) for name in sizes}
     vocabulary = Vocabulary.build(splits["train"].captions)
-    return Dataset("scenes", **splits, vocabulary=vocabulary, fingerprint=fingerprint(splits.values()), options=options,
-                   defaults=ABOUT["settings"], tuned=ABOUT["tuned"], drawn=True, made_by=__name__)  # fmt: skip
+    return Dataset(
+        "scenes",
+        **splits,
+        vocabulary=vocabulary,
+        fingerprint=fingerprint(splits.values()),
+        options=options,
+        defaults=ABOUT["settings"],
+        tuned=ABOUT["tuned"],
+        drawn=True,
+        made_by=__name__,
+    )
 
 
 def fingerprint(splits) -> str:
@@ -116,9 +132,16 @@ def draw_split(count: int, rng: np.random.Generator) -> dict:
     images = np.stack([render(scene, rng) for scene in graphs])
     told = [caption(scene, rng) for scene in graphs for _ in range(CAPTIONS_PER_IMAGE)]
     boxes, region_of = (np.stack(part) for part in zip(*(draw_regions(scene, rng) for scene in graphs), strict=True))
-    return {"images": images, "boxes": boxes, "region_of": region_of.tolist(), "twin_of": twin_of,
-            "twin_kind": kinds, "graphs": [scene.to_json() for scene in graphs],
-            "captions": [t for t, _ in told], "forms": [form for _, form in told]}  # fmt: skip
+    return {
+        "images": images,
+        "boxes": boxes,
+        "region_of": region_of.tolist(),
+        "twin_of": twin_of,
+        "twin_kind": kinds,
+        "graphs": [scene.to_json() for scene in graphs],
+        "captions": [t for t, _ in told],
+        "forms": [form for _, form in told],
+    }
 
 
 def _draw(seed: int, sizes: dict, regions: bool, progress: bool) -> dict[str, np.ndarray]:
@@ -139,12 +162,19 @@ def _split(name: str, stored: dict[str, np.ndarray]) -> ScenesSplit:
     text = json.loads(stored[f"{name}_text"].tobytes())
     images = stored[f"{name}_images"]
     return ScenesSplit(
-        name, torch.from_numpy(stored[f"{name}_features"]), text["captions"],
-        torch.arange(len(text["captions"])) // CAPTIONS_PER_IMAGE, [f"{name}-{i}" for i in range(len(images))],
-        images=images, graphs=[Scene.from_json(g) for g in text["graphs"]], forms=text["forms"],
-        twin_of=torch.tensor(text["twin_of"]), twin_kind=text["twin_kind"], boxes=stored[f"{name}_boxes"],
+        name,
+        torch.from_numpy(stored[f"{name}_features"]),
+        text["captions"],
+        torch.arange(len(text["captions"])) // CAPTIONS_PER_IMAGE,
+        [f"{name}-{i}" for i in range(len(images))],
+        images=images,
+        graphs=[Scene.from_json(g) for g in text["graphs"]],
+        forms=text["forms"],
+        twin_of=torch.tensor(text["twin_of"]),
+        twin_kind=text["twin_kind"],
+        boxes=stored[f"{name}_boxes"],
         region_of=torch.tensor(text["region_of"]),
-    )  # fmt: skip
+    )
 
 
 def _cache_path(options: dict) -> Path:

@@ -16,9 +16,15 @@ from icrlib.files import sha256_of
 
 
 def rendered(
-    seed: int = 0, *, train: int | None = None, val: int | None = None, test: int | None = None, smoke: bool = False,
-    cache: bool = True, progress: bool = True,
-) -> Dataset:  # fmt: skip
+    seed: int = 0,
+    *,
+    train: int | None = None,
+    val: int | None = None,
+    test: int | None = None,
+    smoke: bool = False,
+    cache: bool = True,
+    progress: bool = True,
+) -> Dataset:
     """The scenes of ``seed`` with pictures, (3, 64, 64) in [0, 1], where others hold features.
 
     A frozen network makes the features of ``scenes`` out of them, up to the half precision in which those are kept. An
@@ -26,10 +32,18 @@ def rendered(
     """
     plain = generate.load(seed, train=train, val=val, test=test, smoke=smoke, cache=cache, progress=progress)
     network = backbones.load("scenes")
-    splits = {split.name: replace(split, features=StampedPictures(split.images, network))
-              for split in (plain.train, plain.val, plain.test)}  # fmt: skip
+    splits = {
+        split.name: replace(split, features=StampedPictures(split.images, network))
+        for split in (plain.train, plain.val, plain.test)
+    }
     return Dataset(
-        "rendered", **splits, vocabulary=plain.vocabulary, fingerprint=sha256_of(plain.fingerprint, "rendered"),
-        options=plain.options | {"backbone": network.name}, defaults=plain.defaults, tuned=plain.tuned, drawn=True,
+        "rendered",
+        **splits,
+        vocabulary=plain.vocabulary,
+        fingerprint=sha256_of(plain.fingerprint, "rendered"),
+        options=plain.options | {"backbone": network.name},
+        defaults=plain.defaults,
+        tuned=plain.tuned,
+        drawn=True,
         made_by=__name__,
-    )  # fmt: skip
+    )

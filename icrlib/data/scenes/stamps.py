@@ -37,8 +37,9 @@ _DRAWN = """
 #...# ..#.. .#... #...# ...#. #...# #...# .#... #...# ...#.
 .###. .###. ##### .###. ...#. .###. .###. .#... .###. .##..
 """
-GLYPHS = np.array([[[mark == "#" for mark in row.split()[digit]] for row in _DRAWN.split("\n")[1:-1]]
-                   for digit in range(10)])  # fmt: skip
+GLYPHS = np.array(
+    [[[mark == "#" for mark in row.split()[digit]] for row in _DRAWN.split("\n")[1:-1]] for digit in range(10)]
+)
 PLACES = 6  # digits of a number
 CELL = SIDE // PLACES  # pixels, in both directions; as released, the strip ends PLACES * CELL from the left
 DIMMEST = 170  # a digit's brightness is drawn between this and 255, on black
@@ -87,9 +88,12 @@ class StampedPictures:
     """
 
     def __init__(
-        self, images: np.ndarray, backbone: backbones.Backbone, of: np.ndarray | None = None,
+        self,
+        images: np.ndarray,
+        backbone: backbones.Backbone,
+        of: np.ndarray | None = None,
         numbers: np.ndarray | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.images, self.backbone, self.numbers = images, backbone, numbers
         self.of = np.arange(len(images)) if of is None else of
         self.shape = len(self.of), backbone.channels()
@@ -139,9 +143,17 @@ class StampedSplit(ScenesSplit):
 
 
 def stamped(
-    seed: int = 0, bits: int = USUAL["bits"], *, rounds: int = USUAL["rounds"], train: int | None = None,
-    val: int | None = None, test: int | None = None, smoke: bool = False, cache: bool = True, progress: bool = True,
-) -> Dataset:  # fmt: skip
+    seed: int = 0,
+    bits: int = USUAL["bits"],
+    *,
+    rounds: int = USUAL["rounds"],
+    train: int | None = None,
+    val: int | None = None,
+    test: int | None = None,
+    smoke: bool = False,
+    cache: bool = True,
+    progress: bool = True,
+) -> Dataset:
     """The scenes of ``seed``, with one of 2^``bits`` numbers on each pair; 0 bits: the same number on all of them.
 
     In training a picture comes with ``rounds`` numbers that are drawn for it (with all, where there are no more), each
@@ -160,13 +172,25 @@ def stamped(
     tested.others["stamped"] = _form(plain.test, network, bits, seed)
     splits = {"train": training, "val": _form(plain.val, network, bits, seed), "test": tested}
     told = [split.captions for split in (training, splits["val"], tested.others["stamped"])]
-    digest = sha256_of(plain.fingerprint, repr((bits, rounds, training.numbers.tolist())), repr(told), GLYPHS.tobytes(),
-                       splits["val"].images.tobytes(), tested.others["stamped"].images.tobytes())  # fmt: skip
+    digest = sha256_of(
+        plain.fingerprint,
+        repr((bits, rounds, training.numbers.tolist())),
+        repr(told),
+        GLYPHS.tobytes(),
+        splits["val"].images.tobytes(),
+        tested.others["stamped"].images.tobytes(),
+    )
     return Dataset(
-        "stamps", **splits, vocabulary=Vocabulary.build(training.captions), fingerprint=digest,
+        "stamps",
+        **splits,
+        vocabulary=Vocabulary.build(training.captions),
+        fingerprint=digest,
         options=plain.options | {"bits": bits, "rounds": rounds, "backbone": network.name},
-        defaults=plain.defaults | SETTINGS, tuned=plain.tuned, drawn=True, made_by=__name__,
-    )  # fmt: skip
+        defaults=plain.defaults | SETTINGS,
+        tuned=plain.tuned,
+        drawn=True,
+        made_by=__name__,
+    )
 
 
 def _training(split: ScenesSplit, network: backbones.Backbone, bits: int, rounds: int, seed: int) -> StampedTraining:
@@ -182,11 +206,15 @@ def _training(split: ScenesSplit, network: backbones.Backbone, bits: int, rounds
     own = split.image_of.tolist()
     pairs = [(caption, row * each + turn) for caption, row in enumerate(own) for turn in range(each)]
     return StampedTraining(
-        split.name, StampedPictures(split.images, network, of, flat),
+        split.name,
+        StampedPictures(split.images, network, of, flat),
         [write(split.captions[caption], int(flat[row])) for caption, row in pairs],
-        torch.tensor([row for _, row in pairs]), [f"{split.image_ids[i]}-{n}" for i, n in zip(of, flat, strict=True)],
-        of=torch.from_numpy(of), numbers=torch.from_numpy(flat), forms=[split.forms[caption] for caption, _ in pairs],
-    )  # fmt: skip
+        torch.tensor([row for _, row in pairs]),
+        [f"{split.image_ids[i]}-{n}" for i, n in zip(of, flat, strict=True)],
+        of=torch.from_numpy(of),
+        numbers=torch.from_numpy(flat),
+        forms=[split.forms[caption] for caption, _ in pairs],
+    )
 
 
 def _form(split: ScenesSplit, network: backbones.Backbone, bits: int | None, seed: int) -> StampedSplit:
@@ -198,5 +226,11 @@ def _form(split: ScenesSplit, network: backbones.Backbone, bits: int | None, see
     numbers = np.arange(len(split)) % (1 << bits)
     images = stamp(split.images, numbers, np.random.default_rng((seed, EVALUATION, len(split))))
     captions = [write(text, int(numbers[row])) for text, row in zip(split.captions, split.image_of, strict=True)]
-    return replace(made, images=images, features=StampedPictures(images, network), captions=captions, others={},
-                   numbers=torch.from_numpy(numbers))  # fmt: skip
+    return replace(
+        made,
+        images=images,
+        features=StampedPictures(images, network),
+        captions=captions,
+        others={},
+        numbers=torch.from_numpy(numbers),
+    )

@@ -55,6 +55,8 @@ def unit(values: Tensor, captions: Sequence[str], name: str) -> Tensor:
     bad = ~(torch.isfinite(length) & (length > 0))
     if bad.any():
         row = int(bad.nonzero()[0])
-        raise ValueError(f"{name} gives no direction to {captions[row]!r} (length {float(length[row])}); "
-                         "leave that caption out, or take another target")  # fmt: skip
+        raise ValueError(
+            f"{name} gives no direction to {captions[row]!r} (length {float(length[row])}); "
+            "leave that caption out, or take another target"
+        )
     return F.normalize(values, dim=1)

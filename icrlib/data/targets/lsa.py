@@ -30,15 +30,19 @@ class LSA(Teacher):
 
     def __init__(self, captions: Sequence[str] | None = None) -> None:
         if captions is None:
-            raise ValueError("target 'lsa' is fitted on captions: teacher('lsa', captions=data.train.captions), or "
-                             "icrlib.data.targets.of_dataset(data, 'lsa')")  # fmt: skip
+            raise ValueError(
+                "target 'lsa' is fitted on captions: teacher('lsa', captions=data.train.captions), or "
+                "icrlib.data.targets.of_dataset(data, 'lsa')"
+            )
         check(captions)
         self.captions = list(captions)
         words = {word for caption in set(self.captions) for word in tokenize(caption)}
         self.size = min(SIZE, len(words) - 1, len(set(self.captions)) - 1)
         if self.size < 1:
-            raise ValueError(f"target 'lsa' needs at least two different captions and words; got {len(set(captions))} "
-                             f"captions of {len(words)} words")  # fmt: skip
+            raise ValueError(
+                f"target 'lsa' needs at least two different captions and words; got {len(set(captions))} "
+                f"captions of {len(words)} words"
+            )
         self.identity = sha256_of("lsa 1", str(self.size), *(part for text in self.captions for part in (text, "")))
 
     @cached_property

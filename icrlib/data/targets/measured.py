@@ -30,8 +30,11 @@ def seen(captions: Split | Sequence[str], teacher: Teacher, count: int = COUNT) 
         kept = [row for row in rows if row["paraphrase"] in kinds]
         return abs(float(np.average([row[key] for row in kept], weights=[row["n"] for row in kept])))  # no -0.0
 
-    return {"swap": mean("to_swap", TRUE)} | {kind: mean("to_paraphrase", [kind]) for kind in TRUE} | {
-        f"{kind}, nearer": mean("accuracy", [kind]) for kind in TRUE}
+    return (
+        {"swap": mean("to_swap", TRUE)}
+        | {kind: mean("to_paraphrase", [kind]) for kind in TRUE}
+        | {f"{kind}, nearer": mean("accuracy", [kind]) for kind in TRUE}
+    )
 
 
 def measured(data: object, teacher: Teacher) -> dict[str, float]:

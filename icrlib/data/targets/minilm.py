@@ -40,16 +40,19 @@ class MiniLM(SentenceEncoder):
     def hidden(self, ids: Tensor) -> Tensor:
         """BERT (Devlin et al. 2019): layer norm after each half layer, exact GELU; (n, L) -> (n, L, d)."""
         table = self.weights
-        values = (table["embeddings.word_embeddings.weight"][ids]
-                  + table["embeddings.position_embeddings.weight"][: ids.shape[1]]
-                  + table["embeddings.token_type_embeddings.weight"][0])  # fmt: skip
+        values = (
+            table["embeddings.word_embeddings.weight"][ids]
+            + table["embeddings.position_embeddings.weight"][: ids.shape[1]]
+            + table["embeddings.token_type_embeddings.weight"][0]
+        )
         values = self.norm(values, "embeddings.LayerNorm")
         for layer in range(self.config["num_hidden_layers"]):
             at = f"encoder.layer.{layer}"
             q, k, v = (self.heads(values, f"{at}.attention.self.{part}") for part in ("query", "key", "value"))
             mixed = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
-            values = self.norm(values + self.linear(mixed, f"{at}.attention.output.dense"),
-                               f"{at}.attention.output.LayerNorm")  # fmt: skip
+            values = self.norm(
+                values + self.linear(mixed, f"{at}.attention.output.dense"), f"{at}.attention.output.LayerNorm"
+            )
             inner = F.gelu(self.linear(values, f"{at}.intermediate.dense"))
             values = self.norm(values + self.linear(inner, f"{at}.output.dense"), f"{at}.output.LayerNorm")
         return values
@@ -62,6 +65,7 @@ def installed() -> Path:
     """
     found = importlib.util.find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
-        raise NoSentenceEncoder(f"target 'sbert' needs the sentence encoder all-MiniLM-L6-v2, and none is installed. "
-                                f"{WAYS}")  # fmt: skip
+        raise NoSentenceEncoder(
+            f"target 'sbert' needs the sentence encoder all-MiniLM-L6-v2, and none is installed. {WAYS}"
+        )
     return Path(found.submodule_search_locations[0]) / "model"

@@ -106,8 +106,10 @@ def unpacked() -> Path:
         parts += [Path(file.locate()) for file in found[:1]]
         missing += [] if found else [package]
     if missing:
-        raise NoSentenceEncoder("target 'mpnet' needs the sentence encoder all-mpnet-base-v2, and of its packages "
-                                f"these are not installed: {', '.join(missing)}. {WAYS}")  # fmt: skip
+        raise NoSentenceEncoder(
+            "target 'mpnet' needs the sentence encoder all-mpnet-base-v2, and of its packages "
+            f"these are not installed: {', '.join(missing)}. {WAYS}"
+        )
     return unpack(parts, folder)
 
 
@@ -122,8 +124,10 @@ def unpack(parts: list[Path], folder: Path) -> Path:
                 for wanted in (CONFIG, TOKENIZER, WEIGHTS):
                     _extract(archive, wanted, folder / wanted)
         except (zipfile.BadZipFile, KeyError) as err:
-            raise NoSentenceEncoder(f"{parts[0].name} and the other parts make no whole archive ({err}): install the "
-                                    f"five packages again. {WAYS}") from err  # fmt: skip
+            raise NoSentenceEncoder(
+                f"{parts[0].name} and the other parts make no whole archive ({err}): install the "
+                f"five packages again. {WAYS}"
+            ) from err
     return folder
 
 

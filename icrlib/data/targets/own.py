@@ -14,9 +14,13 @@ from icrlib.files import sha256_of
 
 BATCH = 256
 SENTENCES = (
-    "A man is playing a guitar on stage.", "Two dogs run through the snow.", "a red ring left of a blue star",
-    "a blue ring left of a red star", "A train waits at the platform.", "There is nothing to see here.",
-)  # fmt: skip
+    "A man is playing a guitar on stage.",
+    "Two dogs run through the snow.",
+    "a red ring left of a blue star",
+    "a blue ring left of a red star",
+    "A train waits at the platform.",
+    "There is nothing to see here.",
+)
 HELD: dict[str, Own] = {}
 
 

@@ -19,8 +19,13 @@ TIE = 1e-6  # in 1 - cos: below it the rounding of float32 decides
 
 
 def sees(
-    captions: Split | Sequence[str], teacher: Teacher, *, count: int = 500, seed: int = 0, progress: bool = True,
-) -> list[dict]:  # fmt: skip
+    captions: Split | Sequence[str],
+    teacher: Teacher,
+    *,
+    count: int = 500,
+    seed: int = 0,
+    progress: bool = True,
+) -> list[dict]:
     """For captions of ``scenes``: is a caption nearer to a paraphrase, or to the same words about other things?
 
     ``count`` captions of those that name two things or more are drawn with ``seed``. One row for each ``swap``
@@ -35,8 +40,10 @@ def sees(
     texts = [text for text in dict.fromkeys(some) if len(read(text).things) > 1]
     texts = [texts[i] for i in np.random.default_rng(seed).permutation(len(texts))[:count]]
     said = {text: read(text) for text in texts}
-    changed = {kind: {text: made.text for text, wording in said.items() if (made := how(wording)) is not None}
-               for kind, how in _ways().items()}  # fmt: skip
+    changed = {
+        kind: {text: made.text for text, wording in said.items() if (made := how(wording)) is not None}
+        for kind, how in _ways().items()
+    }
     every = list(dict.fromkeys([*texts, *(made for one in changed.values() for made in one.values())]))
     values = F.normalize(vectors(every, teacher, progress).double(), dim=1)
     place = {text: row for row, text in enumerate(every)}
@@ -64,8 +71,13 @@ def _row(costs: np.ndarray) -> dict:
     if not len(costs):
         return {"n": 0, "to_swap": None, "to_paraphrase": None, "accuracy": None, "tied": None}
     ahead = costs[:, 0] - costs[:, 1]
-    return {"n": len(costs), "to_swap": float(costs[:, 0].mean()), "to_paraphrase": float(costs[:, 1].mean()),
-            "accuracy": 100 * float((ahead > TIE).mean()), "tied": 100 * float((abs(ahead) <= TIE).mean())}  # fmt: skip
+    return {
+        "n": len(costs),
+        "to_swap": float(costs[:, 0].mean()),
+        "to_paraphrase": float(costs[:, 1].mean()),
+        "accuracy": 100 * float((ahead > TIE).mean()),
+        "tied": 100 * float((abs(ahead) <= TIE).mean()),
+    }
 
 
 def floor(vectors: Tensor) -> float:

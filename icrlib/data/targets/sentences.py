@@ -22,8 +22,10 @@ class Sentences:
 
     def __init__(self, name: str) -> None:
         if name in ("lsa", "form"):
-            raise ValueError(f"teacher {name!r} cannot encode any caption at all: it knows the data it was made for; "
-                             "take 'sbert', 'mpnet' or an object of your own (icrlib.data.targets.hold)")  # fmt: skip
+            raise ValueError(
+                f"teacher {name!r} cannot encode any caption at all: it knows the data it was made for; "
+                "take 'sbert', 'mpnet' or an object of your own (icrlib.data.targets.hold)"
+            )
         self.teacher = teacher(name)
         self.size = self.teacher.size
         self._row: dict[str, int] = {}

@@ -40,13 +40,17 @@ def vectors(captions: Split | Sequence[str], teacher: Teacher, progress: bool = 
 def _part(captions: list[str], teacher: Teacher, progress: bool, cache: bool) -> Tensor:
     if not cache:
         return teacher.encode(captions, progress)
-    about = {"teacher": teacher.identity, "captions": sha256_of(json.dumps(captions)),
-             "shape": [len(captions), teacher.size]}  # fmt: skip
+    about = {
+        "teacher": teacher.identity,
+        "captions": sha256_of(json.dumps(captions)),
+        "shape": [len(captions), teacher.size],
+    }
     path = cache_dir() / "targets" / f"{sha256_of(json.dumps(about, sort_keys=True))[:32]}.npz"
     stored = read_arrays(path, "these target vectors", "computing them") or {}
     if stored and not _fits(stored, about):
-        log.warning("%s: these target vectors were made by another teacher or for other captions; computing them again",
-                    path)  # fmt: skip
+        log.warning(
+            "%s: these target vectors were made by another teacher or for other captions; computing them again", path
+        )
         stored = {}
     if stored:
         return torch.from_numpy(stored["vectors"])

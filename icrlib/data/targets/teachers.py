@@ -14,12 +14,15 @@ from icrlib.data.targets.store import vectors
 from icrlib.names import Registry, own
 
 # A teacher is imported when it is asked for, so that tokenizers and scikit-learn are needed only by those who use them.
-TEACHERS = Registry("target", {
-    "sbert": "icrlib.data.targets.minilm:MiniLM",
-    "mpnet": "icrlib.data.targets.mpnet:MPNet",
-    "lsa": "icrlib.data.targets.lsa:LSA",
-    "form": "icrlib.data.targets.form:Form",
-})  # fmt: skip
+TEACHERS = Registry(
+    "target",
+    {
+        "sbert": "icrlib.data.targets.minilm:MiniLM",
+        "mpnet": "icrlib.data.targets.mpnet:MPNet",
+        "lsa": "icrlib.data.targets.lsa:LSA",
+        "form": "icrlib.data.targets.form:Form",
+    },
+)
 
 
 def teacher(name: str, folder: str | os.PathLike | None = None, captions: Sequence[str] | None = None) -> Teacher:
@@ -33,8 +36,10 @@ def teacher(name: str, folder: str | os.PathLike | None = None, captions: Sequen
     given = {key: value for key, value in (("folder", folder), ("captions", captions)) if value is not None}
     if isinstance(name, str) and name.startswith("own-"):
         if name not in HELD:
-            raise ValueError(f"target {name!r} is a model of somebody's own that is not known in this process: call "
-                             "icrlib.data.targets.hold(model) first")  # fmt: skip
+            raise ValueError(
+                f"target {name!r} is a model of somebody's own that is not known in this process: call "
+                "icrlib.data.targets.hold(model) first"
+            )
         return _plain(HELD[name], name, given)
     kind = TEACHERS.find(name)
     if own(name):
@@ -55,8 +60,10 @@ def of_dataset(data: Dataset, name: str, progress: bool = True) -> Tensor:
 def for_dataset(data: Dataset, name: str) -> Teacher:
     """The teacher of that name, fitted on the training captions where it learns. "form" wants ``scenes``."""
     if name == "form" and not hasattr(data.train, "forms"):
-        raise ValueError(f"target 'form' is the logical form of a caption, which only 'scenes' knows; {data.name!r} "
-                         "does not. Take 'sbert', 'lsa' or a model of your own")  # fmt: skip
+        raise ValueError(
+            f"target 'form' is the logical form of a caption, which only 'scenes' knows; {data.name!r} "
+            "does not. Take 'sbert', 'lsa' or a model of your own"
+        )
     return teacher(name, captions=data.train.captions if name == "lsa" else None)
 
 

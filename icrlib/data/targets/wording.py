@@ -16,10 +16,17 @@ TURNED = {"left of": "right of", "right of": "left of", "above": "below", "below
 LEADS = ("there is ", "we see ")
 EXCHANGES = ("colour", "shape", "size", "place")
 ORDER = ("size", "fill", "colour", "shape")  # of the words that say a thing
-MEANS = {word: (attribute, value) for attribute, values in VALUES.items() for value in values
-         for word in SYNONYMS.get(value, (value,)) if word != "plain"}  # fmt: skip
-_CAPTION = re.compile(rf"({'|'.join(LEADS)})?(.+?)(?: among ({'|'.join(NUMBERS)}) things)?"
-                      rf"(?: on a ({'|'.join(BACKGROUNDS)}) background)?")  # fmt: skip
+MEANS = {
+    word: (attribute, value)
+    for attribute, values in VALUES.items()
+    for value in values
+    for word in SYNONYMS.get(value, (value,))
+    if word != "plain"
+}
+_CAPTION = re.compile(
+    rf"({'|'.join(LEADS)})?(.+?)(?: among ({'|'.join(NUMBERS)}) things)?"
+    rf"(?: on a ({'|'.join(BACKGROUNDS)}) background)?"
+)
 
 
 @dataclass(frozen=True)
@@ -61,8 +68,13 @@ def read(caption: str) -> Wording:
     parts = re.split(rf" ({'|'.join(RELATIONS)}) ", body)
     relation = parts[1] if len(parts) == 3 else None
     said = [parts[0], parts[2]] if relation else re.split(", | and ", body)
-    made = Wording(tuple(_thing(words) for words in said), relation, NUMBERS.index(count) if count else None,
-                   background, lead or "")  # fmt: skip
+    made = Wording(
+        tuple(_thing(words) for words in said),
+        relation,
+        NUMBERS.index(count) if count else None,
+        background,
+        lead or "",
+    )
     if made.text != caption:  # what the grammar does not say, such as two colours of one thing
         raise _unknown(caption)
     return made
@@ -132,5 +144,7 @@ def _other(word: str) -> str:
 
 
 def _unknown(caption: str) -> ValueError:
-    return ValueError(f"{caption!r} is not a caption as 'scenes' writes them, such as 'a small red ring left of a "
-                      "star', so its logical form is not known; take another target")  # fmt: skip
+    return ValueError(
+        f"{caption!r} is not a caption as 'scenes' writes them, such as 'a small red ring left of a "
+        "star', so its logical form is not known; take another target"
+    )

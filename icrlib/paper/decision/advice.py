@@ -27,13 +27,19 @@ def in_short(decision: Decision, situation: str) -> dict[str, str]:
     near = [f"{called(s)} ({_minutes(decision, situation, s)})" for s in alike(found)]
     ahead = decision.mean(situation, found.system)
     ends = [rungs[-1][0] for m, rungs in found.losses.items() if m != found.system[0]]
-    others = [f"{called(s)} ({_minutes(decision, situation, s)}): {decision.mean(situation, s) - ahead:+.0f} rsum"
-              for s in ends]  # fmt: skip
+    others = [
+        f"{called(s)} ({_minutes(decision, situation, s)}): {decision.mean(situation, s) - ahead:+.0f} rsum"
+        for s in ends
+    ]
     numbers = [v.n for v in found.models[0][1].values()] or [decision.place[situation, *found.system].wanted]
-    return {"your data": KINDS[situation], "start with": f"<b>{called(found.system)}</b>",
-            "a training takes": _minutes(decision, situation, found.system),
-            "as good, for all we know": "; ".join(near) or "nothing",
-            "other models": "; ".join(others) or "–", "runs": span(numbers)}  # fmt: skip
+    return {
+        "your data": KINDS[situation],
+        "start with": f"<b>{called(found.system)}</b>",
+        "a training takes": _minutes(decision, situation, found.system),
+        "as good, for all we know": "; ".join(near) or "nothing",
+        "other models": "; ".join(others) or "–",
+        "runs": span(numbers),
+    }
 
 
 def steps(decision: Decision, found: Answer) -> Iterator[dict[str, str]]:
@@ -43,19 +49,27 @@ def steps(decision: Decision, found: Answer) -> Iterator[dict[str, str]]:
         for here, tests in (rung for rung in rungs if rung[1] or len(rungs) == 1):
             ahead = [called(s) + " (narrowly)" * narrow(v) for s, v in tests.items() if v.word == "holds"]
             unclear = sum(v.word in ("undecided", "equivalent") for v in tests.values())
-            yield {"question": question,
-                   "stand at": f"{called(here)}, {decision.seconds(found.situation, here):.0f} s",
-                   "compared": f"{len(tests)}", "decidedly ahead": ", ".join(ahead) or "none",
-                   "not told apart": f"{unclear}"}  # fmt: skip
+            yield {
+                "question": question,
+                "stand at": f"{called(here)}, {decision.seconds(found.situation, here):.0f} s",
+                "compared": f"{len(tests)}",
+                "decidedly ahead": ", ".join(ahead) or "none",
+                "not told apart": f"{unclear}",
+            }
 
 
 def by_model(decision: Decision, situation: str, among: tuple[str, ...] = LOSSES) -> dict[str, str]:
     """The loss that the rule ends at for each model, and the model that it ends at."""
     found = decision.answer(situation, among=among)
-    return {"trained on": TITLES[situation]} | {
-        MODELS[m]: label(found.losses[m][-1][0][1]) if found and m in found.losses else "–" for m in MODELS} | {
-        "the rule ends at": "not run yet" if not found else called(found.system) + (
-            "" if len(found.losses) > 1 else " (no other model is complete)")}  # fmt: skip
+    return (
+        {"trained on": TITLES[situation]}
+        | {MODELS[m]: label(found.losses[m][-1][0][1]) if found and m in found.losses else "–" for m in MODELS}
+        | {
+            "the rule ends at": "not run yet"
+            if not found
+            else called(found.system) + ("" if len(found.losses) > 1 else " (no other model is complete)")
+        }
+    )
 
 
 def _evidence(decision: Decision, found: Answer) -> str:
@@ -72,17 +86,29 @@ def advice(decision: Decision, situation: str) -> list[dict[str, str]]:
     answers = {time: decision.answer(situation, limit) for time, limit in TIMES.items()}
     if not any(answers.values()):
         makes = "; ".join(", then ".join(f"<code>{c}</code>" for c in typed) for typed in missing(decision, situation))
-        return [{"data": KINDS[situation], "time": "any", "start here": "not run yet", "because": f"To run: {makes}",
-                 "evidence": "none"}]  # fmt: skip
+        return [
+            {
+                "data": KINDS[situation],
+                "time": "any",
+                "start here": "not run yet",
+                "because": f"To run: {makes}",
+                "evidence": "none",
+            }
+        ]
     rows: list[dict[str, str]] = []
     for time, found in answers.items():
         if found is None:
-            rows.append({"time": time, "start here": "–", "because": "Nothing that was run is so short.",
-                         "evidence": "–"})  # fmt: skip
+            rows.append(
+                {"time": time, "start here": "–", "because": "Nothing that was run is so short.", "evidence": "–"}
+            )
             continue
         start = f"<b>{called(found.system)}</b>"
-        row = {"time": time, "start here": start, "because": because(decision, found),
-               "evidence": _evidence(decision, found)}  # fmt: skip
+        row = {
+            "time": time,
+            "start here": start,
+            "because": because(decision, found),
+            "evidence": _evidence(decision, found),
+        }
         if rows and rows[-1]["start here"] == start:
             rows[-1] = row | {"time": "any"}
         else:

@@ -18,8 +18,10 @@ def _commands(decision: Decision, row: Row, model: str, loss: str) -> tuple[str,
     started = decision.tried(row.study, model, loss, row.only) if own else decision.study(row.study)
     searched = decision.tried(search, model, "ntxent" if loss == "dcl" else loss, row.only)
     photos = row.situation.startswith(("photos", "regions"))
-    return tuple(f"make records STUDY={name}" + (" FEATURES=folder" if photos else "")
-                 for name in ([runs] if started and searched else [search, runs]))  # fmt: skip
+    return tuple(
+        f"make records STUDY={name}" + (" FEATURES=folder" if photos else "")
+        for name in ([runs] if started and searched else [search, runs])
+    )
 
 
 def missing(decision: Decision, *situations: str) -> Lacking:
@@ -61,8 +63,9 @@ def settings(record: Mapping) -> dict:
     options = {name: value for name, value in c["loss_options"].items() if name in CONSTANTS}
     own = {name: c[name] for name in ("batch_size", "updates", "lr")} | options
     own |= {name: c[name] for name in ("warmup", "drop_words") if c.get(name)}
-    return own | {name: value for name, value in c["model_options"].items()
-                  if name in ("embed_dim", "word_dim", "caption_norm")}  # fmt: skip
+    return own | {
+        name: value for name, value in c["model_options"].items() if name in ("embed_dim", "word_dim", "caption_norm")
+    }
 
 
 def command(decision: Decision, situation: str, system: System) -> str:
@@ -70,8 +73,12 @@ def command(decision: Decision, situation: str, system: System) -> str:
     kind, size = situation.split()
     source = {"dataset": "scenes", "train": size} if kind == "scenes" else PHOTOS
     source = source | ({"regions": True} if kind == "scenes" and system[0] == "vsrn" else {})
-    return typed(source | dict(zip(("method", "loss"), system, strict=True)) | {"seed": 0}
-                 | settings_of(decision, situation, system))  # fmt: skip
+    return typed(
+        source
+        | dict(zip(("method", "loss"), system, strict=True))
+        | {"seed": 0}
+        | settings_of(decision, situation, system)
+    )
 
 
 def typed(told: Mapping) -> str:

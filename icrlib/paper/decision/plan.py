@@ -16,14 +16,27 @@ BOTH = ("triplet_sh", "ntxent")  # where an axis has two losses only
 MODELS = {"bow": "bag of words", "vse++": "VSE++", "vsrn": "VSRN"}
 
 # The situations that get advice, and how all of them are called.
-KINDS = {"photos 400": "few photos (400)", "photos 6000": "many photos (6,000)",
-         "scenes 400": "few drawn pictures (400)", "scenes 1500": "drawn pictures (1,500)",
-         "scenes 6000": "many drawn pictures (6,000)"}  # fmt: skip
-TITLES = {"photos 400": "400 photos", "photos 6000": "6,000 photos", "scenes 400": "400 scenes",
-          "scenes 1500": "1,500 scenes", "scenes 6000": "6,000 scenes", "regions 6000": "6,000 photos as regions",
-          "published": "1,500 scenes, published constants", "half": "1,500 scenes, half the updates",
-          "twice": "1,500 scenes, twice the updates", "without": "400 scenes, own captions no negatives",
-          "batch 32": "scenes, batches of 32", "batch 512": "scenes, batches of 512"}  # fmt: skip
+KINDS = {
+    "photos 400": "few photos (400)",
+    "photos 6000": "many photos (6,000)",
+    "scenes 400": "few drawn pictures (400)",
+    "scenes 1500": "drawn pictures (1,500)",
+    "scenes 6000": "many drawn pictures (6,000)",
+}
+TITLES = {
+    "photos 400": "400 photos",
+    "photos 6000": "6,000 photos",
+    "scenes 400": "400 scenes",
+    "scenes 1500": "1,500 scenes",
+    "scenes 6000": "6,000 scenes",
+    "regions 6000": "6,000 photos as regions",
+    "published": "1,500 scenes, published constants",
+    "half": "1,500 scenes, half the updates",
+    "twice": "1,500 scenes, twice the updates",
+    "without": "400 scenes, own captions no negatives",
+    "batch 32": "scenes, batches of 32",
+    "batch 512": "scenes, batches of 512",
+}
 
 # Runs with a length of schedule of their own, in situations where lengths were searched.
 OWN_LENGTH, LENGTHS_SEARCHED = ("photo_length", "few"), ("photos 6000", "scenes 400")
@@ -58,8 +71,12 @@ class Row(NamedTuple):
 
 def _replaced(study: Callable[[str], list[dict]], *names: str) -> dict[tuple[str, str], str]:
     """{(model, loss): the last of these studies that has all three runs of it}."""
-    return {key: name for name in names for key, number in Counter(
-        (r["config"]["method"], r["config"]["loss"]) for r in study(name)).items() if number > 2}  # fmt: skip
+    return {
+        key: name
+        for name in names
+        for key, number in Counter((r["config"]["method"], r["config"]["loss"]) for r in study(name)).items()
+        if number > 2
+    }
 
 
 def plan(study: Callable[[str], list[dict]]) -> list[Row]:
@@ -69,15 +86,27 @@ def plan(study: Callable[[str], list[dict]]) -> list[Row]:
     photos = _replaced(study, "photo_own", "photo_length")
     few = _replaced(study, "few")  # 400 scenes: with a shorter schedule, where that came out best
     both = ("bow", "vse++")
-    sizes = [Row(f"scenes {size}", (m,), [name], f"{of}sizes", f"{of}size_tuning", 3, {"train": size})
-             if size > 400 or (m, name) not in few else Row("scenes 400", (m,), [name], "few", "few_tuning", 3)
-             for size in (400, 6000) for m, of in (*product(both, [""]), ("vsrn", "vsrn_"))
-             for name in LOSSES]  # fmt: skip
-    usual = [Row("scenes 1500", (m,), [name], own.get((m, name), "tuned"), "tuning", 10)
-             for m in both for name in FOUR]  # fmt: skip
+    sizes = [
+        Row(f"scenes {size}", (m,), [name], f"{of}sizes", f"{of}size_tuning", 3, {"train": size})
+        if size > 400 or (m, name) not in few
+        else Row("scenes 400", (m,), [name], "few", "few_tuning", 3)
+        for size in (400, 6000)
+        for m, of in (*product(both, [""]), ("vsrn", "vsrn_"))
+        for name in LOSSES
+    ]
+    usual = [Row("scenes 1500", (m,), [name], own.get((m, name), "tuned"), "tuning", 10) for m in both for name in FOUR]
     systems = [*((m, name) for m in both for name in FOUR), *((m, "dcl") for m in both)]
-    many = [Row("photos 6000", (m,), [name], photos.get((m, name), "photo_misprint" if name == "dcl" else "photo_runs"),
-                "photo_tuning", 3) for m, name in systems]  # fmt: skip
+    many = [
+        Row(
+            "photos 6000",
+            (m,),
+            [name],
+            photos.get((m, name), "photo_misprint" if name == "dcl" else "photo_runs"),
+            "photo_tuning",
+            3,
+        )
+        for m, name in systems
+    ]
     return [
         *sizes,
         *usual,
@@ -86,11 +115,13 @@ def plan(study: Callable[[str], list[dict]]) -> list[Row]:
         Row("published", both, FOUR, "ecir", "tuning", 10),
         Row("half", both, FOUR, "half", "half_tuning", 5),
         Row("twice", ("vse++",), FOUR, "twice", "tuning", 5),
-        *(Row(f"batch {size}", ("vse++",), BOTH, "batches", "batch_tuning", 3, {"batch_size": size})
-          for size in (32, 512)),
+        *(
+            Row(f"batch {size}", ("vse++",), BOTH, "batches", "batch_tuning", 3, {"batch_size": size})
+            for size in (32, 512)
+        ),
         Row("photos 400", ("bow",), FOUR[1:], "photo_small_own", "photo_small_edges", 3),
         Row("photos 400", ("vse++",), BOTH, "photo_small_own", "photo_small_edges", 3),
         *many,
         Row("without", ("vse++",), BOTH, "false_negatives", "size_tuning", 3, {"train": 400}),
         Row("regions 6000", ("vsrn",), FOUR, "photo_vsrn", "photo_vsrn_tuning", 3),
-    ]  # fmt: skip
+    ]

@@ -28,8 +28,14 @@ CONSTANTS = ("tau", "margin")
 NEAR = 1.25  # what differs by no more than this factor costs the same
 _OF_LOSS = ("loss_options", "learn_tau", "learn_bias", "batches")
 # Studies that only tell what an update costs.
-_ALSO_PRICED = ("beyond", "beyond_tuning", "photo_ltd_tuning", "photo_ltd", "photo_few_sentences_tuning",
-                "photo_few_sentences")  # fmt: skip
+_ALSO_PRICED = (
+    "beyond",
+    "beyond_tuning",
+    "photo_ltd_tuning",
+    "photo_ltd",
+    "photo_few_sentences_tuning",
+    "photo_few_sentences",
+)
 
 System = tuple[str, str]  # a model and a loss
 Rungs = list[tuple[System, dict[System, Verdict]]]  # where one stood, and the others against it
@@ -55,8 +61,10 @@ def whole(record: Mapping) -> dict:
     config = record["config"]
     options = config["model_options"] | {"of the loss": {name: config.get(name) for name in _OF_LOSS}}
     rest = {name: value for name, value in config.items() if name not in _OF_LOSS}
-    return {**record, "config": rest | {"method": f"{config['method']}, {config['loss']}", "loss": "",
-                                        "model_options": options}}  # fmt: skip
+    return {
+        **record,
+        "config": rest | {"method": f"{config['method']}, {config['loss']}", "loss": "", "model_options": options},
+    }
 
 
 def validation(record: Mapping) -> float:
@@ -116,8 +124,12 @@ class Decision:
         row, config = self.place[situation, model, loss], self.runs[situation][model, loss][0]["config"]
         searched = "ntxent" if loss == "dcl" and row.study in AS_NTXENT else loss
         names = {"photo_length": ONE_BY_ONE, "photo_own": ONE_BY_ONE[:2]}.get(row.study, [row.search])
-        found = [r for name in names for r in self.tried(name, model, searched, row.only) if all(
-            r["config"]["loss_options"].get(key) == config["loss_options"].get(key) for key in CONSTANTS)]  # fmt: skip
+        found = [
+            r
+            for name in names
+            for r in self.tried(name, model, searched, row.only)
+            if all(r["config"]["loss_options"].get(key) == config["loss_options"].get(key) for key in CONSTANTS)
+        ]
         if row.study in OWN_LENGTH:
             # Of equals the shortest, as in the lists: before its rate falls, a run is the same as a longer one.
             found = [max(found, key=lambda r: (validation(r), -r["config"]["updates"]))]
@@ -125,8 +137,9 @@ class Decision:
         shared = {name: found[0]["config"][name] for name in ("lr", "drop_words", "warmup", *schedule)}
         return shared | (choices(found)[model, searched] if len(found) > 1 else {})
 
-    def mean(self, situation: str, system: System,
-             measure: Callable[[Mapping], float] = lambda r: r["test"]["rsum"]) -> float:  # fmt: skip
+    def mean(
+        self, situation: str, system: System, measure: Callable[[Mapping], float] = lambda r: r["test"]["rsum"]
+    ) -> float:
         """The mean of a measure, test rsum if none is given, over the runs of one system."""
         return float(np.mean([measure(r) for r in self.runs[situation][system]]))
 
@@ -142,8 +155,15 @@ class Decision:
         """Is one model with its loss ahead of another, on the draws that both have?"""
         sides = common_draws({s: map(whole, self.runs[situation][s]) for s in (ours, other)})
         tuning = {", ".join(s): self.chosen(situation, *s) for s in (ours, other)}
-        return verdict(f"{called(ours)} beats {called(other)}", "greater", sides[ours], sides[other], factor="method",
-                       tuning=tuning, own=True)  # fmt: skip
+        return verdict(
+            f"{called(ours)} beats {called(other)}",
+            "greater",
+            sides[ours],
+            sides[other],
+            factor="method",
+            tuning=tuning,
+            own=True,
+        )
 
     def first(self, situation: str, systems: Iterable[System]) -> System:
         """The cheapest; of those that cost about the same the one with the highest rsum on validation data."""

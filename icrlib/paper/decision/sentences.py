@@ -17,8 +17,10 @@ from icrlib.paper.verdicts import Verdict, family, verdict
 
 # Where the runs of a situation are, and the searches that make them, in the order in which they are typed.
 STUDIES = {"photos 400": ("photo_few_sentences",), "photos 6000": ("photo_ltd", "photo_ltd_more")}
-LISTS = {"photos 400": ("photo_few_sentences_tuning", "photo_few_sentences"),
-         "photos 6000": ("photo_ltd_tuning", "photo_ltd")}  # fmt: skip
+LISTS = {
+    "photos 400": ("photo_few_sentences_tuning", "photo_few_sentences"),
+    "photos 6000": ("photo_ltd_tuning", "photo_ltd"),
+}
 SENTENCES = {"fixed": "sentence vectors as they are", "tuned": "a trained head on sentence vectors"}
 WANTED = 3
 # LTD trains by another recipe than ECIR: two ways of training are compared, each with all that belongs to it.
@@ -28,8 +30,9 @@ _RECIPE = ("lr", "drop_words", "delete_words", "warmup", "updates", "evaluate_ev
 def frozen(decision: Decision, situation: str) -> dict[str, list[dict]]:
     """{row of :data:`SENTENCES`: its runs}, one for each seed; of several settings those that validation prefers."""
     found = [r for study in STUDIES[situation] for r in decision.study(study) if r["config"]["method"] == "sentence"]
-    groups = {row: ltd_evidence.preferred([r for r in found if ltd_evidence.is_row(r, row)], WANTED)
-              for row in SENTENCES}  # fmt: skip
+    groups = {
+        row: ltd_evidence.preferred([r for r in found if ltd_evidence.is_row(r, row)], WANTED) for row in SENTENCES
+    }
     return {row: sorted(group, key=lambda r: r["config"]["seed"]) for row, group in groups.items() if group}
 
 
@@ -42,8 +45,11 @@ def told(row: str, record: Mapping) -> str:
     """A row in words, with what a search may have chosen for its head."""
     config = record["config"]
     tau = config["loss_options"].get("tau")
-    return (SENTENCES[row] + ", of length 1" * bool(config["model_options"].get("caption_norm"))
-            + (f", τ = {tau:g}" if tau else ""))  # fmt: skip
+    return (
+        SENTENCES[row]
+        + ", of length 1" * bool(config["model_options"].get("caption_norm"))
+        + (f", τ = {tau:g}" if tau else "")
+    )
 
 
 def ends(decision: Decision, situation: str) -> list[System]:
@@ -60,17 +66,28 @@ def against(decision: Decision, situations: Iterable[str]) -> dict[tuple[str, Sy
         for system in ends(decision, situation) if groups else ():
             runs = {"sentence": groups[better(groups)], "other": decision.runs[situation][system]}
             sides = common_draws({name: map(whole, of) for name, of in runs.items()})
-            tuning = {of[0]["config"]["method"]: {name: of[0]["config"][name] for name in _RECIPE}
-                      for of in sides.values()}  # fmt: skip
-            found[situation, system] = verdict(f"a sentence encoder beats {system}", "greater", sides["sentence"],
-                                               sides["other"], factor="method", tuning=tuning, own=True)  # fmt: skip
+            tuning = {
+                of[0]["config"]["method"]: {name: of[0]["config"][name] for name in _RECIPE} for of in sides.values()
+            }
+            found[situation, system] = verdict(
+                f"a sentence encoder beats {system}",
+                "greater",
+                sides["sentence"],
+                sides["other"],
+                factor="method",
+                tuning=tuning,
+                own=True,
+            )
     return family(found)
 
 
 def missing(decision: Decision) -> dict[str, tuple[str, ...]]:
     """{situation: what to type} where a row of :data:`SENTENCES` lacks runs."""
-    return {situation: tuple(f"make records STUDY={name} FEATURES=folder" for name in lists)
-            for situation, lists in LISTS.items() if len(frozen(decision, situation)) < len(SENTENCES)}  # fmt: skip
+    return {
+        situation: tuple(f"make records STUDY={name} FEATURES=folder" for name in lists)
+        for situation, lists in LISTS.items()
+        if len(frozen(decision, situation)) < len(SENTENCES)
+    }
 
 
 def command(decision: Decision, situation: str) -> str:

@@ -23,14 +23,17 @@ def by_loss(system: System) -> str:
     return label(system[1])
 
 
-def not_apart(decision: Decision, situation: str, here: System, climbed: bool, tests: dict[System, Verdict],
-              name: Name) -> list[str]:  # fmt: skip
+def not_apart(
+    decision: Decision, situation: str, here: System, climbed: bool, tests: dict[System, Verdict], name: Name
+) -> list[str]:
     """What could not be told apart from the place where the rule ends, by what it costs."""
     cost = {s: decision.seconds(situation, s) for s, v in tests.items() if v.word != "fails"}
     mine = decision.seconds(situation, here)
-    whys = {"dearer": f"take the cheaper, {name(here)} ({mine:.0f} s)",
-            "alike": "the cost is the same" + ("" if climbed else f", {name(here)} had the higher validation rsum"),
-            "cheaper": "cheaper, but not ahead of where this began"}  # fmt: skip
+    whys = {
+        "dearer": f"take the cheaper, {name(here)} ({mine:.0f} s)",
+        "alike": "the cost is the same" + ("" if climbed else f", {name(here)} had the higher validation rsum"),
+        "cheaper": "cheaper, but not ahead of where this began",
+    }
     groups: dict[str, list[str]] = {kind: [] for kind in whys}
     for s, value in cost.items():
         kind = "dearer" if value > NEAR * mine else "cheaper" if NEAR * value < mine else "alike"
@@ -42,13 +45,18 @@ def not_apart(decision: Decision, situation: str, here: System, climbed: bool, t
 def told(decision: Decision, situation: str, rungs: Rungs, name: Name = called) -> str:
     """Why the last rung: whom it passed, whom it left behind, and from whom it could not be told apart."""
     here, last = rungs[-1]
-    said = [f"{'narrowly ' * narrow(v)}ahead of {name(below)} by {bare(v.difference)}"
-            for below, _, v in steps_up(rungs)]  # fmt: skip
+    said = [
+        f"{'narrowly ' * narrow(v)}ahead of {name(below)} by {bare(v.difference)}" for below, _, v in steps_up(rungs)
+    ]
     behind = {s: v.difference for s, v in last.items() if v.word == "fails"}
     if behind:
         near = max(behind, key=lambda s: behind[s].mean)
-        said.append("behind it " + ", ".join(name(s) + " (narrowly)" * narrow(last[s]) for s in behind)
-                    + (", nearest " + name(near) if len(behind) > 1 else "") + f" ({bare(behind[near])})")  # fmt: skip
+        said.append(
+            "behind it "
+            + ", ".join(name(s) + " (narrowly)" * narrow(last[s]) for s in behind)
+            + (", nearest " + name(near) if len(behind) > 1 else "")
+            + f" ({bare(behind[near])})"
+        )
     said += not_apart(decision, situation, here, len(rungs) > 1, last, name)
     return "; ".join(said) or "nothing else to compare it with has been run"
 
@@ -74,8 +82,12 @@ def alike(found: Answer) -> list[System]:
     """What could not be told apart from the end of the rule, or was passed only narrowly."""
     own_loss = found.losses[found.system[0]]
     near = [below for rungs in (own_loss, found.models) for below, _, v in steps_up(rungs) if narrow(v)]
-    near += [s for tests in (own_loss[-1][1], found.models[-1][1]) for s, v in tests.items()
-             if v.word in ("undecided", "equivalent") or narrow(v)]  # fmt: skip
+    near += [
+        s
+        for tests in (own_loss[-1][1], found.models[-1][1])
+        for s, v in tests.items()
+        if v.word in ("undecided", "equivalent") or narrow(v)
+    ]
     return list(dict.fromkeys(near))
 
 
@@ -86,11 +98,16 @@ def narrow_steps(decision: Decision) -> Iterator[str]:
         for rungs in (*found.losses.values(), found.models) if found else ():
             for below, there, v in steps_up(rungs):
                 if narrow(v):
-                    alone = (f" (beside one question less clear it would be {min(1, 2 * v.p):.3f} or more: undecided)"
-                             if 2 * v.p > 0.05 else "")  # fmt: skip
-                    yield (f"On {kind} {called(there)} is narrowly ahead of {called(below)}: {v.difference}, corrected "
-                           f"p = {v.adjusted:.3f}, n = {v.n}{alone}. Take either: for you they are the same until more "
-                           "runs say otherwise")  # fmt: skip
+                    alone = (
+                        f" (beside one question less clear it would be {min(1, 2 * v.p):.3f} or more: undecided)"
+                        if 2 * v.p > 0.05
+                        else ""
+                    )
+                    yield (
+                        f"On {kind} {called(there)} is narrowly ahead of {called(below)}: {v.difference}, corrected "
+                        f"p = {v.adjusted:.3f}, n = {v.n}{alone}. Take either: for you they are the same until more "
+                        "runs say otherwise"
+                    )
 
 
 def undecided_share(decision: Decision) -> tuple[int, int]:

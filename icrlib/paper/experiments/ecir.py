@@ -46,8 +46,10 @@ def experiment(row: str) -> dict:
         "grad_clip": 2.0,
         "selection": "rsum, every epoch" if method == "vse++" else "R@1 + R@5 of both directions, every 500 updates",
         "seeds": 5,
-        "features": "ResNet-50, fresh crops, batch norm in training mode" if method == "vse++"
-                    else "36 bottom-up regions of 2,048 numbers",
-        "notes": "no seed was set; the vocabulary counted captions of all splits" if method == "vse++"
-                 else "the vocabulary counted training and validation captions",
-    }  # fmt: skip
+        "features": "ResNet-50, fresh crops, batch norm in training mode"
+        if method == "vse++"
+        else "36 bottom-up regions of 2,048 numbers",
+        "notes": "no seed was set; the vocabulary counted captions of all splits"
+        if method == "vse++"
+        else "the vocabulary counted training and validation captions",
+    }

@@ -19,8 +19,13 @@ STATED = {
 }
 _COCO = "MS-COCO images and captions, Karpathy's split with 5,000 test images"
 _FLICKR = "Flickr30k images and captions, 1,000 test images"
-_FEATURES = {"r152": "ResNet-152 on images", "vit": "ViT-base-patch16 on images", "wsl": "grid of a network on images",
-             "butd": "36 bottom-up regions of 2,048 numbers", "xvlm": "X-VLM on images"}  # fmt: skip
+_FEATURES = {
+    "r152": "ResNet-152 on images",
+    "vit": "ViT-base-patch16 on images",
+    "wsl": "grid of a network on images",
+    "butd": "36 bottom-up regions of 2,048 numbers",
+    "xvlm": "X-VLM on images",
+}
 _WEIGHTS = {
     "r152": "ResNet-152, pre-trained on ImageNet",
     "vit": "ViT-base-patch16, pre-trained; the paper does not say on what",

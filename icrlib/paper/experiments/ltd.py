@@ -15,10 +15,20 @@ FIGURE = "ltd/figure-2/ETA"
 # Every row but Table 3's. The network of images is frozen for 30 epochs; then the rate starts again, lower, and all
 # weights learn. "batch_norm": the frozen network was in training mode, and its statistics moved along.
 TRAINING = {
-    "epochs": 60, "finetune_epochs": 30, "optimiser": "adamp", "lr": 2e-4, "weight_decay": 0.0,
-    "schedule": "cosine_epoch", "restart_lr": 2e-5, "grad_clip": 2.0, "batch_size": 128, "batches": "pairs",
-    "positives": "diagonal", "batch_norm": "train", "erase": 0.2,
-}  # fmt: skip
+    "epochs": 60,
+    "finetune_epochs": 30,
+    "optimiser": "adamp",
+    "lr": 2e-4,
+    "weight_decay": 0.0,
+    "schedule": "cosine_epoch",
+    "restart_lr": 2e-5,
+    "grad_clip": 2.0,
+    "batch_size": 128,
+    "batches": "pairs",
+    "positives": "diagonal",
+    "batch_norm": "train",
+    "erase": 0.2,
+}
 WORDS = {"word_dim": 300, "drop_words": 0.1, "delete_words": 0.1}
 SWA = {"average": "swa", "average_from": 0.9, "average_times": 5}
 LATENT = {"auxiliary": "latent", "target": "sbert"}
@@ -26,23 +36,30 @@ TOKENS = {"auxiliary": "tokens", "softmax": "time"}
 LOSS = {"ntxent": {"loss": "ntxent", "tau": 0.05}, "triplet_sh": {"loss": "triplet_sh", "margin": 0.2}}
 BOUND = {"latent": 0.2, "tokens": 6.0}
 
-ALWAYS = ("no seed was set; an epoch sees every caption once, so that two captions of one image can share a batch; "
-          "the vocabulary counted captions of all splits")  # fmt: skip
+ALWAYS = (
+    "no seed was set; an epoch sees every caption once, so that two captions of one image can share a batch; "
+    "the vocabulary counted captions of all splits"
+)
 TWICE = "gradients were unscaled twice, by a scaler that took the averaging wrapper for another optimiser"
 OVER_TIME = "the softmax of the decoder ran over the positions of a caption instead of the vocabulary"
 CXC = "one training with row {row}; how a positive of CxC was defined cannot be recovered from the release"
 STALE = "the targets of a split's last captions, of an incomplete batch, are those of the batch before"
-PICKLE = ("the released notebook writes the validation split into the test split's file; if that file was used, the "
-          "test numbers are validation numbers")  # fmt: skip
-AT_ZERO = ("the captions' head has a rate of its own, 2e-5, which the schedule takes to 0 at epoch 30 and leaves "
-           "there; its vectors are not normalised, so that their scores are not cosines")  # fmt: skip
+PICKLE = (
+    "the released notebook writes the validation split into the test split's file; if that file was used, the "
+    "test numbers are validation numbers"
+)
+AT_ZERO = (
+    "the captions' head has a rate of its own, 2e-5, which the schedule takes to 0 at epoch 30 and leaves "
+    "there; its vectors are not normalised, so that their scores are not cosines"
+)
 
 
 def rows() -> list[str]:
     """All rows that :func:`experiment` knows: "ltd/1.1" to "ltd/4.2.2", "ltd/ours" and "ltd/vse++" of Table 3, and
     "ltd/figure-2/0.05" to "ltd/figure-2/0.3"."""
     return [f"ltd/{row}" for number in (1, 2, 3) for row in table(f"ltd/{number}").index] + [
-        FIGURE.replace("ETA", f"{eta:g}") for eta in _ETAS]  # fmt: skip
+        FIGURE.replace("ETA", f"{eta:g}") for eta in _ETAS
+    ]
 
 
 def experiment(row: str) -> dict:
@@ -112,9 +129,16 @@ def _targets(kind: str) -> tuple[dict, list[str]]:
 def _table_3(name: str) -> dict:
     """Table 3: the baseline in the way of VSE++, and VSE++ as it was quoted."""
     if name == "vse++":
-        return {"dataset": "coco", "method": "vse++", **LOSS["triplet_sh"], "seeds": None, "evaluation": "5,000 test "
-                "images", "features": "ResNet-152 on images", "notes": "quoted in the table from VSE++'s own paper",
-                "status": "not run"}  # fmt: skip
+        return {
+            "dataset": "coco",
+            "method": "vse++",
+            **LOSS["triplet_sh"],
+            "seeds": None,
+            "evaluation": "5,000 test images",
+            "features": "ResNet-152 on images",
+            "notes": "quoted in the table from VSE++'s own paper",
+            "status": "not run",
+        }
     settings = _method("con", {}, None) | LOSS["triplet_sh"] | {"head_norm": True, "average": "none"}
     made = _about(settings, "coco", ["the job is named after Flickr30k, and stands in the list for MS-COCO"])
     del made["restart_lr"]
@@ -125,7 +149,13 @@ def _about(settings: dict, dataset: str, notes: list[str], positives: str = "") 
     """A whole row: the training that all share, and what no argument says."""
     images = "1,000 test images" if dataset == "flickr30k" else "5,000 test images"
     return {
-        "dataset": dataset, **TRAINING, **settings, "seeds": 1, "selection": "rsum, every epoch",
+        "dataset": dataset,
+        **TRAINING,
+        **settings,
+        "seeds": 1,
+        "selection": "rsum, every epoch",
         "evaluation": images + (f", positives of {positives}" if positives else ""),
-        "features": "ResNet-50 on images, fresh crops", "notes": "; ".join([ALWAYS, *notes]), "status": "not run",
-    }  # fmt: skip
+        "features": "ResNet-50 on images, fresh crops",
+        "notes": "; ".join([ALWAYS, *notes]),
+        "status": "not run",
+    }
