@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from icrlib.files import sha256_of
-from icrlib.names import own
+from icrlib.names import is_own
 from icrlib.records.folder import PACKAGE
 
 # Reading, writing, progress, messages, reports and the reading of settings change no number: what settings come to is
@@ -45,9 +45,9 @@ def sources_of(*parts: str) -> dict[str, str]:
     count with their own source, or with their name where none is at hand. Imports are read from the syntax tree, those
     inside of functions too. Comments, docstrings and layout do not count.
     """
-    files = closure(part for part in parts if not own(part))
+    files = closure(part for part in parts if not is_own(part))
     found = {path.relative_to(PACKAGE).as_posix(): _hash(path) for path in sorted(files)}
-    return found | {part: _own_hash(part) for part in parts if own(part)}
+    return found | {part: _own_hash(part) for part in parts if is_own(part)}
 
 
 def place_of(kind: type) -> str:
@@ -58,7 +58,7 @@ def place_of(kind: type) -> str:
 
 def now(name: str) -> str | None:
     """The present hash of a file that a record lists; None where it is gone."""
-    if own(name):
+    if is_own(name):
         return _own_hash(name)
     path = PACKAGE / name
     return _hash(path) if path.is_file() else None
