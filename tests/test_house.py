@@ -14,19 +14,19 @@ PACKAGE = Path(icrlib.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 # Which rooms a room may look into, beside itself. A room that is not listed may look into none.
-BASE = {"reading", "errors", "files", "names", "progress", "devices", "scores"}
+BASE = {"parsing", "errors", "files", "names", "progress", "devices", "score_checks"}
 MAY = {
     "errors": set(),
     "files": set(),
     "names": {"errors"},
     "progress": set(),
     "devices": {"errors"},
-    "scores": set(),
+    "score_checks": set(),
     "data": BASE,
     "models": BASE,
     "losses": BASE,
     "metrics": BASE,
-    "verify": BASE,
+    "agreement": BASE,
     "sampling": BASE | {"data"},
     "cocos": BASE | {"losses"},
     "evaluation": BASE | {"data", "models", "metrics"},
@@ -34,6 +34,7 @@ MAY = {
     "auxiliary": BASE | {"losses", "data"},
     "records": BASE,
     "paper": BASE | {"losses"},
+    "evidence": BASE | {"paper"},
     "plots": BASE,
     "widgets": BASE | {"plots"},
     "training": BASE

@@ -15,7 +15,7 @@ import studies
 from icrlib import records
 from icrlib.planning import asked
 
-from .paper.made import record
+from .evidence.made import record
 
 
 @cache

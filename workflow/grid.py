@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
-from icrlib import load_dataset, reading
+from icrlib import load_dataset, parsing
 from icrlib.cli.runs import parse
 from icrlib.data.load import DATASETS, DRAWN
 from icrlib.data.splits import Dataset
@@ -307,7 +307,7 @@ def _foreign(folder: Path, identity: str) -> list[str]:
     """A line about a run's folder in which another configuration left its files: training there would be refused."""
     form = {"type": "object", "required": ["identity"]}
     try:
-        theirs = reading.of_json(folder / "config.json", form)["identity"]
+        theirs = parsing.of_json(folder / "config.json", form)["identity"]
     except FileNotFoundError:
         return []
     except ValueError:

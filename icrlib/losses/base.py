@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from icrlib.scores import check
+from icrlib.score_checks import check
 
 Reduction = Literal["sum", "mean"]
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from icrlib import reading
+from icrlib import parsing
 from icrlib.files import claim_path, write_bytes
 from icrlib.records.folder import root
 
@@ -65,8 +65,8 @@ def load(path: str | Path) -> dict:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no record here")
     try:
-        record = reading.of_json(path, FORM, "the record")
-    except reading.BadFile as err:
+        record = parsing.of_json(path, FORM, "the record")
+    except parsing.BadFile as err:
         raise ValueError(f"{path}: not a record of a run, or damaged ({err.why}); get it or train again") from err
     return record | {"path": str(path)}
 

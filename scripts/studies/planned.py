@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from icrlib import paper, records
+from icrlib import evidence, records
 
 VAL, TEST = 500, 1000
 RATES, UPDATES, WARMUP = (1e-3, 3e-3, 1e-2), 3000, 500
@@ -74,7 +74,7 @@ def chosen(study: str, method: str, loss: str, among: dict | None = None, **fixe
     ]
     if not found:
         return {}
-    best = paper.choices(found)[method, loss]
+    best = evidence.choices(found)[method, loss]
     winner = next(
         config
         for config in (record["config"] for record in found)
