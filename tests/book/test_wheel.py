@@ -94,7 +94,7 @@ def test_logs_are_there_where_a_chapter_draws_them(python, tmp_path):
     """The constraint's chapter reads every run of these studies update by update; of others the log stays at home."""
     studies = ("ltd", "ltd_eta", "ltd_rules", "ltd_tuned", "ltd_more", "tuning", "reading")
     code = (
-        f"from icrlib import records; from icrlib.paper import constrained; print([len([constrained.curves(r) for "
+        f"from icrlib import records; from icrlib.evidence import ltd_runs; print([len([ltd_runs.curves(r) for "
         f"r in records.find(study=s)]) for s in {studies}], 'log' in records.find(study='goal')[0])"
     )
     counts, other = call(python, "-c", code, cwd=tmp_path).rsplit(" ", 1)

@@ -199,7 +199,7 @@ def test_the_sizes_of_batches_alone_make_the_spread_that_table_4_prints():
     sizes = torch.tensor([640.0] * 226 + [360.0])
     assert float(sizes.mean()) == pytest.approx(638.767, abs=1e-3)
     assert float(sizes.std(correction=0)) == pytest.approx(18.54, abs=1e-2)
-    found = cocos.whole._statistics({"C_0": sizes.double(), "queries": sizes.double()}, by_size=False)
+    found = cocos.over_training_set._statistics({"C_0": sizes.double(), "queries": sizes.double()}, by_size=False)
     assert found == {"C_0": pytest.approx(638.767, abs=1e-3), "C_0_std": pytest.approx(18.54, abs=1e-2)}
 
 
