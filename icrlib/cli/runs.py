@@ -29,7 +29,7 @@ from icrlib.progress import LINES
 from icrlib.records.files import find
 from icrlib.records.folder import PACKAGE
 from icrlib.training import checkpoints
-from icrlib.training.config import options_for
+from icrlib.training.options import options_for
 
 
 class Killed(click.ClickException):

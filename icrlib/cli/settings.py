@@ -12,7 +12,7 @@ import click
 
 from icrlib.losses.build import kind_of
 from icrlib.names import AUXILIARIES, LOSSES, METHODS
-from icrlib.training.config import options_for
+from icrlib.training.options import options_for
 from icrlib.training.settings import GROUPS, SETTINGS, checked
 
 
