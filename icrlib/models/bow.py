@@ -16,6 +16,7 @@ class BagOfWords(RetrievalModel):
     """
 
     label = "bag of words"
+    colour, marker = "#6b6b6b", "x"
     baseline = True
     # A baseline of ours: it gets the budget of the method beside it, VSE++.
     published = {"*": {"embed_dim": 1024, "lr": 2e-4, "epochs": 30, "lr_update": 15, "batch_size": 128}}
