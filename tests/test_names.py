@@ -1,4 +1,4 @@
-"""A method or a data set is named in its own file, in the registry, and in lists of what was printed or is to be run."""
+"""A method or a data set is named in its own file, in a registry, and in lists of what was printed or is to be run."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ def test_nobody_else_names_a_method_or_a_data_set(path):
 
 def test_the_check_sees_names(tmp_path):
     text = tmp_path / "plan.py"
-    text.write_text('TAKES = {"vsrn": 2}\nif data == "stamps":\n    """Of vse++."""\n    print("take method=\'ltd\'")\n')
+    text.write_text(
+        'TAKES = {"vsrn": 2}\nif data == "stamps":\n    """Of vse++."""\n    print("take method=\'ltd\'")\n'
+    )
     assert named(text) == {"vsrn", "stamps"}
     assert all(named(PACKAGE / file) >= {name} for file, name in OTHERWISE)

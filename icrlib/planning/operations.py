@@ -20,6 +20,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from icrlib.data.karpathy import PUBLISHED
 from icrlib.data.load import OUTLINES
 from icrlib.data.outline import PHOTOS, photos_shape
+from icrlib.models.base import RetrievalModel
 from icrlib.models.build import build
 from icrlib.models.counts import total
 from icrlib.names import AUXILIARIES, METHODS, Registry
@@ -167,26 +168,32 @@ def run_on_meta(
 ) -> tuple[int, float] | None:
     """(operations, numbers kept) of an update of a model that says neither, by torch's counter on its meta device.
 
-    None where the model asks for a number on its way, such as ``lengths.max()`` of a tensor: there is none.
+    Lengths of captions are the only numbers there: once real, for a model that asks for the longest, and once without
+    numbers, for one that computes with them. None for a model that asks for any other.
     """
+    for where in ("cpu", "meta"):
+        lengths = torch.full((captions,), words, device=where)
+        try:
+            with torch.device("meta"):
+                model = build(method, shape[-1], vocabulary, **json.loads(options))
+                batch = torch.empty(images, *shape), torch.zeros(captions, words, dtype=torch.long), lengths
+            return _watched(model, batch)
+        except (NotImplementedError, RuntimeError, ValueError, TypeError):
+            continue
+    return None
+
+
+def _watched(model: RetrievalModel, batch: tuple[torch.Tensor, ...]) -> tuple[int, float]:
     kept = {}
 
     def keep(tensor: torch.Tensor) -> torch.Tensor:
         kept[tensor.untyped_storage()._cdata] = tensor.untyped_storage()
         return tensor
 
-    lengths = torch.full((captions,), words)  # the only numbers that there are
-    try:
-        with torch.device("meta"):
-            model = build(method, shape[-1], vocabulary, **json.loads(options))
-            features = torch.empty(images, *shape)
-            numbers = torch.zeros(captions, words, dtype=torch.long)
-        own = {p.untyped_storage()._cdata for p in model.parameters()}
-        hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
-        with FlopCounterMode(display=False) as counter, hooks:
-            model(features, numbers, lengths).sum().backward()
-    except (NotImplementedError, RuntimeError, ValueError, TypeError):
-        return None
+    own = {p.untyped_storage()._cdata for p in model.parameters()}
+    hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
+    with FlopCounterMode(display=False) as counter, hooks:
+        model(*batch).sum().backward()
     return counter.get_total_flops(), sum(one.nbytes() for name, one in kept.items() if name not in own) / 4
 
 

@@ -162,6 +162,14 @@ class Linear(models.RetrievalModel):
         return self.say(words[:, : int(lengths.max())])
 
 
+class Masked(Linear):
+    """It computes with lengths, where its captions are."""
+
+    def encode_captions(self, words, lengths):
+        inside = torch.arange(words.shape[1], device=words.device) < lengths[:, None]
+        return self.say(words) * inside[:, :1]
+
+
 class Asks(Linear):
     """It looks at a number, which tensors on the meta device have not."""
 
@@ -174,6 +182,7 @@ def test_a_method_of_ones_own_is_run_without_numbers():
     sizes = {"features": (20,), "words": 6.4, "padded": 9.0, "each": 5.0, "val": 50, "vocabulary": 9}
     found = operations.of_update(config, sizes)
     assert found == 2 * 2 * 32 * 20 * 5 + 3 * 2 * 32 * 32 * 5 and operations.kept_bytes(config, sizes) > 0
+    assert operations.of_update(config | {"method": f"{__name__}:Masked"}, sizes) == found
     assert operations.of_update(config | {"method": f"{__name__}:Asks"}, sizes) is None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Asks, "operations", staticmethod(lambda images, captions, words, **sizes: {"all": 7 * images}))
