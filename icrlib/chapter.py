@@ -12,7 +12,7 @@ from icrlib.data.load import more_options
 from icrlib.devices import keep_freed
 from icrlib.records.files import find
 from icrlib.training import behaviour
-from icrlib.training.config import options_for
+from icrlib.training.options import options_for
 
 
 def start(smoke: bool = False) -> bool:

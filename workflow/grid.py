@@ -16,7 +16,7 @@ from pathlib import Path
 
 from icrlib import load_dataset, parsing
 from icrlib.cli.runs import parse
-from icrlib.data.load import DATASETS, DRAWN
+from icrlib.data.load import DATASETS, DRAWN, has_regions
 from icrlib.data.splits import Dataset
 from icrlib.errors import choose
 from icrlib.files import sha256_of, write_bytes
@@ -30,7 +30,7 @@ from icrlib.training.config import identity, resolve
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "book" / "reproduce" / "run.ipynb"
 RUNS = ROOT / "runs" / "grid"
-POOLED, ON_REGIONS = ("vse++", "bow"), ("vsrn",)
+USUAL = ("vse++", "bow", "vsrn")  # methods, where nobody names any: those of them that take the features
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
 AXES = {
     "dataset": "DATASET",
@@ -164,14 +164,15 @@ def _declared() -> dict:
 
 
 def _data_options(grid: Grid, method: str) -> dict:
-    return {"regions": True} if grid.dataset == "scenes" and method in ON_REGIONS else {}
+    return {"regions": True} if has_regions(grid.dataset) and operations.takes(method or "") == "regions" else {}
 
 
 def _fitting(grid: Grid, sets: dict, seed: int) -> tuple[str, ...]:
-    """The methods that take these features; ``scenes`` has both kinds."""
-    if grid.dataset == "scenes":
-        return (*POOLED, *ON_REGIONS)
-    return ON_REGIONS if len(_data(grid, sets, seed, None).train.features.shape) == 3 else POOLED
+    """The methods that take these features; data that is drawn with regions has both kinds."""
+    if has_regions(grid.dataset):
+        return USUAL
+    shape = tuple(_data(grid, sets, seed, None).train.features.shape[1:])
+    return tuple(method for method in USUAL if not operations.misfit(method, shape))
 
 
 def _data(grid: Grid, sets: dict, seed: int, method: str | None) -> Dataset:
@@ -187,7 +188,7 @@ def _data(grid: Grid, sets: dict, seed: int, method: str | None) -> Dataset:
     data = sets[key]
     shape = tuple(data.train.features.shape[1:])  # of pictures, too: a network in the model makes one vector of each
     if wrong := operations.misfit(method or "", shape):
-        more = " --regions 4" if method in ON_REGIONS else ""
+        more = " --regions 4" if operations.takes(method) == "regions" else ""
         raise ValueError(
             f"{wrong}. Leave METHODS out for those that fit, or make other features: "
             f"icr features PHOTOS FOLDER{more}, then FEATURES=FOLDER"

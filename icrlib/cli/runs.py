@@ -19,17 +19,17 @@ import click
 from icrlib import paper
 from icrlib.cli import products
 from icrlib.cli.settings import listing, parsed, read_value
-from icrlib.data.load import DATASETS, DRAWN, more_options
+from icrlib.data.load import DATASETS, DRAWN, has_regions, more_options
 from icrlib.errors import choose
 from icrlib.files import make_folder
 from icrlib.losses.build import canonical
-from icrlib.names import METHODS
+from icrlib.names import LOSSES, METHODS
 from icrlib.planning import asked, cost, operations
 from icrlib.progress import LINES
 from icrlib.records.files import find
 from icrlib.records.folder import PACKAGE
 from icrlib.training import checkpoints
-from icrlib.training.config import options_for
+from icrlib.training.options import options_for
 
 
 class Killed(click.ClickException):
@@ -52,7 +52,7 @@ class WithSettings(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write("\nSettings for -p, of VSE++ with NT-Xent (others: `icr settings METHOD LOSS`):\n\n")
-        formatter.write(textwrap.indent(listing("vse++", "ntxent"), "  ") + "\n")
+        formatter.write(textwrap.indent(listing(METHODS.usual, LOSSES.usual), "  ") + "\n")
 
 
 @click.command(cls=WithSettings)
@@ -178,7 +178,7 @@ def _expected(values: dict) -> str:
 
     if not {"dataset", "loss"} <= set(values):
         return "plan: past records tell of trainings only, and this notebook does not say of which data and loss it is"
-    method, loss = values.get("method") or "vse++", values["loss"]
+    method, loss = values.get("method") or METHODS.usual, values["loss"]
     more = {name: values[name] for name in more_options(values["dataset"]) if values.get(name) is not None}
     source = {name: values[name] for name in DATA if values.get(name)} | more
     if values["dataset"] in DRAWN:
@@ -202,8 +202,8 @@ def _expected(values: dict) -> str:
 
 def _way_to_features(config: dict) -> str:
     """How features of the kind that the method takes are had."""
-    regions = operations.TAKES[config["method"]] == 2
-    if config["dataset"] == "scenes":
+    regions = operations.takes(config["method"]) == "regions"
+    if has_regions(config["dataset"]):
         return "Add -p regions=true" if regions else "Leave regions= out"
     if config["dataset"] in DRAWN:
         return "Take -p dataset=scenes -p regions=true, or another method"

