@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from golden_runs.measure import LOOK, UPDATES
-from icrlib.training.config import NEUTRAL
+from icrlib.training.settings import NEUTRAL
 
 TINY = {"train": 200, "val": 40, "test": 20, "seed": 7}
 KIND = ("dataset", "method", "loss", "auxiliary")
