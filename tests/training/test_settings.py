@@ -251,7 +251,7 @@ def test_ltd_as_published(tiny):
 def test_epochs_until_the_network_learns(tiny):
     both = {"method": "ltd", "objective": "con", "restart_lr": 1e-3}
     found, epoch = made(tiny, finetune_epochs=2, **both), made(tiny).per_epoch
-    assert found.finetune_after == 2 * epoch
+    assert found.finetune_after == 2 * epoch and found.finetune_lr == found.lr / 10
     assert found.identity() == made(tiny, finetune_after=2 * epoch, **both).identity()
     with pytest.raises(ValueError, match="not both"):
         made(tiny, finetune_epochs=2, finetune_after=3, **both)
