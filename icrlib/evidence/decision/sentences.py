@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from statistics import mean
 
-from icrlib.evidence import ltd_ledger
+from icrlib.evidence import ltd_rows
 from icrlib.evidence.decision.commands import PHOTOS, settings, typed
 from icrlib.evidence.decision.rule import Decision, System, validation, whole
 from icrlib.evidence.record_settings import common_draws
@@ -30,7 +30,7 @@ _RECIPE = ("lr", "drop_words", "delete_words", "warmup", "updates", "evaluate_ev
 def frozen(decision: Decision, situation: str) -> dict[str, list[dict]]:
     """{row of :data:`SENTENCES`: its runs}, one for each seed; of several settings those that validation prefers."""
     found = [r for study in STUDIES[situation] for r in decision.study(study) if r["config"]["method"] == "sentence"]
-    groups = {row: ltd_ledger.preferred([r for r in found if ltd_ledger.is_row(r, row)], WANTED) for row in SENTENCES}
+    groups = {row: ltd_rows.preferred([r for r in found if ltd_rows.is_row(r, row)], WANTED) for row in SENTENCES}
     return {row: sorted(group, key=lambda r: r["config"]["seed"]) for row, group in groups.items() if group}
 
 
