@@ -286,7 +286,7 @@ def plan(runs: Iterable[Planned], fresh: bool = False, folder: Path = RUNS, past
     known, notes = _known(sorted(records_root().rglob("*.json")) if past is None else past)
     held = {} if fresh else {record["identity"]: record for record in known if "identity" in record}
     known = [*known, *asked.of_runs(folder)]
-    there, missing, old, why = [], [], [], {}
+    there, missing, why = [], [], {}
     for run in runs:
         own = folder / run.folder / "record.json"
         found, said = _known([own] if own.exists() else [])
@@ -294,18 +294,12 @@ def plan(runs: Iterable[Planned], fresh: bool = False, folder: Path = RUNS, past
         if found or run.identity in held:
             record = found[0] if found else held[run.identity]
             there.append((run, Path(record["path"])))
-            old += [record] if record["stale"] else []
             continue
         notes += _foreign(folder / run.folder, run.identity)
         found = cost.estimate(run.config, known, run.sizes)
         missing.append((run, found))
         if found is None:
             why[run.identity] = cost.unknown(run.config, known, run.sizes)
-    if old:
-        notes.append(
-            f"{len(old)} of the finished were trained by an earlier state of the code; icr records verify "
-            "says whether that matters, FRESH=1 trains them again beside the old ones"
-        )
     return Plan(there, missing, notes, why)
 
 

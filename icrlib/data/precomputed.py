@@ -54,7 +54,7 @@ def load(
     return dataset(name, splits, digest, options)
 
 
-def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dict, made_by: str = __name__) -> Dataset:
+def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dict) -> Dataset:
     """The splits as a dataset with its vocabulary; ``digest``: hashes of its files."""
     if name == "coco" and len(splits["test"]) == 5000:
         splits["test"].folds = 5
@@ -71,7 +71,6 @@ def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dic
         vocabulary=words,
         fingerprint=sha256_of(*digest, repr(options)),
         options=options,
-        made_by=made_by,
     )
 
 

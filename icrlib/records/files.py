@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from icrlib import parsing
 from icrlib.files import claim_path, write_bytes
-from icrlib.records import ledger
 from icrlib.records.folder import root
 
 SCHEMA = 2
-READ = ("path", "stale")  # what reading adds to a record
+READ = ("path",)  # what reading adds to a record
 FORM = {
     "type": "object",
     "required": ["schema", "config"],
@@ -22,15 +22,26 @@ FORM = {
         "config": {"type": "object"},
         "test": {"type": "object"},
         "history": {"type": "array", "items": {"type": "object"}},
-        "sources": {"type": "object", "additionalProperties": {"type": "string"}},
     },
 }
 
 
-def path_for(dataset: str, method: str, loss: str, seed: int, tag: str = "", study: str = "") -> Path:
-    """Where the book keeps the record of a run; ``tag`` names what differs from the defaults, ``study`` whose it is."""
+def path_for(
+    dataset: str,
+    method: str,
+    loss: str,
+    seed: int,
+    tag: str = "",
+    study: str = "",
+    behaviour: Mapping[str, int] | None = None,
+) -> Path:
+    """Where the book keeps the record of a run; ``tag`` names what differs from the defaults, ``study`` whose it is.
+
+    ``behaviour`` of the parts that have risen above 1 ({"loss": 2}): such a record lies beside the one before.
+    """
     loss = loss.replace(":", "-").replace(" x ", "-")
-    name = f"{tag + '-' if tag else ''}seed{seed}.json"
+    risen = "".join(f"-{part}{number}" for part, number in sorted((behaviour or {}).items()))
+    name = f"{tag + '-' if tag else ''}seed{seed}{risen}.json"
     return root() / (f"studies/{study}" if study else "") / dataset / method.replace("++", "pp") / loss / name
 
 
@@ -44,10 +55,11 @@ def write(record: dict, path: str | Path) -> Path:
 
 
 def load(path: str | Path) -> dict:
-    """Read one record. ``record["stale"]`` lists the files of the library that differ now from those of the run.
+    """Read one record, with its ``path``. Nothing that it names is imported or opened.
 
-    A difference that the ledger (:mod:`icrlib.records.ledger`) knows to move nothing does not count. Records of an
-    earlier schema have no list of sources: theirs says so.
+    Which code made it stands in it (``commit``, ``versions``, ``device``; older records list hashes of ``sources``
+    instead, which nobody reads). Whether today's code still does the same is asked of the golden runs.
+    ``ValueError`` for what is no record, ``FileNotFoundError`` where there is none.
     """
     path = Path(path)
     if not path.is_file():
@@ -56,22 +68,40 @@ def load(path: str | Path) -> dict:
         record = parsing.of_json(path, FORM, "the record")
     except parsing.BadFile as err:
         raise ValueError(f"{path}: not a record of a run, or damaged ({err.why}); get it or train again") from err
-    stale = ledger.differing(record["sources"]) if "sources" in record else ["written before records listed sources"]
-    return record | {"path": str(path), "stale": stale}
+    return record | {"path": str(path)}
 
 
 def find(folder: str | Path | None = None, *, study: str | None = None, **wanted) -> list[dict]:
     """All records whose ``config`` agrees with ``wanted`` (``dataset=``, ``method=``, ``loss=``, ``seed=``, …).
 
     Sorted by path. ``folder`` defaults to the book's records: those that its tables are made of, or those of a
-    ``study`` ("reading"), or all of them ("*"). An empty list where none agrees.
+    ``study`` ("reading"), or all of them ("*"). An empty list where none agrees. Where a record answers the question of
+    another under a later behaviour of the code, the other is left out.
     """
     studies = root() / "studies"
     place = Path(folder or (studies / study if study not in (None, "*") else root()))
     paths = [path for path in sorted(place.rglob("*.json")) if not path.name.startswith("probe")]
     if folder is None and study is None:
         paths = [path for path in paths if studies not in path.parents]
-    return [r for r in map(load, paths) if all(r["config"].get(key) == value for key, value in wanted.items())]
+    found = [r for r in map(load, paths) if all(r["config"].get(key) == value for key, value in wanted.items())]
+    return _latest(found)
+
+
+def _latest(found: list[dict]) -> list[dict]:
+    """Of records that differ in the behaviour of the code alone, those of the latest."""
+    if not any(record["config"].get("behaviour") for record in found):
+        return found
+    best: dict[tuple, dict] = {}
+    for record in found:
+        config = {name: value for name, value in record["config"].items() if name not in ("behaviour", "asked")}
+        key = (str(Path(record["path"]).parent), json.dumps(config, sort_keys=True))
+        if key not in best or _risen(record) > _risen(best[key]):
+            best[key] = record
+    return [record for record in found if any(record is one for one in best.values())]
+
+
+def _risen(record: dict) -> int:
+    return sum(record["config"].get("behaviour", {}).values())
 
 
 def rounded(value):

@@ -13,34 +13,21 @@ from icrlib import devices
 from icrlib.auxiliary.base import Criterion
 from icrlib.data.splits import Dataset
 from icrlib.models.base import RetrievalModel
-from icrlib.names import AUXILIARIES
 from icrlib.records.files import SCHEMA, rounded
-from icrlib.records.sources import place_of, sources_of
 from icrlib.training.config import Config
 
 
-def sources(config: Config, data: Dataset, model: RetrievalModel, criterion: Criterion) -> dict[str, str]:
-    """The code that this run uses: the loop, and what the run built."""
-    kinds = [type(getattr(model, "inner", model)), type(criterion.loss)]
-    kinds += [type(model)] if config.backbone else []
-    kinds += [type(criterion.first)] if config.warmup else []
-    kinds += getattr(model, "inner", model).uses()
-    if config.auxiliary:
-        kinds += [AUXILIARIES.find(config.auxiliary), *criterion.auxiliary.uses()]
-    return sources_of("icrlib.training.loop", *([data.made_by] if data.made_by else []), *map(place_of, kinds))
-
-
 def record(
-    config: Config, data: Dataset, state: dict, tested: dict, model: RetrievalModel, criterion: Criterion, code: dict
+    config: Config, data: Dataset, state: dict, tested: dict, model: RetrievalModel, criterion: Criterion, commit: str
 ) -> dict:
-    """What the run leaves: configuration, identity, hashes of data and code, machine, cost, history, choice, test."""
+    """What the run leaves: configuration, identity, which data, code and machine, cost, history, choice, test."""
     ranks = tested.pop("ranks", None)
     found = {
         "schema": SCHEMA,
         "identity": config.identity(),
         "config": config.flat(),
         "data_hash": data.fingerprint,
-        "sources": code,
+        "commit": commit,
         "versions": {"python": platform.python_version(), **{n: _version(n) for n in ("icrlib", "torch", "numpy")}},
         "device": devices.describe(config.device),
         "threads": config.threads,

@@ -45,7 +45,7 @@ def put(book, study, record, tag=""):
     config = record["config"]
     folder = book / "studies" / study / "scenes" / config["method"] / config["loss"]
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")})
+    text = json.dumps({k: v for k, v in record.items() if k != "path"})
     (folder / f"{tag}seed{config['seed']}.json").write_text(text)
 
 

@@ -44,7 +44,7 @@ def put(root, study, row, like, **settings):
         c |= {"method": method, "loss": loss, "objective": "con", "loss_options": {"tau": 0.05}} | settings
         place = root / "studies" / study / "flickr8k" / method / loss / f"{row}-seed{c['seed']}.json"
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")}))
+        place.write_text(json.dumps({k: v for k, v in record.items() if k != "path"}))
 
 
 def section():
@@ -92,7 +92,7 @@ def spoil(record):
     test["rsum"] = sum(test[side][f"r{k}"] for side in ("i2t", "t2i") for k in (1, 5, 10))
     path = Path(record["path"])
     path = path if path.is_absolute() else files.root() / path
-    path.write_text(json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")}))
+    path.write_text(json.dumps({k: v for k, v in record.items() if k != "path"}))
 
 
 def test_behind_all_the_sign_is_the_same(book):
