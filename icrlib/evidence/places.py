@@ -49,6 +49,6 @@ LTD = (
 STAMPS = Study("ltd_stamps").command()
 
 
-def place(dataset: str, method: str) -> LossRows:
+def of_model(dataset: str, method: str) -> LossRows:
     """The place of a model on a data set; ``KeyError`` where ECIR's ledger has none."""
     return {(one.dataset, one.method): one for one in ECIR}[dataset, method]
