@@ -15,7 +15,7 @@ from icrlib.auxiliary.weighing import LagrangeMultiplier
 from icrlib.losses.build import kind_of
 from icrlib.losses.goal import GradientObjective
 from icrlib.losses.triplet import Triplet
-from icrlib.names import AUXILIARIES, LOSSES, METHODS, own
+from icrlib.names import AUXILIARIES, LOSSES, METHODS, is_own
 from icrlib.sampling import Sampler
 from icrlib.training.average import Average
 from icrlib.training.settings import Augment, Optim, Selection
@@ -61,7 +61,7 @@ def outdated(config: Mapping) -> dict[str, tuple[int, int]]:
 
     Nothing is imported for it that the record names: what a caller's own classes do today is not asked.
     """
-    if any(own(config[name]) for name in ("method", "loss", "auxiliary")):
+    if any(is_own(config[name]) for name in ("method", "loss", "auxiliary")):
         return {}
     then, now = config.get("behaviour", {}), of(config)
     return {
