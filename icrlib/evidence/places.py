@@ -2,51 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 from icrlib.evidence.ecir_rows import LossRows
 from icrlib.evidence.ltd_rows import ObjectiveRows
-from icrlib.evidence.studies import Study
+from icrlib.evidence.studies import studies
 
-_SMOOTHAP = {("vse++", "smoothap"): ("photo_smoothap_tuning", "photo_smoothap")}
-_ECIR = Study("ecir", ("tuning",), 10)
-_PHOTOS = Study("photo_runs", ("photo_tuning",), 3, "features", _SMOOTHAP)
-_GRID = "make reproduce DATASET={0} METHODS={{method}} SEEDS=0,1,2,3,4 FEATURES=folder STUDY={0}"
+
+class Grid(NamedTuple):
+    """What stands for a study where a grid of ``make reproduce`` makes the runs, kept under this ``name``."""
+
+    name: str
+    wanted: int = 5
+
+    @property
+    def search(self) -> tuple[str, ...]:
+        return (f"{self.name}_tuning",)
+
+    def command(self, losses: Iterable[str], method: str) -> tuple[str, ...]:
+        seeds = ",".join(map(str, range(self.wanted)))
+        options = f"DATASET={self.name} METHODS={method} SEEDS={seeds} FEATURES=folder STUDY={self.name}"
+        return (f"make reproduce {options}",)
+
+
 ECIR = (
-    LossRows("scenes", "vse++", _ECIR),
-    LossRows("scenes", "vsrn", Study("vsrn", ("vsrn_tuning",), 10)),
-    LossRows("scenes", "bow", _ECIR),
-    LossRows("flickr8k", "vse++", _PHOTOS),
-    LossRows("flickr8k", "vsrn", Study("photo_vsrn", ("photo_vsrn_tuning",), 3, "features")),
-    LossRows("flickr8k", "bow", _PHOTOS),
-    *(
-        LossRows(dataset, method, Study(dataset, (f"{dataset}_tuning",), 5, grid=_GRID.format(dataset)))
-        for dataset in ("flickr30k", "coco")
-        for method in ("vse++", "vsrn")
-    ),
+    LossRows("scenes", "vse++", studies["ecir"]),
+    LossRows("scenes", "vsrn", studies["vsrn"]),
+    LossRows("scenes", "bow", studies["ecir"]),
+    LossRows("flickr8k", "vse++", studies["photo_runs"]),
+    LossRows("flickr8k", "vsrn", studies["photo_vsrn"]),
+    LossRows("flickr8k", "bow", studies["photo_runs"]),
+    *(LossRows(dataset, method, Grid(dataset)) for dataset in ("flickr30k", "coco") for method in ("vse++", "vsrn")),
 )
-_LTD = Study("ltd", ("ltd_tuning",), 5)
 LTD = (
     ObjectiveRows(
-        "scenes", "scenes, InfoNCE", "scenes", _LTD, ("con", "dual", "lag", "projected", "itd_dual", "itd_lag")
+        "scenes",
+        "scenes, InfoNCE",
+        "scenes",
+        studies["ltd"],
+        ("con", "dual", "lag", "projected", "itd_dual", "itd_lag"),
     ),
     ObjectiveRows(
         "triplet",
         "scenes, Triplet-SH",
         "scenes",
-        Study("ltd_triplet", wanted=5),
+        studies["ltd_triplet"],
         ("con", "lag", "ntxent_lag"),
-        infonce=_LTD,
+        infonce=studies["ltd"],
     ),
-    ObjectiveRows("eta", "scenes, several η", "scenes", Study("ltd_eta", wanted=5), ("best", "lowest")),
+    ObjectiveRows("eta", "scenes, several η", "scenes", studies["ltd_eta"], ("best", "lowest")),
     ObjectiveRows(
         "photos",
         "photos (Flickr8k)",
         "flickr8k",
-        Study("photo_ltd", wanted=3, needs="features"),
+        studies["photo_ltd"],
         ("con", "dual", "lag", "fixed", "tuned"),
         decides=True,
     ),
 )
-STAMPS = Study("ltd_stamps").command()
+STAMPS = studies["ltd_stamps"].command()
 
 
 def of_model(dataset: str, method: str) -> LossRows:
