@@ -12,9 +12,8 @@ from scipy import stats
 import studies
 from icrlib import paper
 from icrlib.evidence import ledger, measures, places
-from icrlib.evidence.ecir_rows import LOSSES, LossRows
+from icrlib.evidence.ecir_rows import LOSSES
 from icrlib.evidence.ledger import Evidence, weakest
-from icrlib.evidence.studies import Study
 from icrlib.paper import ecir
 from icrlib.paper.claims import WAYS
 from studies import STUDIES
@@ -212,10 +211,14 @@ def test_commands_and_numbers_of_runs_are_those_of_the_studies(monkeypatch):
 
 
 def test_commands_of_losses_that_have_their_own():
-    at = LossRows("a", "b", Study("first", wanted=3, apart={("b", "smoothap"): ("second",)}))
-    first, second = "make records STUDY=first", "make records STUDY=second"
-    assert at.command(["ntxent"]) == (first,) and at.command(["smoothap"]) == (second,)
-    assert at.command(["smoothap", "ntxent"]) == (first, second)
+    at = places.of_model("flickr8k", "vse++")
+    usual, own = (
+        tuple(f"make records STUDY=photo_{name} FEATURES=folder" for name in names)
+        for names in (("tuning", "runs"), ("smoothap_tuning", "smoothap"))
+    )
+    assert at.command(["ntxent"]) == usual and at.command(["smoothap"]) == own
+    assert at.command(["smoothap", "ntxent"]) == (*usual, *own)
+    assert places.of_model("flickr8k", "bow").command(["smoothap"]) == usual
 
 
 def test_ecirs_claims_against_its_own_tables():
