@@ -62,13 +62,15 @@ if importlib.util.find_spec("icrlib") is None:
     )
 
 # %% tags=["remove-cell"]
+from dataclasses import replace
+
 import pandas as pd
 from IPython.display import HTML, Markdown
 
 from icrlib import chapter, evidence, paper, plots, records
 from icrlib.evidence import ledger, places
 from icrlib.evidence.ecir_rows import LossRows
-from icrlib.evidence.studies import Study
+from icrlib.evidence.studies import studies
 
 smoke = chapter.start(smoke)
 
@@ -269,8 +271,8 @@ def find(study, **wanted):
 
 
 WAYS = {"3,000 updates": EVIDENCE["scenes", "vse++"]} | {
-    title: evidence.Evidence(LossRows("scenes", "vse++", Study(study, (search,), wanted=5)), find)
-    for title, (study, search) in OTHERS.items()}
+    title: evidence.Evidence(LossRows("scenes", "vse++", replace(studies[name], wanted=5), studies[search]), find)
+    for title, (name, search) in OTHERS.items()}
 SINGLE = {number: claims["tests"][number]["*"][0] for number in (2, 3, 5, 27)}
 
 

@@ -33,7 +33,7 @@ FAMILIES = tuple(tuple(name for name, one in MEASURES.items() if one.count == co
 
 @dataclass(frozen=True)
 class LossRows(Place):
-    """One model on one data set: the runs of ``study``, whose search chose what each loss was trained with."""
+    """One model on one data set: the runs of ``study``; ``search`` chose what each loss was trained with."""
 
     paper: ClassVar[str] = "ecir"
     rows: ClassVar[tuple[str, ...]] = LOSSES
@@ -42,6 +42,7 @@ class LossRows(Place):
     dataset: str
     method: str
     study: Study
+    search: Study
 
     @property
     def name(self) -> str:
@@ -57,7 +58,9 @@ class LossRows(Place):
 
     def command(self, losses: Iterable[str]) -> tuple[str, ...]:
         """What to type, in this order, to get the runs of these losses."""
-        return self.study.command(losses, self.method)
+        found = self.study.command(losses, self.method)
+        searched = self.search.command(search=False) if set(self.study.command(search=False)) & set(found) else ()
+        return tuple(dict.fromkeys((*searched, *found)))
 
     def select(self, find: Find) -> tuple[Groups, dict[str, int]]:
         found = {loss: self._runs(find, self.study.name, loss=loss) for loss in LOSSES}
@@ -67,7 +70,7 @@ class LossRows(Place):
     def tuning(self, find: Find, groups: Groups) -> dict[str, dict]:
         """What the search chose for each loss among the candidates with the constants that its runs have."""
         constants = {loss: group[0]["config"]["loss_options"] for loss, group in groups.items()}
-        searched = (r for name in self.study.search for r in self._runs(find, name))
+        searched = self._runs(find, self.search.name)
         alike = [r for r in searched if constants.get(r["config"]["loss"]) == r["config"]["loss_options"]]
         return {loss: chosen for (_, loss), chosen in choices(alike).items()} if alike else {}
 

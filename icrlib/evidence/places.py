@@ -16,24 +16,24 @@ class Grid(NamedTuple):
     name: str
     wanted: int = 5
 
-    @property
-    def search(self) -> tuple[str, ...]:
-        return (f"{self.name}_tuning",)
-
-    def command(self, losses: Iterable[str], method: str) -> tuple[str, ...]:
+    def command(self, losses: Iterable[str] = (), method: str = "", search: bool = True) -> tuple[str, ...]:
         seeds = ",".join(map(str, range(self.wanted)))
         options = f"DATASET={self.name} METHODS={method} SEEDS={seeds} FEATURES=folder STUDY={self.name}"
         return (f"make reproduce {options}",)
 
 
 ECIR = (
-    LossRows("scenes", "vse++", studies["ecir"]),
-    LossRows("scenes", "vsrn", studies["vsrn"]),
-    LossRows("scenes", "bow", studies["ecir"]),
-    LossRows("flickr8k", "vse++", studies["photo_runs"]),
-    LossRows("flickr8k", "vsrn", studies["photo_vsrn"]),
-    LossRows("flickr8k", "bow", studies["photo_runs"]),
-    *(LossRows(dataset, method, Grid(dataset)) for dataset in ("flickr30k", "coco") for method in ("vse++", "vsrn")),
+    LossRows("scenes", "vse++", studies["ecir"], studies["tuning"]),
+    LossRows("scenes", "vsrn", studies["vsrn"], studies["vsrn_tuning"]),
+    LossRows("scenes", "bow", studies["ecir"], studies["tuning"]),
+    LossRows("flickr8k", "vse++", studies["photo_runs"], studies["photo_tuning"]),
+    LossRows("flickr8k", "vsrn", studies["photo_vsrn"], studies["photo_vsrn_tuning"]),
+    LossRows("flickr8k", "bow", studies["photo_runs"], studies["photo_tuning"]),
+    *(
+        LossRows(dataset, method, Grid(dataset), Grid(f"{dataset}_tuning"))
+        for dataset in ("flickr30k", "coco")
+        for method in ("vse++", "vsrn")
+    ),
 )
 LTD = (
     ObjectiveRows(
