@@ -62,17 +62,21 @@ if importlib.util.find_spec("icrlib") is None:
     )
 
 # %% tags=["remove-cell"]
+from dataclasses import replace
+
 import pandas as pd
 from IPython.display import HTML, Markdown
 
 from icrlib import chapter, evidence, paper, plots, records
-from icrlib.evidence import ledger, ltd_ledger
+from icrlib.evidence import ledger, places
+from icrlib.evidence.ecir_rows import LossRows
+from icrlib.evidence.studies import studies
 
 smoke = chapter.start(smoke)
 
 # %% tags=["remove-cell"]
 claims, own_tables = paper.claims("ecir"), paper.against_own_tables("ecir")
-EVIDENCE = {(at.dataset, at.method): evidence.Evidence(at, records.find) for at in ledger.PLACES}
+EVIDENCE = {(at.dataset, at.method): evidence.Evidence(at, records.find) for at in places.ECIR}
 DATA = {"scenes": "scenes", "flickr8k": "photos (Flickr8k)", "flickr30k": "Flickr30k", "coco": "MS-COCO"}
 alike = {}  # claims that are tested in the same way: {tests as text: ids}
 for number, tests in claims["tests"].items():
@@ -195,8 +199,9 @@ def parts_of(place):
     found = EVIDENCE[place]
     if not found.verdicts:
         return ""
-    lines = evidence.tabulate([{"claim": ledger.describe(part), "paper": "", "ours": str(v.difference), "verdict": v}
-                               for part, v in found.verdicts.items()]).drop(columns="paper")
+    lines = evidence.tabulate([
+        {"claim": found.place.describe(part), "paper": "", "ours": str(v.difference), "verdict": v}
+        for part, v in found.verdicts.items()]).drop(columns="paper")
     lines = lines.rename(columns={"claim": "difference", "ours": "mean and 95 % interval"})
     table = paper.styled(lines, where(found), f"claims-parts-{place[0]}-{place[1].replace('+', 'p')}").data
     return f"<details><summary>{name_of(place)}: all {len(lines)} parts</summary>{table}</details>"
@@ -208,7 +213,7 @@ def where(found):
     each = "; ".join(f"{loss}/seed{s[0]}.json to seed{s[-1]}.json" for loss, s in seeds.items())
     method = found.place.method.replace("++", "pp")
     basis = "; or ".join(dict.fromkeys(v.basis for v in found.verdicts.values()))
-    folder = f"studies/{found.place.study}/{found.place.dataset}/{method}/"
+    folder = f"studies/{found.place.study.name}/{found.place.dataset}/{method}/"
     return f"n: {basis}. p: Holm's, in the family. Records: {folder}, {each}."
 
 
@@ -266,8 +271,8 @@ def find(study, **wanted):
 
 
 WAYS = {"3,000 updates": EVIDENCE["scenes", "vse++"]} | {
-    title: evidence.Evidence(ledger.Place("scenes", "vse++", *studies, 5, ()), find)
-    for title, studies in OTHERS.items()}
+    title: evidence.Evidence(LossRows("scenes", "vse++", replace(studies[name], wanted=5), studies[search]), find)
+    for title, (name, search) in OTHERS.items()}
 SINGLE = {number: claims["tests"][number]["*"][0] for number in (2, 3, 5, 27)}
 
 
@@ -279,7 +284,7 @@ def in_way(title, part):
 
 # %% tags=["hide-input"]
 elsewhere = {number: {title: in_way(title, part) for title in WAYS} for number, part in SINGLE.items()}
-paper.styled(pd.DataFrame([{"claim": f"E{number}: {ledger.describe(SINGLE[number])}"} | {
+paper.styled(pd.DataFrame([{"claim": f"E{number}: {places.ECIR[0].describe(SINGLE[number])}"} | {
     title: found[1] if found else "–" for title, found in row.items()} for number, row in elsewhere.items()]),
     "VSE++ on scenes: test rsum, mean and 95 % interval over n draws. A dash: not run.", name="claims-elsewhere")
 
@@ -365,7 +370,7 @@ paper.styled(pd.DataFrame(lines).map(lambda text: text.replace(" x ", " × ")),
 
 # %% tags=["remove-cell"]
 ltd_claims, ltd_tables = paper.claims("ltd"), paper.against_own_tables("ltd")
-LTD = {at.name: ltd_ledger.Evidence(at, records.find) for at in ltd_ledger.PLACES}
+LTD = {at.name: evidence.Evidence(at, records.find) for at in places.LTD}
 stamped = records.find(study="ltd_stamps")
 
 
@@ -414,7 +419,7 @@ def ltd_said(number, name):
     if found.word == ledger.NOT_RUN:
         return f"{at.place.title}: not run yet (below)"
     word = {part: f" ({word})" if at.place.decides else "" for part, word in found.parts.items()}
-    return "<br>".join(f"{ltd_ledger.describe(part)}: {at.shown(part)}{word[part]}" for part in found.parts)
+    return "<br>".join(f"{at.place.describe(part)}: {at.result(part)}{word[part]}" for part in found.parts)
 
 
 def ltd_cell(number, names):
@@ -429,14 +434,14 @@ paper.styled(pd.DataFrame([{"claims": f"{', '.join(f'L{n}' for n in ids)}: {ltd_
              name="claims-ltd-runs")
 
 # %% tags=["hide-input"]
-begun = {name: [f"{ltd_ledger.TITLES[row]} {n}" for row, n in at.missing.items() if n] for name, at in LTD.items()}
-ltd_waits = [{"what": at.place.title, "rows": ", ".join(ltd_ledger.TITLES[row] for row in at.missing),
+begun = {name: [f"{at.place.title_of(row)} {n}" for row, n in at.missing.items() if n] for name, at in LTD.items()}
+ltd_waits = [{"what": at.place.title, "rows": ", ".join(map(at.place.title_of, at.missing)),
               "runs there": f"{', '.join(begun[at.place.name]) or 'none'} of {at.place.wanted}",
               "command": ", then ".join(f'<code style="{WRAP}">{c}</code>' for c in at.place.commands)}
              for at in LTD.values() if at.missing]
 if not stamped:
     ltd_waits.append({"what": "stamps (L4)", "rows": "trainings with a number on picture and caption",
-                      "runs there": "none", "command": f'<code style="{WRAP}">{ltd_ledger.STAMPS[0]}</code>'})
+                      "runs there": "none", "command": f'<code style="{WRAP}">{places.STAMPS[0]}</code>'})
 (paper.styled(pd.DataFrame(ltd_waits), "Runs that LTD's claims wait for.", name="claims-ltd-missing") if ltd_waits
  else Markdown("All of LTD's rows have their runs. Which of the stamped ones are there, says "
                f"{linked('the chapter on contrastive shortcuts')}."))
@@ -487,7 +492,7 @@ ltd_text = (
 # %% tags=["remove-cell"]
 def ltd_gap(part):
     """A paired difference of LTD's rows on scenes, in words; empty where it was not run."""
-    return LTD["scenes"].shown(part) if part in LTD["scenes"].verdicts else ""
+    return LTD["scenes"].result(part) if part in LTD["scenes"].verdicts else ""
 
 
 gaps = {part: ltd_gap(part) for part in ("rsum lag > con", "swap lag > con", "rsum con > itd_lag")}

@@ -49,7 +49,7 @@ from IPython.display import Markdown
 
 import icrlib
 from icrlib import chapter, cocos, evidence, paper, plots, records
-from icrlib.evidence import ledger
+from icrlib.evidence import ledger, places
 from icrlib.losses import SmoothAP, Triplet, TripletSH
 from icrlib.sampling import Sampler
 
@@ -967,7 +967,7 @@ always = cocos.count(TripletSH(), 0.1 * torch.randn(128, 128, generator=rng), to
 nt_most = sum(per_query[nt] > max(per_query[t], per_query[sh]) for t, sh, nt in GROUPS.values())
 taken = [per_query[nt] for _, _, nt in GROUPS.values()]
 n_eff = {way: [one["exact"][way]["n_eff"] for one in recounts] for way in ("i2t", "t2i")}
-LEDGER = {method: evidence.Evidence(ledger.place("scenes", method), records.find) for method in ("vse++", "vsrn")}
+LEDGER = {method: evidence.Evidence(places.of_model("scenes", method), records.find) for method in ("vse++", "vsrn")}
 
 
 def on_scenes(number):

@@ -52,7 +52,7 @@ import icrlib
 from icrlib import chapter, evidence, paper, plots, records
 from icrlib.data.scenes.grammar import truth_matrix
 from icrlib.data.text import tokenize
-from icrlib.evidence import ledger, photo_intervals
+from icrlib.evidence import photo_intervals, places
 from icrlib.paper.cells import cell, span
 
 smoke = chapter.start(smoke)
@@ -62,7 +62,7 @@ ON_PAPER = dict(zip(NAMES, ["Triplet loss", "Triplet loss SH", "NT-Xent", "Smoot
 MODELS = {"vse++": "VSE++", "vsrn": "VSRN", "bow": "bag of words"}
 CONSTANT = {"triplet": "margin", "triplet_sh": "margin", "ntxent": "tau", "smoothap": "tau"}
 PLACES = {"scenes": "scenes", "tuned": "scenes, tuned", "flickr8k": "Flickr8k", "flickr30k": "Flickr30k", "coco": "COCO"}
-DRAWS = ledger.place("scenes", "vsrn").wanted  # of data, that a claim is judged on
+DRAWS = places.of_model("scenes", "vsrn").wanted  # of data, that a claim is judged on
 
 # %% tags=["remove-cell"]
 def runs_of(study, method, **more):
@@ -79,7 +79,7 @@ def settled(groups, least=DRAWS):
 
 TRIED = [*records.find(study="tuning"), *records.find(study="vsrn_tuning")]
 OWN = evidence.tuned_studies(records.find(study="tuning"))
-SCENES = {m: runs_of(ledger.place("scenes", m).study, m, dataset="scenes") for m in MODELS}
+SCENES = {m: runs_of(places.of_model("scenes", m).study.name, m, dataset="scenes") for m in MODELS}
 PUBLISHED = {name: SCENES["vse++"][name][0]["config"]["loss_options"][CONSTANT[name]] for name in NAMES}
 
 
@@ -113,7 +113,7 @@ def tuned_runs(method, name):
 # %% tags=["remove-cell"]
 OURS = {"scenes": SCENES,
         "tuned": {m: {n: group for n in NAMES if (group := tuned_runs(m, n))} for m in ("vse++", "bow")},
-        "flickr8k": {m: runs_of(ledger.place("flickr8k", m).study, m, dataset="flickr8k") for m in MODELS},
+        "flickr8k": {m: runs_of(places.of_model("flickr8k", m).study.name, m, dataset="flickr8k") for m in MODELS},
         **{place: {m: runs_of(place, m, dataset=place) for m in MODELS} for place in ("flickr30k", "coco")}}
 READY = {place: {m: settled(groups) if place in ("scenes", "tuned") else groups for m, groups in by_model.items()}
          for place, by_model in OURS.items()}  # what may be compared: on scenes nothing before all of it is there
@@ -253,7 +253,7 @@ def missing_photos():
     for place, (m, kind) in itertools.product(("flickr8k", "flickr30k", "coco"), kinds.items()):
         if lacking := [n for n in NAMES if n not in OURS[place][m]]:
             who = "all four losses" if lacking == NAMES else ", ".join(LABELS[n] for n in lacking)
-            commands = ", then ".join(f"`{one}`" for one in ledger.place(place, m).command(lacking))
+            commands = ", then ".join(f"`{one}`" for one in places.of_model(place, m).command(lacking))
             lines.append(f"**{MODELS[m]} on {PLACES[place]}**, {who}: {commands}, with a folder of {kind}.")
     return lines
 

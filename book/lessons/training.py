@@ -46,7 +46,7 @@ from IPython.display import Code, Markdown
 
 import icrlib
 from icrlib import chapter, evidence, paper, plots, records
-from icrlib.evidence import ledger
+from icrlib.evidence import places
 from icrlib.losses import LOSSES, NTXent, Triplet, TripletSH
 from icrlib.paper import span
 from icrlib.widgets import explorer
@@ -400,7 +400,7 @@ ON_PAPER = dict(zip(NAMES, ["Triplet loss", "Triplet loss SH", "NT-Xent", "Smoot
 
 def judged(dataset, method):
     """ECIR's claims about the rsum of one model, as the ledger of claims has judged them."""
-    found = evidence.Evidence(ledger.place(dataset, method), records.find).verdicts
+    found = evidence.Evidence(places.of_model(dataset, method), records.find).verdicts
     return {(a, b): found[part] for a, b in CLAIMS if (part := f"rsum {a} > {b}") in found}
 
 

@@ -556,7 +556,7 @@ paper.styled(pd.DataFrame([{"model, loss": name_of(s).removeprefix("a ")} | {
     ) if FEW_LENGTHS else Markdown("")
 
 # %% tags=["hide-input"]
-moved = {s: new - old for s, (old, new) in FEW_CHANGED.items() if rule.place["scenes 400", *s].study == "few"}
+moved = {s: new - old for s, (old, new) in FEW_CHANGED.items() if rule.place["scenes 400", *s].study.name == "few"}
 most = max(moved, key=moved.get, default=None)
 Markdown("" if most is None else
          f"On the test pictures of three draws the own length changes the mean rsum most for {name_of(most)}, by "
@@ -793,7 +793,7 @@ Markdown(f"In test rsum, means of three seeds: after the first search {leads('ph
 # its lead; if it is *behind*, it is so in spite of that. This is why it stands outside the rule and outside the table.
 
 # %% tags=["remove-cell"]
-FROZEN = {situation: groups for situation in sentences.STUDIES if (groups := sentences.frozen(rule, situation))}
+FROZEN = {situation: groups for situation in decision.OF_SENTENCES if (groups := sentences.frozen(rule, situation))}
 BESIDE = sentences.against(rule, FROZEN)
 SENTENCES_LACK = sentences.missing(rule)
 

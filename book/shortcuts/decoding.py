@@ -66,7 +66,7 @@ from icrlib.data.targets.measured import COUNT, FLOOR_COUNT, TRUE, recorded, see
 from icrlib.data.targets.order_sensitivity import floor
 from icrlib.data.targets.teachers import for_dataset
 from icrlib.data.targets.wording import exchanged, parse, reworded, turned
-from icrlib.evidence import ltd_ledger, ltd_runs
+from icrlib.evidence import ltd_runs, places
 from icrlib.losses import NTXent, TripletSH
 from icrlib.models.ltd import LTD
 from icrlib.records.probed import of_runs
@@ -1202,9 +1202,9 @@ def kept_told(runs, named, facts):
 # %% tags=["remove-cell"]
 def of_triplet():
     """The rows with Triplet-SH by place: alone, as a sum, and below the bound that validation prefers."""
-    at = next(place for place in ltd_ledger.PLACES if place.name == "triplet")
+    at = next(place for place in places.LTD if place.name == "triplet")
     keys = {"con": ("con", "con"), "dual": ("sbert", "dual"), "lag": ("sbert", "published")}
-    found = ltd_ledger.by_row(at, records.find)
+    found = at.by_row(records.find)
     return {key: found[row] for row, key in keys.items() if row in found}
 
 

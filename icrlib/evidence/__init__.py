@@ -2,7 +2,7 @@
 
 from icrlib.evidence.goal_claims import describe_goal
 from icrlib.evidence.ledger import Evidence, Judged, weakest
-from icrlib.evidence.record_settings import common_draws
+from icrlib.evidence.record_settings import by_settings, common_draws
 from icrlib.evidence.summary import summarise
 from icrlib.evidence.tuning import by_rate, candidates, choices, tuned_studies
 from icrlib.evidence.verdicts import Difference, Verdict, family, tabulate, verdict
@@ -13,6 +13,7 @@ __all__ = [
     "Judged",
     "Verdict",
     "by_rate",
+    "by_settings",
     "candidates",
     "choices",
     "common_draws",

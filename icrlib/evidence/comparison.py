@@ -47,10 +47,6 @@ def paired(
     was chosen for it; a setting that is named for the other side only must be off.
     """
     ours, other = (_side(claim, name, side) for name, side in (("our side", ours), ("the other side", other)))
-    _one_setting(claim, [*ours], "our side")
-    _one_setting(claim, [*other], "the other side")
-    for side in (ours, other):
-        _no_seed_twice(claim, side)
     seeds = [list(map(runs.seed, side)) for side in (ours, other)]
     if seeds[0] != seeds[1]:
         raise ValueError(f"{claim!r}: seeds do not match: {seeds[0]} against {seeds[1]}; pair runs by seed")
@@ -67,38 +63,32 @@ def paired(
 def alone(claim: str, ours: Sequence[Record]) -> list[Record]:
     """One group by rising seed, for a comparison with a fixed number; refuses what :func:`paired` does of one side."""
     ours = _side(claim, "our side", ours)
-    _one_setting(claim, ours, "our side")
-    _no_seed_twice(claim, ours)
     _draws(claim, ours)
     return ours
 
 
 def _side(claim: str, name: str, side: Iterable[Record]) -> list[Record]:
+    """A side by rising seed: one setting, and no seed twice."""
     side = sorted(side, key=runs.seed)
     if not side:
         raise ValueError(f"{claim!r}: no runs on {name}; icrlib.records.find(...) found none")
-    return side
-
-
-def _one_setting(claim: str, side: Sequence[Record], name: str) -> None:
-    settings = runs.aligned(side)
-    for record, one in zip(side[1:], settings[1:], strict=True):
-        for setting, value in one.items():
-            if value != settings[0][setting]:
-                raise ValueError(
-                    f"{claim!r}: runs on {name} differ in {setting}: {runs.as_text(settings[0][setting])} "
-                    f"({runs.where(side[0])}) against {runs.as_text(value)} ({runs.where(record)}); a side is one "
-                    "setting with several seeds, so select one of them"
-                )
-
-
-def _no_seed_twice(claim: str, side: Sequence[Record]) -> None:
+    first, *more = runs.by_settings(side)
+    if more:
+        setting = next(name for name, value in more[0].settings.items() if value != first.settings[name])
+        here, there = (
+            f"{runs.as_text(group.settings[setting])} ({runs.where(group.records[0])})" for group in (first, more[0])
+        )
+        raise ValueError(
+            f"{claim!r}: runs on {name} differ in {setting}: {here} against {there}; a side is one setting with "
+            "several seeds, so select one of them"
+        )
     for before, after in zip(side, side[1:], strict=False):
         if runs.seed(before) == runs.seed(after):
             raise ValueError(
                 f"{claim!r}: seed {runs.seed(after)} twice: {runs.where(before)} and {runs.where(after)}; "
                 "leave one of them out"
             )
+    return side
 
 
 def _factor_names(claim: str, factor: str, settings: Mapping) -> set[str]:

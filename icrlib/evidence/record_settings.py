@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 # No setting, but which repetition it is: the seed of the run, and the seed with which its data were drawn.
 REPEATS = ("seed", "data_seed", "data_options.seed")
@@ -28,6 +29,21 @@ NEUTRAL = {
 }
 _NOTHING = (None, False, 0, "", ())
 _MISSING = object()
+
+
+class Group(NamedTuple):
+    """Runs that differ in their seeds only: their settings, flat, by names that all groups share, and their records."""
+
+    settings: dict[str, object]
+    records: list[Mapping]
+
+
+def by_settings(records: Iterable[Mapping]) -> list[Group]:
+    """Records as groups, each of one setting, in the order in which they come."""
+    records, groups = list(records), {}
+    for record, one in zip(records, aligned(records), strict=True):
+        groups.setdefault(tuple(one.values()), Group(one, [])).records.append(record)
+    return list(groups.values())
 
 
 def where(record: Mapping) -> str:

@@ -31,14 +31,12 @@ def summarise(records: Iterable[Mapping]) -> pd.DataFrame:
     records = list(records)
     if not records:
         raise ValueError("no records to summarise; icrlib.records.find(...) found none")
-    groups: dict[tuple, list[Mapping]] = {}
-    for record, settings in zip(records, runs.aligned(records), strict=True):
-        groups.setdefault(tuple(settings.items()), []).append(record)
-    for group in groups.values():
-        _refuse_twice(group)
-    labels = _labels([dict(key) for key in groups])
+    groups = runs.by_settings(records)
+    for group in groups:
+        _refuse_twice(group.records)
+    labels = _labels([group.settings for group in groups])
     frame = pd.DataFrame(
-        [_row(group, label) for group, label in zip(groups.values(), labels, strict=True)],
+        [_row(group.records, label) for group, label in zip(groups, labels, strict=True)],
         index=pd.Index(range(1, len(groups) + 1), name="row"),
     )
     frame.attrs = {"name": "ours", "caption": "mean ± population standard deviation over n seeds"}

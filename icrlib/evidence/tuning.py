@@ -111,12 +111,13 @@ def _grouped(records: Iterable[Mapping]) -> dict[tuple[str, str], list[Mapping]]
 
 def _tried(group: Sequence[Mapping]) -> tuple[list[str], dict[tuple, list[Mapping]]]:
     """The names of the settings that were moved within a group, and the runs by the values of these."""
-    settings = runs.aligned(group)
-    moved = [name for name in settings[0] if any(one[name] != settings[0][name] for one in settings)]
+    found = runs.by_settings(group)
+    first = found[0].settings
+    moved = [name for name in first if any(one.settings[name] != first[name] for one in found)]
     moved = [name for name in moved if runs.short(name) not in NEVER]
     tried: dict[tuple, list[Mapping]] = {}
-    for record, values in zip(group, settings, strict=True):
-        tried.setdefault(tuple(values[name] for name in moved), []).append(record)
+    for one in found:
+        tried.setdefault(tuple(one.settings[name] for name in moved), []).extend(one.records)
     return moved, tried
 
 

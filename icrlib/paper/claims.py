@@ -31,10 +31,10 @@ def claims(paper: str = "goal") -> pd.DataFrame:
     ``judged``, how it can be: "records" (runs of ours), "paper tables" and "recorded curves" (see
     :func:`against_own_tables`), "computation" (formulas and code), "not measurable here" or "not measurable as
     published" (what was published did not measure what the claim is about); several are separated by commas. Index:
-    id. ECIR's and LTD's also have ``asked``, how the records are asked, ``tests``, which parts of
-    :mod:`icrlib.evidence.ledger` that are, by method ("*": all others), of LTD those of
-    :mod:`icrlib.evidence.ltd_ledger`, by place, ``broken``, what was measured instead, and ``see``, where a computation
-    stands; LTD's ``waits`` is a study that a chapter judges. None where there is none.
+    id. ECIR's and LTD's also have ``asked``, how the records are asked, ``tests``, which parts that are (see
+    ``icrlib.evidence.ledger``), ECIR's by method ("*": all others), LTD's by list of runs, ``broken``, what was
+    measured instead, and ``see``, where a computation stands; LTD's ``waits`` is a study that a chapter judges. None
+    where there is none.
     """
     path = Path(__file__).with_name(f"{choose(paper, PAPERS, 'paper with claims')}_claims.json")
     rows = json.loads(path.read_text(encoding="utf-8"))

@@ -224,7 +224,7 @@ def test_the_words_of_the_page_are_those_of_the_ledger(book):
     for place, found in names["EVIDENCE"].items():
         table = names["parts_of"](place)
         for part, verdict in found.verdicts.items():
-            cells = (names["ledger"].describe(part), str(verdict.difference), verdict.word)
+            cells = (found.place.describe(part), str(verdict.difference), verdict.word)
             assert re.search(".*?".join(f">{re.escape(cell)}<" for cell in cells), table, re.S), part
     assert sum(len(ids) for ids in names["TESTS"].values()) == sum(map(bool, names["claims"]["tests"]))
     assert any("E31" in text for text in shown) and any("G21" in text for text in shown)

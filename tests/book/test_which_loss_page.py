@@ -76,7 +76,7 @@ def test_every_run_that_the_page_waits_for_is_on_its_list(made, monkeypatch):
         monkeypatch.setattr(module, "chosen", lambda *a, **k: {"lr": 1e-2})
     found = decide()
     for (_situation, model, loss), row in found.place.items():
-        name = decision.OWN_LISTS.get((row.study, model, loss), (0, row.study))[1]
+        name = row.study.apart.get((model, loss), row.study.name)
         listed = [
             r
             for r in studies.STUDIES[name]()
@@ -85,7 +85,7 @@ def test_every_run_that_the_page_waits_for_is_on_its_list(made, monkeypatch):
         ]
         seeds = sorted(r.seed for r in listed)
         assert seeds[: row.wanted] == list(range(row.wanted)), (name, model, loss)
-        assert all(row.study in r.path.parts for r in listed)
+        assert all(row.study.name in r.path.parts for r in listed)
 
 
 def test_a_full_page_recommends_one_thing_for_each_line(made):
@@ -258,7 +258,7 @@ def test_a_loss_has_the_length_that_was_best_for_it(made):
     everything(made)
     names, said = page()
     assert names["BEST_LENGTH"]["bow", "triplet"] == 1200 and names["BEST_LENGTH"]["bow", "ntxent"] == 3600
-    assert names["rule"].place["photos 6000", "bow", "triplet"].study == "photo_length" and not names["elsewhere"]
+    assert names["rule"].place["photos 6000", "bow", "triplet"].study.name == "photo_length" and not names["elsewhere"]
     assert names["rule"].chosen("photos 6000", "bow", "triplet")["updates"] == 1200
     assert "each loss has its own length" in said and "provisional" not in said
     made["photo_length"].pop()  # two seeds are too few
@@ -329,9 +329,9 @@ def test_with_400_scenes_a_loss_has_the_length_that_was_best_for_it(made):
     shorter(made, "vsrn", "triplet_sh", 600, better=25)
     shorter(made, "bow", "dcl", 1500, better=-5, seeds=2)  # not whole: does not count
     found = decide()
-    assert found.place["scenes 400", "vsrn", "triplet_sh"].study == "few"
+    assert found.place["scenes 400", "vsrn", "triplet_sh"].study.name == "few"
     usual = {
-        row.study
+        row.study.name
         for (where, *system), row in found.place.items()
         if where == "scenes 400" and system != ["vsrn", "triplet_sh"]
     }

@@ -11,8 +11,9 @@ from scipy import stats
 
 import studies
 from icrlib import paper
-from icrlib.evidence import ledger
-from icrlib.evidence.ledger import LOSSES, Evidence, Place, weakest
+from icrlib.evidence import ledger, measures, places
+from icrlib.evidence.ecir_rows import LOSSES
+from icrlib.evidence.ledger import Evidence, weakest
 from icrlib.paper import ecir
 from icrlib.paper.claims import WAYS
 from studies import STUDIES
@@ -23,7 +24,7 @@ from .made import record
 RSUM = {"triplet": 300.0, "triplet_sh": 350.0, "ntxent": 340.0, "smoothap": 345.0}
 HEARD = {"triplet": 7.0, "triplet_sh": 1.0, "ntxent": 10.0, "smoothap": 1.3}
 NOISE = np.random.default_rng(3).normal(size=(len(LOSSES), 20))
-VSRN = ledger.place("scenes", "vsrn")
+VSRN = places.of_model("scenes", "vsrn")
 CLAIMS = paper.claims("ecir")
 
 
@@ -154,9 +155,9 @@ def test_counts_are_read_at_the_chosen_evaluation():
     run = made("smoothap", 0, silent=25.0)
     later = {"C_q": 0.0, "C_B": 0.0, "C_0": 77.0, "n_eff": 0.0}
     run["history"][1]["cocos"] = {"i2t": later, "t2i": later}
-    assert ledger.silent(run, "t2i") == 25.0
+    assert measures.silent(run, "t2i") == 25.0
     run["chosen"]["update"] = run["history"][1]["update"]
-    assert ledger.silent(run, "t2i") == 100.0
+    assert measures.silent(run, "t2i") == 100.0
     much, little = (Evidence(VSRN, of(every(silent=share))) for share in (95.0, 5.0))
     assert [judge(much, n).word for n in (23, 24)] == ["reproduced", "contradicted"]
     assert [judge(little, n).word for n in (23, 24)] == ["contradicted", "reproduced"]
@@ -164,7 +165,7 @@ def test_counts_are_read_at_the_chosen_evaluation():
 
 
 def test_a_bag_of_words_is_a_claim_of_ours():
-    found = Evidence(ledger.place("scenes", "bow"), of(every(method="bow")))
+    found = Evidence(places.of_model("scenes", "bow"), of(every(method="bow")))
     assert judge(found, 2).word == "holds" and judge(found, 4) is None and judge(found, 22).word == "fails"
 
 
@@ -183,17 +184,16 @@ def test_every_part_is_one_that_can_be_decided():
             assert method in ("*", "vse++", "vsrn", "bow")
             for part in set(parts) - {"rule", "map best"}:
                 name, first, sign, second = part.split()
-                assert name in ledger.MEASURES and name in ledger.TITLES and first in LOSSES, (number, part)
+                assert name in measures.MEASURES and first in LOSSES, (number, part)
                 assert sign in ledger.KINDS and (second in LOSSES or math.isfinite(float(second))), (number, part)
-    assert set(ledger.MEASURES) == set(ledger.TITLES)
-    assert ledger.describe("rsum triplet_sh > ntxent") == "Triplet-SH − NT-Xent, rsum"
-    assert ledger.describe("heard_t2i smoothap = 1") == "SmoothAP, negatives heard t2i, less 1 (equal)"
+    assert VSRN.describe("rsum triplet_sh > ntxent") == "Triplet-SH − NT-Xent, rsum"
+    assert VSRN.describe("heard_t2i smoothap = 1") == "SmoothAP, negatives heard t2i, less 1 (equal)"
 
 
 def test_commands_and_numbers_of_runs_are_those_of_the_studies(monkeypatch):
     """A list of `make records` makes the runs that a place waits for, and as many as it waits for."""
     monkeypatch.setattr(studies.flickr8k, "searched", lambda study, losses: list(losses))  # with its search finished
-    for at in ledger.PLACES:
+    for at in places.ECIR:
         for loss in LOSSES:
             commands = [c for c in at.command([loss]) if c.startswith("make records")]
             names = [c.split("STUDY=")[1].split()[0] for c in commands]
@@ -206,14 +206,19 @@ def test_commands_and_numbers_of_runs_are_those_of_the_studies(monkeypatch):
             except Exception as err:  # the search that it waits for is not finished
                 assert "make records STUDY=" in str(err)
                 continue
-            assert {(run.study, run.dataset) for run in planned} == {(at.study, at.dataset)}
+            assert {(run.study, run.dataset) for run in planned} == {(at.study.name, at.dataset)}
             assert len({run.seed for run in planned}) == at.wanted
 
 
 def test_commands_of_losses_that_have_their_own():
-    at = Place("a", "b", "c", "d", 3, ("first",), {"smoothap": ("second",)})
-    assert at.command(["ntxent"]) == ("first",) and at.command(["smoothap"]) == ("second",)
-    assert at.command(["smoothap", "ntxent"]) == ("first", "second")
+    at = places.of_model("flickr8k", "vse++")
+    usual, own = (
+        tuple(f"make records STUDY=photo_{name} FEATURES=folder" for name in names)
+        for names in (("tuning", "runs"), ("smoothap_tuning", "smoothap"))
+    )
+    assert at.command(["ntxent"]) == usual and at.command(["smoothap"]) == own
+    assert at.command(["smoothap", "ntxent"]) == (*usual, *own)
+    assert places.of_model("flickr8k", "bow").command(["smoothap"]) == usual
 
 
 def test_ecirs_claims_against_its_own_tables():

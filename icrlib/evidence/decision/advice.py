@@ -77,7 +77,7 @@ def _evidence(decision: Decision, found: Answer) -> str:
     situation, last = found.situation, [found.losses[found.system[0]][-1][1], found.models[-1][1]]
     numbers = [v.n for tests in last for v in tests.values()] or [len(decision.runs[situation][found.system])]
     systems = {found.system, *(s for tests in last for s in tests)}
-    studies = sorted({decision.place[situation, *s].study for s in systems})
+    studies = sorted({decision.place[situation, *s].study.name for s in systems})
     return f"{span(numbers)} {'draws' if situation.startswith('scenes') else 'seeds'}; {', '.join(studies)}"
 
 

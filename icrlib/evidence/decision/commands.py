@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from icrlib.evidence.decision.plan import MODELS, OWN_LISTS, TITLES, Row, name_of
+from icrlib.evidence.decision.plan import MODELS, TITLES, Row, name_of
 from icrlib.evidence.decision.rule import CONSTANTS, Decision, System
+from icrlib.evidence.studies import studies
 
 PHOTOS = {"dataset": "flickr8k", "features": "FOLDER"}
 Lacking = dict[tuple[str, ...], dict[str, dict[System, tuple[int, int]]]]
@@ -13,14 +14,13 @@ Lacking = dict[tuple[str, ...], dict[str, dict[System, tuple[int, int]]]]
 
 def _commands(decision: Decision, row: Row, model: str, loss: str) -> tuple[str, ...]:
     """What makes a row's runs: the search first, unless it has runs of this loss and some run shows it is finished."""
-    own = OWN_LISTS.get((row.study, model, loss))
-    search, runs = own or (row.search, row.study)
-    started = decision.tried(row.study, model, loss, row.only) if own else decision.study(row.study)
-    searched = decision.tried(search, model, "ntxent" if loss == "dcl" else loss, row.only)
-    photos = row.situation.startswith(("photos", "regions"))
+    apart = row.study.apart.get((model, loss))  # a list of its own makes these runs
+    runs = studies[apart] if apart else row.study
+    search = studies[runs.search[0] if apart else row.searches[0]]
+    started = decision.tried(row.study.name, model, loss, row.only) if apart else decision.study(row.study.name)
+    searched = decision.tried(search.name, model, "ntxent" if loss == "dcl" else loss, row.only)
     return tuple(
-        f"make records STUDY={name}" + (" FEATURES=folder" if photos else "")
-        for name in ([runs] if started and searched else [search, runs])
+        command for one in ([runs] if started and searched else [search, runs]) for command in one.command(search=False)
     )
 
 

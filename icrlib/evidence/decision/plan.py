@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from itertools import product
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from icrlib.evidence.studies import Study, studies
 from icrlib.evidence.tuning import tuned_studies
 from icrlib.names import label
 
@@ -38,15 +38,21 @@ TITLES = {
     "batch 512": "scenes, batches of 512",
 }
 
-# Runs with a length of schedule of their own, in situations where lengths were searched.
-OWN_LENGTH, LENGTHS_SEARCHED = ("photo_length", "few"), ("photos 6000", "scenes 400")
-# DCL runs with the settings that were searched for NT-Xent.
-AS_NTXENT = ("misprint", "photo_misprint", "photo_length")
-# On photos rates were searched first, then constants, then lengths of the schedule; this is what a length consists of.
+LENGTHS_SEARCHED = ("photos 6000", "scenes 400")  # situations in which lengths of the schedule were searched
+SCHEDULE = ("updates", "evaluate_every", "drops")  # what a length consists of
+# On photos rates were searched first, then constants, then lengths.
 ONE_BY_ONE = ("photo_tuning", "photo_constants", "photo_short")
-SCHEDULE = ("updates", "evaluate_every", "drops")
-# Runs that are made by another list than the rest of their study: {(study, model, loss): (search, runs)}.
-OWN_LISTS = {("photo_runs", "vse++", "smoothap"): ("photo_smoothap_tuning", "photo_smoothap")}
+# Sentence encoders stand beside the rule; the first list of a situation makes the runs that are wanted.
+OF_SENTENCES = {"photos 400": ("photo_few_sentences",), "photos 6000": ("photo_ltd", "photo_ltd_more")}
+# Studies that only tell what an update costs.
+ALSO_PRICED = (
+    "beyond",
+    "beyond_tuning",
+    "photo_ltd_tuning",
+    "photo_ltd",
+    "photo_few_sentences_tuning",
+    "photo_few_sentences",
+)
 
 
 def name_of(system: tuple[str, str]) -> str:
@@ -54,19 +60,27 @@ def name_of(system: tuple[str, str]) -> str:
     return f"{'a ' * (system[0] == 'bow')}{MODELS[system[0]]} with {label(system[1])}"
 
 
-class Row(NamedTuple):
-    """Runs of a situation: ``study`` holds them, ``search`` what chose their settings; ``wanted`` is how many seeds.
+@dataclass(frozen=True)
+class Row:
+    """Runs of a situation: ``study`` holds them, ``searches`` chose their settings, one after another.
 
-    ``only`` are settings that pick these runs out of their study; "train" is a size of the data.
+    ``only`` are settings that pick these runs out of their study; "train" is a size of the data. ``as_loss``: the loss
+    whose search they took over. ``own_length``: each system has a length of schedule of its own.
     """
 
     situation: str
     models: Sequence[str]
     losses: Sequence[str]
-    study: str
-    search: str
-    wanted: int
-    only: dict = {}  # noqa: RUF012 (a named tuple's default, never written to)
+    study: Study
+    searches: tuple[str, ...]
+    only: Mapping = field(default_factory=dict)
+    as_loss: str = ""
+    own_length: bool = False
+
+    @property
+    def wanted(self) -> int:
+        """How many seeds."""
+        return self.study.wanted
 
 
 def _replaced(study: Callable[[str], list[dict]], *names: str) -> dict[tuple[str, str], str]:
@@ -86,42 +100,36 @@ def plan(study: Callable[[str], list[dict]]) -> list[Row]:
     photos = _replaced(study, "photo_own", "photo_length")
     few = _replaced(study, "few")  # 400 scenes: with a shorter schedule, where that came out best
     both = ("bow", "vse++")
-    sizes = [
-        Row(f"scenes {size}", (m,), [name], f"{of}sizes", f"{of}size_tuning", 3, {"train": size})
-        if size > 400 or (m, name) not in few
-        else Row("scenes 400", (m,), [name], "few", "few_tuning", 3)
-        for size in (400, 6000)
-        for m, of in (*product(both, [""]), ("vsrn", "vsrn_"))
-        for name in LOSSES
-    ]
-    usual = [Row("scenes 1500", (m,), [name], own.get((m, name), "tuned"), "tuning", 10) for m in both for name in FOUR]
-    systems = [*((m, name) for m in both for name in FOUR), *((m, "dcl") for m in both)]
-    many = [
-        Row(
-            "photos 6000",
-            (m,),
-            [name],
-            photos.get((m, name), "photo_misprint" if name == "dcl" else "photo_runs"),
-            "photo_tuning",
-            3,
-        )
-        for m, name in systems
-    ]
+
+    def row(situation: str, models: Sequence[str], losses: Sequence[str], name: str, *searches: str, **more) -> Row:
+        return Row(situation, models, losses, studies[name], searches, **more)
+
+    def of_size(size: int, model: str, loss: str) -> Row:
+        if size == 400 and (model, loss) in few:
+            return row("scenes 400", (model,), [loss], "few", "few_tuning", own_length=True)
+        of = "vsrn_" * (model == "vsrn")
+        return row(f"scenes {size}", (model,), [loss], f"{of}sizes", f"{of}size_tuning", only={"train": size})
+
+    def of_photos(model: str, loss: str) -> Row:
+        name = photos.get((model, loss), "photo_misprint" if loss == "dcl" else "photo_runs")
+        searches = ONE_BY_ONE[: {"photo_own": 2, "photo_length": 3}.get(name, 1)]
+        as_loss = "ntxent" if loss == "dcl" and name != "photo_own" else ""
+        own_length = name == "photo_length"
+        return row("photos 6000", (model,), [loss], name, *searches, as_loss=as_loss, own_length=own_length)
+
     return [
-        *sizes,
-        *usual,
-        Row("scenes 1500", both, ["dcl"], "misprint", "tuning", 10),
-        Row("scenes 1500", ("vsrn",), LOSSES, "vsrn_sizes", "vsrn_size_tuning", 3, {"train": 1500}),
-        Row("published", both, FOUR, "ecir", "tuning", 10),
-        Row("half", both, FOUR, "half", "half_tuning", 5),
-        Row("twice", ("vse++",), FOUR, "twice", "tuning", 5),
-        *(
-            Row(f"batch {size}", ("vse++",), BOTH, "batches", "batch_tuning", 3, {"batch_size": size})
-            for size in (32, 512)
-        ),
-        Row("photos 400", ("bow",), FOUR[1:], "photo_small_own", "photo_small_edges", 3),
-        Row("photos 400", ("vse++",), BOTH, "photo_small_own", "photo_small_edges", 3),
-        *many,
-        Row("without", ("vse++",), BOTH, "false_negatives", "size_tuning", 3, {"train": 400}),
-        Row("regions 6000", ("vsrn",), FOUR, "photo_vsrn", "photo_vsrn_tuning", 3),
+        *(of_size(size, m, name) for size in (400, 6000) for m in (*both, "vsrn") for name in LOSSES),
+        *(row("scenes 1500", (m,), [name], own.get((m, name), "tuned"), "tuning") for m in both for name in FOUR),
+        row("scenes 1500", both, ["dcl"], "misprint", "tuning", as_loss="ntxent"),
+        row("scenes 1500", ("vsrn",), LOSSES, "vsrn_sizes", "vsrn_size_tuning", only={"train": 1500}),
+        row("published", both, FOUR, "ecir", "tuning"),
+        row("half", both, FOUR, "half", "half_tuning"),
+        row("twice", ("vse++",), FOUR, "twice", "tuning"),
+        *(row(f"batch {n}", ("vse++",), BOTH, "batches", "batch_tuning", only={"batch_size": n}) for n in (32, 512)),
+        row("photos 400", ("bow",), FOUR[1:], "photo_small_own", "photo_small_edges"),
+        row("photos 400", ("vse++",), BOTH, "photo_small_own", "photo_small_edges"),
+        *(of_photos(m, name) for m in both for name in FOUR),
+        *(of_photos(m, "dcl") for m in both),
+        row("without", ("vse++",), BOTH, "false_negatives", "size_tuning", only={"train": 400}),
+        row("regions 6000", ("vsrn",), FOUR, "photo_vsrn", "photo_vsrn_tuning"),
     ]

@@ -9,17 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from icrlib.evidence.decision.plan import (
-    AS_NTXENT,
-    LENGTHS_SEARCHED,
-    LOSSES,
-    MODELS,
-    ONE_BY_ONE,
-    OWN_LENGTH,
-    SCHEDULE,
-    name_of,
-    plan,
-)
+from icrlib.evidence.decision.plan import ALSO_PRICED, LENGTHS_SEARCHED, LOSSES, MODELS, SCHEDULE, name_of, plan
 from icrlib.evidence.record_settings import common_draws
 from icrlib.evidence.tuning import choices
 from icrlib.evidence.verdicts import Verdict, family, verdict
@@ -27,15 +17,6 @@ from icrlib.evidence.verdicts import Verdict, family, verdict
 CONSTANTS = ("tau", "margin")
 NEAR = 1.25  # what differs by no more than this factor costs the same
 _OF_LOSS = ("loss_options", "learn_tau", "learn_bias", "batches")
-# Studies that only tell what an update costs.
-_ALSO_PRICED = (
-    "beyond",
-    "beyond_tuning",
-    "photo_ltd_tuning",
-    "photo_ltd",
-    "photo_few_sentences_tuning",
-    "photo_few_sentences",
-)
 
 System = tuple[str, str]  # a model and a loss
 Rungs = list[tuple[System, dict[System, Verdict]]]  # where one stood, and the others against it
@@ -96,11 +77,12 @@ class Decision:
         self.place = {(row.situation, m, loss): row for row in self.rows for m in row.models for loss in row.losses}
         self.runs: dict[str, dict[System, list[dict]]] = {row.situation: {} for row in self.rows}
         for (situation, *system), row in self.place.items():
-            found = [r for r in self.tried(row.study, *system, row.only) if r["config"]["seed"] < row.wanted]
+            found = [r for r in self.tried(row.study.name, *system, row.only) if r["config"]["seed"] < row.wanted]
             if found:
                 self.runs[situation][tuple(system)] = sorted(found, key=lambda r: r["config"]["seed"])
         self._speed: dict[tuple, float] = {}
-        for name in dict.fromkeys((*(name for row in self.rows for name in (row.study, row.search)), *_ALSO_PRICED)):
+        places = (name for row in self.rows for name in (row.study.name, row.searches[0]))
+        for name in dict.fromkeys((*places, *ALSO_PRICED)):
             for r in self.study(name):
                 price = r["wall_seconds"] / r["config"]["updates"]
                 self._speed[_kind(r)] = min(price, self._speed.get(_kind(r), math.inf))
@@ -122,15 +104,14 @@ class Decision:
     def chosen(self, situation: str, model: str, loss: str) -> dict:
         """What the search chose for runs, among candidates with their margin or temperature; and what all had."""
         row, config = self.place[situation, model, loss], self.runs[situation][model, loss][0]["config"]
-        searched = "ntxent" if loss == "dcl" and row.study in AS_NTXENT else loss
-        names = {"photo_length": ONE_BY_ONE, "photo_own": ONE_BY_ONE[:2]}.get(row.study, [row.search])
+        searched = row.as_loss or loss
         found = [
             r
-            for name in names
+            for name in row.searches
             for r in self.tried(name, model, searched, row.only)
             if all(r["config"]["loss_options"].get(key) == config["loss_options"].get(key) for key in CONSTANTS)
         ]
-        if row.study in OWN_LENGTH:
+        if row.own_length:
             # Of equals the shortest, as in the lists: before its rate falls, a run is the same as a longer one.
             found = [max(found, key=lambda r: (validation(r), -r["config"]["updates"]))]
         schedule = SCHEDULE if situation in LENGTHS_SEARCHED else ()  # elsewhere it is the same for all

@@ -9,18 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from statistics import mean
 
-from icrlib.evidence import ltd_ledger
+from icrlib.evidence import ltd_rows
 from icrlib.evidence.decision.commands import PHOTOS, settings, typed
+from icrlib.evidence.decision.plan import OF_SENTENCES
 from icrlib.evidence.decision.rule import Decision, System, validation, whole
 from icrlib.evidence.record_settings import common_draws
+from icrlib.evidence.studies import studies
 from icrlib.evidence.verdicts import Verdict, family, verdict
 
-# Where the runs of a situation are, and the searches that make them, in the order in which they are typed.
-STUDIES = {"photos 400": ("photo_few_sentences",), "photos 6000": ("photo_ltd", "photo_ltd_more")}
-LISTS = {
-    "photos 400": ("photo_few_sentences_tuning", "photo_few_sentences"),
-    "photos 6000": ("photo_ltd_tuning", "photo_ltd"),
-}
 SENTENCES = {"fixed": "sentence vectors as they are", "tuned": "a trained head on sentence vectors"}
 WANTED = 3
 # LTD trains by another recipe than ECIR: two ways of training are compared, each with all that belongs to it.
@@ -29,8 +25,10 @@ _RECIPE = ("lr", "drop_words", "delete_words", "warmup", "updates", "evaluate_ev
 
 def frozen(decision: Decision, situation: str) -> dict[str, list[dict]]:
     """{row of :data:`SENTENCES`: its runs}, one for each seed; of several settings those that validation prefers."""
-    found = [r for study in STUDIES[situation] for r in decision.study(study) if r["config"]["method"] == "sentence"]
-    groups = {row: ltd_ledger.preferred([r for r in found if ltd_ledger.is_row(r, row)], WANTED) for row in SENTENCES}
+    found = [
+        r for study in OF_SENTENCES[situation] for r in decision.study(study) if r["config"]["method"] == "sentence"
+    ]
+    groups = {row: ltd_rows.preferred([r for r in found if ltd_rows.is_row(r, row)], WANTED) for row in SENTENCES}
     return {row: sorted(group, key=lambda r: r["config"]["seed"]) for row, group in groups.items() if group}
 
 
@@ -82,8 +80,8 @@ def against(decision: Decision, situations: Iterable[str]) -> dict[tuple[str, Sy
 def missing(decision: Decision) -> dict[str, tuple[str, ...]]:
     """{situation: what to type} where a row of :data:`SENTENCES` lacks runs."""
     return {
-        situation: tuple(f"make records STUDY={name} FEATURES=folder" for name in lists)
-        for situation, lists in LISTS.items()
+        situation: studies[first].command()
+        for situation, (first, *_) in OF_SENTENCES.items()
         if len(frozen(decision, situation)) < len(SENTENCES)
     }
 

@@ -7,15 +7,17 @@ import pytest
 from scipy import stats
 
 from icrlib import paper
-from icrlib.evidence import ltd_ledger
-from icrlib.evidence.ltd_ledger import DESCRIBED, PLACES, ROWS, Evidence, describe
+from icrlib.evidence import ltd_rows
+from icrlib.evidence.ledger import DESCRIBED, Evidence
+from icrlib.evidence.ltd_rows import ROWS
+from icrlib.evidence.places import LTD
 from icrlib.paper import ltd
 from icrlib.paper.claims import WAYS
 
 from .made import on_photos, record
 
 CLAIMS = paper.claims("ltd")
-AT = {place.name: place for place in PLACES}
+AT = {place.name: place for place in LTD}
 LATENT, TOKENS = {"target": "sbert"}, {"softmax": "vocabulary"}
 NOISE = np.random.default_rng(11).normal(size=(40, 10))
 # Settings of each row, and its rsum and swap accuracy.
@@ -66,14 +68,14 @@ def every(seeds=5, rows=tuple(MADE), **more):
 def test_tables_have_every_row_with_enough_runs_in_the_preferred_setting():
     runs = every() + every(3, ("lag",), val=900.0, eta=0.1) + every(5, ("lag",), val=310.0, eta=0.3)
     runs += [run("itd_dual", seed, auxiliary_options={"softmax": "time"}) for seed in range(5)]
-    found = ltd_ledger.by_row(AT["scenes"], of(runs))
+    found = AT["scenes"].by_row(of(runs))
     assert list(found) == ["con", "dual", "lag", "projected", "itd_dual", "itd_lag", "time_dual"]
     assert {r["config"]["eta"] for r in found["lag"]} == {0.3} and len(found["lag"]) == 5
-    assert ltd_ledger.by_row(AT["photos"], of(runs)) == {}
+    assert AT["photos"].by_row(of(runs)) == {}
 
 
 def test_without_runs_everything_waits_and_the_command_is_named():
-    for place in PLACES:
+    for place in LTD:
         found = Evidence(place, of([]))
         assert found.verdicts == {} and found.missing == dict.fromkeys(place.rows, 0)
         asked = [tests for tests in CLAIMS["tests"] if tests and place.name in tests]
@@ -92,7 +94,7 @@ def test_five_draws_describe_and_have_no_word():
     a, b = ([run(row, seed)["test"]["rsum"] for seed in range(5)] for row in ("lag", "con"))
     d = np.subtract(a, b)
     low, high = stats.t.interval(0.95, 4, d.mean(), d.std(ddof=1) / 5**0.5)
-    assert found.shown("rsum lag > con") == f"{d.mean():+.1f} [{low:+.1f}, {high:+.1f}] rsum, n = 5"
+    assert found.result("rsum lag > con") == f"{d.mean():+.1f} [{low:+.1f}, {high:+.1f}] rsum, n = 5"
     swaps = [np.mean([run(row, s)["test"]["twins"]["swap"] for s in range(5)]) for row in ("con", "itd_dual")]
     assert found.verdicts["swap con > itd_dual"].difference.mean == pytest.approx(swaps[0] - swaps[1])
     assert found.verdicts["rp lag > con"].difference.mean == pytest.approx(0.5)
@@ -109,9 +111,9 @@ def test_kendalls_coefficient_over_the_rows():
     }
     expected = stats.kendalltau(*zip(*means.values(), strict=True)).statistic
     assert found.verdicts["goes rsum swap"].tau == pytest.approx(expected) and 0 < expected < 1
-    assert found.shown("goes rsum swap") == f"K = {expected:+.2f} over 6 rows"
+    assert found.result("goes rsum swap") == f"K = {expected:+.2f} over 6 rows"
     waiting = Evidence(AT["scenes"], of(every(rows=list(MADE)[:5])))
-    assert waiting.shown("goes rsum swap") == "not run yet"
+    assert waiting.result("goes rsum swap") == "not run yet"
     assert waiting.judge(CLAIMS["tests"][12]).missing == ("itd_lag",)
 
 
@@ -119,7 +121,7 @@ def test_a_row_has_a_say_with_all_its_runs_only():
     found = Evidence(AT["scenes"], of(every(rows=("con", "dual")) + every(4, rows=("lag",))))
     assert found.missing == {"lag": 4, "projected": 0, "itd_dual": 0, "itd_lag": 0}
     assert found.judge(CLAIMS["tests"][13]).word == DESCRIBED and found.judge(CLAIMS["tests"][2]).missing == ("lag",)
-    assert str(found.judge(CLAIMS["tests"][2])) == "not run yet" == found.shown("rsum lag > dual")
+    assert str(found.judge(CLAIMS["tests"][2])) == "not run yet" == found.result("rsum lag > dual")
 
 
 @pytest.mark.parametrize(
@@ -134,8 +136,8 @@ def test_a_row_has_a_say_with_all_its_runs_only():
     ],
 )
 def test_other_targets_and_the_published_softmax_are_other_rows(row, other):
-    assert ltd_ledger.is_row(run(row, 0), row) and not ltd_ledger.is_row(run(row, 0, **other), row)
-    assert sum(ltd_ledger.is_row(run(row, 0), name) for name in ROWS) == 1
+    assert ltd_rows.is_row(run(row, 0), row) and not ltd_rows.is_row(run(row, 0, **other), row)
+    assert sum(ltd_rows.is_row(run(row, 0), name) for name in ROWS) == 1
 
 
 def test_of_several_bounds_validation_chooses():
@@ -270,7 +272,7 @@ def test_claims_say_how_they_are_judged():
 def test_every_part_can_be_written_out():
     for tests in CLAIMS["tests"]:
         for part in (part for parts in (tests or {}).values() for part in parts):
-            text = describe(part)
+            text = AT["scenes"].describe(part)
             assert "_" not in text and ">" not in text and "best" not in text, text
-    assert describe("rsum lag > con") == "LTD constrained − baseline, rsum"
-    assert describe("rsum dual = con").endswith("(equal)")
+    assert AT["scenes"].describe("rsum lag > con") == "LTD constrained − baseline, rsum"
+    assert AT["scenes"].describe("rsum dual = con").endswith("(equal)")
