@@ -9,7 +9,7 @@ from pathlib import Path
 
 from icrlib import reading
 from icrlib.files import claim_path, write_bytes
-from icrlib.records import ledger
+from icrlib.records import archive, ledger
 from icrlib.records.folder import root
 
 SCHEMA = 2
@@ -47,17 +47,48 @@ def load(path: str | Path) -> dict:
     """Read one record. ``record["stale"]`` lists the files of the library that differ now from those of the run.
 
     A difference that the ledger (:mod:`icrlib.records.ledger`) knows to move nothing does not count. Records of an
-    earlier schema have no list of sources: theirs says so.
+    earlier schema have no list of sources: theirs says so. Where there is no such file, the archive of its study is
+    looked into (:mod:`icrlib.records.archive`).
     """
     path = Path(path)
     if not path.is_file():
+        packed = archive.of(path)
+        for place, content in archive.read(packed, only=path) if packed else ():
+            return _read(place, content)
         raise FileNotFoundError(f"{path}: no record here")
     try:
         record = reading.of_json(path, FORM, "the record")
     except reading.BadFile as err:
         raise ValueError(f"{path}: not a record of a run, or damaged ({err.why}); get it or train again") from err
+    return _read(path, record)
+
+
+def _read(path: Path, record: dict) -> dict:
     stale = ledger.differing(record["sources"]) if "sources" in record else ["written before records listed sources"]
     return record | {"path": str(path), "stale": stale}
+
+
+def exists(path: Path) -> bool:
+    """Whether a record is there, in a file of its own or in the archive of its study."""
+    return path.is_file() or archive.holds(path)
+
+
+def stored(folder: str | Path | None = None, study: str | None = None) -> list[Path]:
+    """The files with the records that :func:`find` looks at: one each, or the archives of whole studies."""
+    studies = root() / "studies"
+    place = Path(folder or (studies / study if study not in (None, "*") else root()))
+    paths = [path for path in sorted(place.rglob("*.json")) if not path.name.startswith("probe")]
+    paths += archive.below(place)
+    if folder is None and study is None:
+        paths = [path for path in paths if studies not in path.parents]
+    return paths
+
+
+def read(path: Path) -> list[dict]:
+    """The records in a file that :func:`stored` names; ``ValueError`` where one is damaged."""
+    if path.name.endswith(archive.SUFFIX):
+        return [_read(place, content) for place, content in archive.read(path)]
+    return [load(path)]
 
 
 def find(folder: str | Path | None = None, *, study: str | None = None, **wanted) -> list[dict]:
@@ -66,12 +97,13 @@ def find(folder: str | Path | None = None, *, study: str | None = None, **wanted
     Sorted by path. ``folder`` defaults to the book's records: those that its tables are made of, or those of a
     ``study`` ("reading"), or all of them ("*"). An empty list where none agrees.
     """
-    studies = root() / "studies"
-    place = Path(folder or (studies / study if study not in (None, "*") else root()))
-    paths = [path for path in sorted(place.rglob("*.json")) if not path.name.startswith("probe")]
-    if folder is None and study is None:
-        paths = [path for path in paths if studies not in path.parents]
-    return [r for r in map(load, paths) if all(r["config"].get(key) == value for key, value in wanted.items())]
+    found = [record for path in stored(folder, study) for record in read(path) if agrees(record, wanted)]
+    return sorted(found, key=lambda record: Path(record["path"]))
+
+
+def agrees(record: dict, wanted: dict) -> bool:
+    """Whether a record's configuration has these values."""
+    return all(record["config"].get(key) == value for key, value in wanted.items())
 
 
 def rounded(value):

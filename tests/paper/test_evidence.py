@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import studies
 from icrlib import paper
 from icrlib.paper import ecir, evidence
 from icrlib.paper.evidence import LOSSES, Evidence, Place, weakest
-from studies import STUDIES
+from icrlib.studies import lists, studies
 
 from .made import record
 
@@ -190,7 +189,7 @@ def test_every_part_is_one_that_can_be_decided():
 
 def test_commands_and_numbers_of_runs_are_those_of_the_studies(monkeypatch):
     """A list of `make records` makes the runs that a place waits for, and as many as it waits for."""
-    monkeypatch.setattr(studies.flickr8k, "searched", lambda study, losses: list(losses))  # with its search finished
+    monkeypatch.setattr(lists().flickr8k, "searched", lambda study, losses: list(losses))  # with its search finished
     for at in evidence.PLACES:
         for loss in LOSSES:
             commands = [c for c in at.command([loss]) if c.startswith("make records")]
@@ -198,9 +197,9 @@ def test_commands_and_numbers_of_runs_are_those_of_the_studies(monkeypatch):
             if not names:
                 assert at.command([loss])[0].startswith(f"make reproduce DATASET={at.dataset} METHODS={at.method} ")
                 continue
-            assert set(names) <= set(STUDIES) and ("FEATURES=" in commands[0]) == (at.dataset != "scenes")
+            assert set(names) <= set(studies) and ("FEATURES=" in commands[0]) == (at.dataset != "scenes")
             try:
-                planned = [run for run in STUDIES[names[-1]]() if (run.method, run.loss) == (at.method, loss)]
+                planned = [run for run in studies[names[-1]].runs() if (run.method, run.loss) == (at.method, loss)]
             except Exception as err:  # the search that it waits for is not finished
                 assert "make records STUDY=" in str(err)
                 continue

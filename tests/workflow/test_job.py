@@ -17,7 +17,9 @@ from click.testing import CliRunner
 
 import job
 import reproduce
-from grid import Plan, Planned, plan
+from grid import write
+from icrlib.planning.missing import Plan
+from icrlib.studies import Run, Study, Unfinished
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -192,7 +194,7 @@ def profile(name: str) -> dict:
 
 
 def missing(**parameters) -> Plan:
-    run = Planned("scenes", "bow", "ntxent", 0, False, "0" * 10, parameters, {})
+    run = Run("", "scenes", "bow", "ntxent", 0, data=parameters, resolved=({"identity": "0" * 10}, {}))
     return Plan([], [(run, None)], [])
 
 
@@ -228,17 +230,7 @@ def test_a_profile_of_ones_own_is_not_overruled_in_silence():
 @pytest.fixture
 def started(tmp_path, monkeypatch):
     """``make reproduce`` of one planned run, down to the command for Snakemake, which is not started."""
-    run = Planned(
-        "scenes",
-        "bow",
-        "ntxent",
-        0,
-        False,
-        "0" * 10,
-        {},
-        {"dataset": "scenes", "method": "bow", "updates": 10, "model_options": {"embed_dim": 8}},
-        {"features": (256,), "words": 12.0, "each": 5.0, "val": 10, "vocabulary": 50},
-    )
+    run = Run("", "scenes", "bow", "ntxent", 0, resolved=({"identity": "0" * 10}, {}))
     commands = []
 
     class Popen:
@@ -255,7 +247,7 @@ def started(tmp_path, monkeypatch):
             return 0
 
     monkeypatch.setattr(reproduce, "planned", lambda grid, tuning: [run])
-    monkeypatch.setattr(reproduce, "plan", lambda runs, fresh, place: Plan([], [(run, None)], []))
+    monkeypatch.setattr(reproduce, "plan", lambda runs, place, fresh: Plan([], [(run, None)], []))
     monkeypatch.setattr(reproduce.signal, "signal", lambda *how: None)
     monkeypatch.setattr(reproduce.subprocess, "Popen", Popen)
     folder = tmp_path / run.folder
@@ -333,34 +325,19 @@ def test_tuning_that_was_not_done_is_named(monkeypatch):
         reproduce.tuned_settings("coco", "vse++", "ntxent")
     with pytest.raises(ValueError, match="nothing is tuned for vsrn with ntxent on scenes"):
         reproduce.tuned_settings("scenes", "vsrn", "ntxent")
-    import click
-
-    import studies
 
     def incomplete(study):
-        raise click.ClickException("3 runs of the search are missing; make records STUDY=tuning first")
+        raise Unfinished("3 runs of the search are missing; make records STUDY=tuning first")
 
-    monkeypatch.setattr(studies, "complete", incomplete)
+    monkeypatch.setattr(Study, "ready", incomplete)
     with pytest.raises(ValueError, match="TUNED=1 for scenes rests on the search 'tuning'.*make records STUDY=tuning"):
         reproduce.tuned_settings("scenes", "vse++", "ntxent")
 
 
 def test_the_report_names_what_is_left(tmp_path, capsys):
-    runs = [
-        Planned(
-            "scenes",
-            "bow",
-            "ntxent",
-            seed,
-            False,
-            f"{seed}" * 10,
-            {},
-            {"dataset": "scenes", "method": "bow", "updates": 10},
-        )
-        for seed in range(2)
-    ]
-    found = plan(runs, True, tmp_path, [])
-    found.write(folder=tmp_path)
+    runs = [Run("", "scenes", "bow", "ntxent", seed, resolved=({"identity": f"{seed}" * 10}, {})) for seed in range(2)]
+    found = Plan([], [(run, None) for run in runs], [])
+    write(found.missing, tmp_path)
     (tmp_path / runs[0].folder / "failed.txt").write_text("line\ncell 5: Diverged: nan\nAll of it: run.ipynb\n")
     assert reproduce.report(found, 0, tmp_path) == 1
     said = capsys.readouterr().out
