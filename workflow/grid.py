@@ -15,6 +15,7 @@ from itertools import product
 from pathlib import Path
 
 from icrlib import load_dataset
+from icrlib.cli import parameters
 from icrlib.cli.runs import parse
 from icrlib.data.load import DATASETS, DRAWN
 from icrlib.data.splits import Dataset
@@ -129,9 +130,7 @@ def _run(grid: Grid, data: Dataset, method: str, loss: str, seed: int, tuned: bo
 
 
 def _declared() -> dict:
-    import papermill
-
-    return papermill.inspect_notebook(str(NOTEBOOK))
+    return parameters.declared(NOTEBOOK)
 
 
 def _data_options(grid: Grid, method: str) -> dict:

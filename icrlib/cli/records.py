@@ -9,7 +9,8 @@ import click
 
 from icrlib.cli.verify import verify as verify_records
 from icrlib.planning import asked, cost
-from icrlib.records.files import find, load
+from icrlib.records.files import load
+from icrlib.records.index import outlines
 
 PARTS = ("dataset", "method", "loss", "seed")
 
@@ -30,7 +31,7 @@ def plan(given: tuple[str, ...]) -> None:
         if not equals or not values:
             raise ValueError(f"-p {text}: write NAME=VALUE or NAME=VALUE,VALUE")
         axes[name] = [_number(value) for value in values.split(",")]
-    base, known = {"dataset": "scenes", "method": "vse++", "loss": "ntxent", "seed": 0}, find(study="*")
+    base, known = {"dataset": "scenes", "method": "vse++", "loss": "ntxent", "seed": 0}, outlines()
     runs = [base | dict(zip(axes, point, strict=True)) for point in itertools.product(*axes.values())]
     found = [_expected(run, [*known, *asked.of_runs(Path("runs"))]) for run in runs]
     click.echo(f"{len(runs)} runs, {_sum(found)} as past records suggest")

@@ -11,27 +11,13 @@ import json
 import logging
 from pathlib import Path
 
-from icrlib import reading
-from icrlib.files import StorageError, cache_dir, sha256_of, write_bytes
+from icrlib.files import DamagedFile, StorageError, cache_dir, read_sealed, sha256_of, write_sealed
 from icrlib.records import archive, files
 
 log = logging.getLogger(__name__)
 VERSION = 1  # of what an outline holds: another number makes every index anew
 MEASURED = ("wall_seconds", "peak_memory_mb", "parameters", "device", "threads")
 KEPT = ("identity", "data_hash", "config", "chosen", *MEASURED)
-ENTRY = {
-    "type": "object",
-    "required": ["stamp", "records", "why"],
-    "properties": {"records": {"type": "array", "items": {"type": "object", "required": ["path", "config"]}}},
-}
-FORM = {
-    "type": "object",
-    "required": ["version", "files"],
-    "properties": {
-        "version": {"const": VERSION},
-        "files": {"type": "object", "additionalProperties": ENTRY},
-    },
-}
 
 
 def outlines(study: str = "*", damaged: list[str] | None = None, **wanted) -> list[dict]:
@@ -63,7 +49,7 @@ def _current(place: Path, paths: list[Path]) -> list[dict]:
         current[str(path)] = old if old and old["stamp"] == stamp else {"stamp": stamp} | _outlined(path)
     if current != kept:
         try:
-            write_bytes(place, json.dumps({"version": VERSION, "files": current}).encode())
+            write_sealed(place, json.dumps({"version": VERSION, "files": current}).encode())
         except StorageError as err:
             log.info("done without an index of records: %s", err)
     return list(current.values())
@@ -96,9 +82,8 @@ def _place(study: str) -> Path:
 def _kept(place: Path) -> dict[str, dict]:
     """What the index holds, by path; nothing where there is none or it is of no use."""
     try:
-        return reading.of_json(place, FORM)["files"]
-    except FileNotFoundError:
-        return {}
-    except ValueError as err:
+        found = json.loads(read_sealed(place))
+    except (DamagedFile, OSError) as err:
         log.info("the index of records is made anew: %s", err)
         return {}
+    return found["files"] if found["version"] == VERSION else {}

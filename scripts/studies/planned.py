@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import click
 
-from icrlib import paper, records
+from icrlib import records
 from icrlib.studies import Run, studies
 
 VAL, TEST = 500, 1000
@@ -43,6 +43,8 @@ def chosen(study: str, method: str, loss: str, among: dict | None = None, **fixe
     ]
     if not found:
         return {}
+    from icrlib import paper  # only here: most lists need none of it, nor the seconds that it takes to import
+
     best = paper.choices(found)[method, loss]
     winner = next(
         config
