@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+from functools import lru_cache
 from pathlib import Path
 
 from icrlib.files import DamagedFile, StorageError, cache_dir, read_sealed, sha256_of, write_sealed
@@ -24,12 +25,15 @@ def outlines(study: str = "*", damaged: list[str] | None = None, **wanted) -> li
     """As :func:`icrlib.records.find`, of each record only ``path``, ``KEPT`` and what was measured to choose by.
 
     That is of its ``history`` the ``update``, validation rsum and twins. ``damaged``: messages about records that
-    cannot be read are added to this list; without it the first one is raised.
+    cannot be read are added to this list; without it the first one is raised. Nobody may change what is given.
     """
     studies, grouped, found = files.root() / "studies", {}, []
-    for path in files.stored(study=study):
+    paths = files.stored(study=study)
+    for path in paths if study == "*" else ():
         own = path.relative_to(studies).parts[0] if path.is_relative_to(studies) else ""
         grouped.setdefault(own.removesuffix(archive.SUFFIX), []).append(path)
+    if study != "*":
+        grouped[study] = paths
     for name, paths in grouped.items():
         for entry in _current(_place(name), paths):
             if entry["why"] and damaged is None:
@@ -81,6 +85,14 @@ def _place(study: str) -> Path:
 
 def _kept(place: Path) -> dict[str, dict]:
     """What the index holds, by path; nothing where there is none or it is of no use."""
+    try:
+        return _parsed(place, place.stat().st_mtime_ns)
+    except FileNotFoundError:
+        return {}
+
+
+@lru_cache(maxsize=128)
+def _parsed(place: Path, _time: int) -> dict[str, dict]:
     try:
         found = json.loads(read_sealed(place))
     except (DamagedFile, OSError) as err:
