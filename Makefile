@@ -5,7 +5,7 @@
 #   WORKERS=2                  test processes
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help records probes reproduce test-slurm book html pdf notebooks test check bench soak bookstats lint lab wheel browser screenshots clean distclean venv
+.PHONY: help records goldens probes reproduce test-slurm book html pdf notebooks test check bench soak bookstats lint lab wheel browser screenshots clean distclean venv
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -46,6 +46,9 @@ bench: $(DONE) ## speed as ratios, against twins and peers measured in the same 
 records: $(DONE) ## list the studies, or train what is missing of one [STUDY=reading JOBS=2 LOSS=ntxent FEATURES=folder PLAN=1]
 	OMP_NUM_THREADS=1 $(PY) scripts/make_records.py $(STUDY) $(if $(JOBS),--jobs $(JOBS)) \
 	  $(if $(LOSS),--loss $(LOSS)) $(if $(FEATURES),--features $(FEATURES)) $(if $(PLAN),--plan)
+
+goldens: $(DONE) ## does today's code still do what made the records? [NAME=ltd JOBS=2 ADD=1 AGAIN=1]
+	@OMP_NUM_THREADS=1 $(PY) scripts/goldens.py $(NAME) --jobs $(or $(JOBS),1) $(if $(ADD),--add) $(if $(AGAIN),--again)
 
 probes: $(DONE) ## ask the models of a study on scenes what a linear map reads from them [STUDY=ltd_more]
 	@OMP_NUM_THREADS=1 $(PY) scripts/probe_runs.py $(if $(STUDY),$(STUDY),$(error probes: which study? STUDY=ltd_more))

@@ -27,7 +27,7 @@ class BuildWithRecords(build_py):
         for study in sorted(path for path in Path("records/studies").glob("*") if path.is_dir()):
             target = Path(self.build_lib, "icrlib", "_records", "studies", f"{study.name}.jsonl.xz")
             target.parent.mkdir(parents=True, exist_ok=True)
-            with lzma.open(target, "wt", encoding="utf-8", preset=9) as file:
+            with lzma.open(target, "wt", encoding="utf-8", preset=6) as file:
                 for path in sorted(study.rglob("*.json")):
                     record = json.loads(path.read_text(encoding="utf-8"))
                     line = {"path": path.relative_to(study).as_posix(), "record": record}

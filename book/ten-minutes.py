@@ -43,7 +43,7 @@ import numpy as np
 import torch
 from IPython.display import Markdown
 
-from icrlib import chapter, paper, plots, records
+from icrlib import chapter, evidence, plots, records
 from icrlib.losses import GradientObjective, NTXent, TripletSH
 from icrlib.losses.integrability import plane
 from icrlib.paper import replay
@@ -141,8 +141,9 @@ def effective(record):
     return chosen["cocos"]["i2t"]["n_eff"]
 
 
-place = paper.tuned_studies(records.find(study="tuning"))  # published constants that came out best were not run twice
-groups, own = (paper.common_draws({name: records.find(study=study[name], method="vse++", loss=name) for name in NAMES})
+# Published constants that came out best were not run twice.
+place = evidence.tuned_studies(records.find(study="tuning"))
+groups, own = (evidence.common_draws({n: records.find(study=study[n], method="vse++", loss=n) for n in NAMES})
                for study in (dict.fromkeys(NAMES, "ecir"), {name: place["vse++", name] for name in NAMES}))
 fig, axes = plt.subplots(2, 1, figsize=(6.4, 5.6), sharex=True, sharey=True)
 for ax, these, title in zip(axes, (groups, own), ("published constants", "searched constants"), strict=True):
@@ -160,7 +161,7 @@ axes[0].legend(fontsize="small");
 rsums = [{n: np.array([r["test"]["rsum"] for r in g]) for n, g in these.items()} for these in (groups, own)]
 as_published, searched = ({n: (float(np.mean([effective(r) for r in group])), float(rsum[n].mean()))
                            for n, group in these.items()} for these, rsum in zip((groups, own), rsums, strict=True))
-leads = [paper.intervals.over_pairs(rsum["ntxent"], rsum["triplet"], "draws of data").interval(0.95) for rsum in rsums]
+leads = [evidence.intervals.over_pairs(rsum["ntxent"], rsum["triplet"], "draws of data").interval(0.95) for rsum in rsums]
 assert min(low for low, _ in leads) > 0 and place["vse++", "ntxent"] == "ecir"
 for means in (as_published, searched):
     assert sorted(NAMES, key=lambda n: -means[n][1])[:2] == ["triplet_sh", "ntxent"]

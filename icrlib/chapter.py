@@ -9,6 +9,8 @@ from typing import Any
 
 from icrlib.data.load import more_options
 from icrlib.devices import keep_freed
+from icrlib.records.files import find
+from icrlib.training import behaviour
 from icrlib.training.config import options_for
 
 
@@ -24,9 +26,18 @@ def start(smoke: bool = False) -> bool:
     keep_freed()
     warnings.filterwarnings("ignore", message="IProgress not found")
     smoke = smoke or os.environ.get("ICR_SMOKE", "") not in ("", "0")
+    if old := earlier_records():
+        print(f"{old} records of the book are of an earlier behaviour of the code; `icr records` says which")
     if smoke:
         print("smoke run: tiny data and a few updates, to see that everything works; its numbers mean nothing")
     return smoke
+
+
+def earlier_records() -> int:
+    """How many of the book's records answer an earlier behaviour of the code and no later record does so instead."""
+    if not behaviour.any_risen():
+        return 0
+    return sum(bool(behaviour.outdated(record["config"])) for record in find(study="*"))
 
 
 def data_options(names: Mapping[str, Any], dataset: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from icrlib.data.splits import Split
 from icrlib.metrics import Ranks, from_ranks, ranks_at
 from icrlib.models.base import Encodings, RetrievalModel, inner_products, join
 from icrlib.progress import bar as progress_bar
-from icrlib.scores import finite
+from icrlib.score_checks import finite
 
 RECALLS = ("r1", "r5", "r10")
 WHOLE = 1 << 30  # bytes: up to this size the score matrix is computed once, for both directions

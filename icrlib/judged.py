@@ -17,7 +17,7 @@ from icrlib.data.judgements import SIDES, Judgements
 from icrlib.data.splits import Split
 from icrlib.metrics import Ranks, from_ranks, ranks_at
 from icrlib.models.base import RetrievalModel
-from icrlib.scores import finite
+from icrlib.score_checks import finite
 
 # The measures that a table shows, and how it calls them.
 SHOWN = {

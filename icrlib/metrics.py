@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from icrlib.errors import choose
-from icrlib.scores import check
+from icrlib.score_checks import check
 
 ROOM = 1 << 18  # numbers in the buffer of comparisons, so that it stays in a CPU's cache
 KEYS = ("r1", "r5", "r10", "average_recall", "map_at_5", "map", "r_precision", "median_rank")
@@ -50,7 +50,7 @@ def ranks_at(scores: Tensor, query: Tensor, candidate: Tensor, ties: str = "pess
     """:func:`ranks` for relevant pairs that are given as a list: ``query`` and ``candidate`` (T,) int64, in any order.
 
     Spares the mask, which at COCO's size costs more time than the ranks. The scores must be finite
-    (:func:`icrlib.scores.finite` looks). ``ValueError`` where a query has no relevant candidate, or no other.
+    (:func:`icrlib.score_checks.finite` looks). ``ValueError`` where a query has no relevant candidate, or no other.
     """
     choose(ties, ("pessimistic", "optimistic"), "ties")
     count = torch.bincount(query, minlength=len(scores))

@@ -40,17 +40,17 @@ class Registry(MutableMapping):
     def canonical(self, name: str, more: tuple[str, ...] = ()) -> str:
         """The one spelling of ``name``; ``ValueError`` lists what there is. ``more``: patterns for that message."""
         name = self.aliases.get(name, name)
-        if own(name):
+        if is_own(name):
             return name
         return choose(name, self, self.what, more=(*more, "package.module:Name"))
 
     def find(self, name: str) -> type:
         """The class of that name, or of a caller's own ``"package.module:Name"``."""
         name = self.canonical(name)
-        return imported(name, self.what) if own(name) else self[name]
+        return imported(name, self.what) if is_own(name) else self[name]
 
 
-def own(name: object) -> bool:
+def is_own(name: object) -> bool:
     """Whether ``name`` has the form ``"package.module:Name"`` of a caller's own code."""
     module, colon, rest = name.partition(":") if isinstance(name, str) else ("", "", "")
     return bool(colon) and rest.isidentifier() and all(part.isidentifier() for part in module.split("."))

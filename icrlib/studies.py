@@ -123,6 +123,7 @@ class Study:
     name: str
     plan: Callable[[], Iterable[Run]]
     search: tuple[str, ...] = ()
+    partly: bool = False
     later: tuple[str, ...] = ()
     wanted: int | None = None
     needs: str = ""
@@ -139,7 +140,7 @@ class Study:
 
         For the best of what is there of a search may not be the best.
         """
-        for name in self.search:
+        for name in () if self.partly else self.search:
             studies[name].ready()
         return list(self.plan())
 
@@ -176,7 +177,7 @@ class Study:
         Each list is made when its turn has come; :class:`Unfinished` where what came before was not trained since.
         """
         for one in (*self.before(), self):
-            if left := one.missing(losses if one is self or one.name in self.later else ()):
+            if left := one.missing(losses if one is self or self.partly else ()):
                 yield one, left
 
     def command(self, losses: Iterable[str] = (), method: str = "", search: bool = True) -> tuple[str, ...]:
@@ -226,6 +227,7 @@ studies = Register()
 def study(
     *,
     search: str | tuple[str, ...] = (),
+    partly: bool = False,
     later: str | tuple[str, ...] = (),
     wanted: int | None = None,
     needs: str = "",
@@ -234,15 +236,15 @@ def study(
 ) -> Callable[[Callable[[], Iterable[Run]]], Study]:
     """Register the runs that a function lists as the study of its name; its docstring is the question.
 
-    ``search``: studies that must be finished before anybody can say which runs these are; ``later``: that a part of
-    them waits for. ``wanted``: how many records a loss needs before it has a say. ``needs``: "features" of photos.
-    ``apart``: {(method, loss): the study that has these runs in a list of its own}. ``leaves_out``: whether a run is
-    not worth training, as the others turned out.
+    ``search``: studies that must be finished before anybody can say which runs these are; ``partly``: of a loss its own
+    part of them is enough. ``later``: studies that only some of the runs wait for. ``wanted``: how many records a loss
+    needs before it has a say. ``needs``: "features" of photos. ``apart``: {(method, loss): the study that has these
+    runs in a list of its own}. ``leaves_out``: whether a run is not worth training, as the others turned out.
     """
 
     def declare(plan: Callable[[], Iterable[Run]]) -> Study:
         first, then = ((one,) if isinstance(one, str) else tuple(one) for one in (search, later))
-        return studies.add(Study(plan.__name__, plan, first, then, wanted, needs, apart or {}, leaves_out))
+        return studies.add(Study(plan.__name__, plan, first, partly, then, wanted, needs, apart or {}, leaves_out))
 
     return declare
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from icrlib import paper, records
+from icrlib import evidence, records
 from icrlib.data.scenes import generate
 from icrlib.files import write_bytes
 from icrlib.studies import lists
@@ -26,9 +26,9 @@ READS = 60.0  # per cent of swap twins on validation data; a bag of words has 50
 @click.option("--write", is_flag=True, help="Write defaults.json; otherwise only say what would be in it.")
 def main(write: bool) -> None:
     found = [record for record in records.find(study="tuning") if published(record)]
-    frame = paper.candidates(found)
+    frame = evidence.candidates(found)
     click.echo(frame.to_string(index=False, na_rep="", float_format="{:.4g}".format))
-    best = paper.choices(found)
+    best = evidence.choices(found)
     first = frame.groupby(["method", "loss"], sort=False).first()
     for (method, loss), row in first.iterrows():
         if method != "bow" and row["val_swap_min"] < READS:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from icrlib import metrics
 from icrlib.metrics import KEYS, Ranks, diagnose, from_ranks, from_scores, ranks
-from icrlib.scores import NonFiniteScores
+from icrlib.score_checks import NonFiniteScores
 
 from .losses.slow import GM, OWN3, OWN_GM, S3, problems, split_row, st
 from .peers import import_torchmetrics

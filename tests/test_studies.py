@@ -17,7 +17,7 @@ from icrlib.planning import asked, cost
 from icrlib.records import files
 from icrlib.studies import Run, Study, Unfinished, lists, studies
 
-from .paper.made import record
+from .evidence.made import record
 
 
 @cache

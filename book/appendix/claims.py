@@ -65,14 +65,14 @@ if importlib.util.find_spec("icrlib") is None:
 import pandas as pd
 from IPython.display import HTML, Markdown
 
-from icrlib import chapter, paper, plots, records
-from icrlib.paper import evidence, ltd_evidence
+from icrlib import chapter, evidence, paper, plots, records
+from icrlib.evidence import ledger, ltd_ledger
 
 smoke = chapter.start(smoke)
 
 # %% tags=["remove-cell"]
 claims, own_tables = paper.claims("ecir"), paper.against_own_tables("ecir")
-EVIDENCE = {(at.dataset, at.method): paper.Evidence(at, records.find) for at in evidence.PLACES}
+EVIDENCE = {(at.dataset, at.method): evidence.Evidence(at, records.find) for at in ledger.PLACES}
 DATA = {"scenes": "scenes", "flickr8k": "photos (Flickr8k)", "flickr30k": "Flickr30k", "coco": "MS-COCO"}
 alike = {}  # claims that are tested in the same way: {tests as text: ids}
 for number, tests in claims["tests"].items():
@@ -94,8 +94,8 @@ def name_of(place):
 # set come out as the paper has it?
 
 # %% tags=["hide-input"]
-KINDS = {"as claimed": evidence.YES, "the opposite": evidence.NO, "equivalent": ("equivalent",),
-         "undecided": ("undecided",), "not run yet": (evidence.NOT_RUN,)}
+KINDS = {"as claimed": ledger.YES, "the opposite": ledger.NO, "equivalent": ("equivalent",),
+         "undecided": ("undecided",), "not run yet": (ledger.NOT_RUN,)}
 counts = {}
 for place in EVIDENCE:
     words = [found.word for number in TESTS if (found := judged(number, place))]
@@ -131,7 +131,7 @@ def linked(see):
 def by_the_paper(number, claim):
     """What the paper's own tables say, and what its count did instead."""
     if "not measurable as published" in claim["judged"]:
-        return f"{paper.verdict(claim['claim'], 'not measurable')}: {claim['broken']}"
+        return f"{evidence.verdict(claim['claim'], 'not measurable')}: {claim['broken']}"
     if number not in own_tables.index:
         return "–"
     said = f"{own_tables['verdict'][number]} ({own_tables['numbers'][number]})"
@@ -163,7 +163,7 @@ def shown(found, verdicts):
     """A verdict in a cell, with its difference if it is one part."""
     if found is None:
         return "–"
-    if found.word == evidence.NOT_RUN:
+    if found.word == ledger.NOT_RUN:
         return f"{found} (below)"
     (part, *more) = found.parts
     return str(found) if more or part not in verdicts else f"{found}: {verdicts[part].difference}"
@@ -195,8 +195,8 @@ def parts_of(place):
     found = EVIDENCE[place]
     if not found.verdicts:
         return ""
-    lines = paper.ledger([{"claim": evidence.said(part), "paper": "", "ours": str(v.difference), "verdict": v}
-                          for part, v in found.verdicts.items()]).drop(columns="paper")
+    lines = evidence.tabulate([{"claim": ledger.describe(part), "paper": "", "ours": str(v.difference), "verdict": v}
+                               for part, v in found.verdicts.items()]).drop(columns="paper")
     lines = lines.rename(columns={"claim": "difference", "ours": "mean and 95 % interval"})
     table = paper.styled(lines, where(found), f"claims-parts-{place[0]}-{place[1].replace('+', 'p')}").data
     return f"<details><summary>{name_of(place)}: all {len(lines)} parts</summary>{table}</details>"
@@ -228,12 +228,12 @@ HTML("".join(parts_of(place) for place in EVIDENCE if place[0] == "scenes"))
 # %% tags=["hide-input"]
 def within_one_loss():
     """NT-Xent, sparse, less NT-Xent in test rsum, on the draws of both; None before there are five."""
-    both = paper.common_draws({loss: records.find(study=study, dataset="scenes", method="vse++", loss=loss)
-                               for loss, study in (("ntxent_sparse", "beyond"), ("ntxent", "ecir"))})
+    both = evidence.common_draws({loss: records.find(study=study, dataset="scenes", method="vse++", loss=loss)
+                                  for loss, study in (("ntxent_sparse", "beyond"), ("ntxent", "ecir"))})
     if len(both["ntxent"]) < 5:
         return None
     tuning = {loss: {"lr": group[0]["config"]["lr"]} for loss, group in both.items()}
-    return paper.verdict("few negatives or all", "greater", both["ntxent_sparse"], both["ntxent"], tuning=tuning)
+    return evidence.verdict("few negatives or all", "greater", both["ntxent_sparse"], both["ntxent"], tuning=tuning)
 
 
 within = within_one_loss()
@@ -255,7 +255,7 @@ OTHERS = {"1,500 updates": ("half", "half_tuning"), "6,000 updates": ("twice", "
           "not clipped": ("clipping", "tuning"), "own constants": ("tuned", "tuning")}
 
 
-OWN = paper.tuned_studies(records.find(study="tuning"))
+OWN = evidence.tuned_studies(records.find(study="tuning"))
 
 
 def find(study, **wanted):
@@ -266,7 +266,8 @@ def find(study, **wanted):
 
 
 WAYS = {"3,000 updates": EVIDENCE["scenes", "vse++"]} | {
-    title: paper.Evidence(evidence.Place("scenes", "vse++", *studies, 5, ()), find) for title, studies in OTHERS.items()}
+    title: evidence.Evidence(ledger.Place("scenes", "vse++", *studies, 5, ()), find)
+    for title, studies in OTHERS.items()}
 SINGLE = {number: claims["tests"][number]["*"][0] for number in (2, 3, 5, 27)}
 
 
@@ -278,7 +279,7 @@ def in_way(title, part):
 
 # %% tags=["hide-input"]
 elsewhere = {number: {title: in_way(title, part) for title in WAYS} for number, part in SINGLE.items()}
-paper.styled(pd.DataFrame([{"claim": f"E{number}: {evidence.said(SINGLE[number])}"} | {
+paper.styled(pd.DataFrame([{"claim": f"E{number}: {ledger.describe(SINGLE[number])}"} | {
     title: found[1] if found else "–" for title, found in row.items()} for number, row in elsewhere.items()]),
     "VSE++ on scenes: test rsum, mean and 95 % interval over n draws. A dash: not run.", name="claims-elsewhere")
 
@@ -336,7 +337,7 @@ HTML(ledgers + "".join(map(parts_of, arrived))) if arrived else Markdown("No run
 every, search = ([r for r in records.find(study=study) if r["config"]["loss_options"]["convention"] == "paper"]
                  for study in ("goal", "goal_tuning"))
 goal_claims, goal_tables = paper.claims("goal"), paper.against_own_tables("goal")
-goal_runs = paper.goal_described(every, search, records.find(study="ecir", method="vse++", loss="triplet_sh"))
+goal_runs = evidence.describe_goal(every, search, records.find(study="ecir", method="vse++", loss="triplet_sh"))
 lines = []
 for number, claim in goal_claims.iterrows():
     ours = ": ".join(goal_runs[number]) if number in goal_runs else "–"
@@ -364,7 +365,7 @@ paper.styled(pd.DataFrame(lines).map(lambda text: text.replace(" x ", " × ")),
 
 # %% tags=["remove-cell"]
 ltd_claims, ltd_tables = paper.claims("ltd"), paper.against_own_tables("ltd")
-LTD = {at.name: ltd_evidence.Evidence(at, records.find) for at in ltd_evidence.PLACES}
+LTD = {at.name: ltd_ledger.Evidence(at, records.find) for at in ltd_ledger.PLACES}
 stamped = records.find(study="ltd_stamps")
 
 
@@ -372,7 +373,7 @@ def by_ltd(number, claim):
     """What LTD's own tables or recorded curves say, and what they measured instead."""
     own = [f"{ltd_tables['verdict'][number]} ({ltd_tables['numbers'][number]})"] if number in ltd_tables.index else []
     if "not measurable as published" in claim["judged"]:
-        own.append(f"{paper.verdict(claim['claim'], 'not measurable')}: {claim['broken']}")
+        own.append(f"{evidence.verdict(claim['claim'], 'not measurable')}: {claim['broken']}")
     elif claim["broken"]:
         own.append(f"But {claim['broken']}")
     return ". ".join(own) or "–"
@@ -410,10 +411,10 @@ def ltd_said(number, name):
     found = at.judge(ltd_claims["tests"][number])
     if found is None:
         return ""
-    if found.word == evidence.NOT_RUN:
+    if found.word == ledger.NOT_RUN:
         return f"{at.place.title}: not run yet (below)"
     word = {part: f" ({word})" if at.place.decides else "" for part, word in found.parts.items()}
-    return "<br>".join(f"{ltd_evidence.said(part)}: {at.shown(part)}{word[part]}" for part in found.parts)
+    return "<br>".join(f"{ltd_ledger.describe(part)}: {at.shown(part)}{word[part]}" for part in found.parts)
 
 
 def ltd_cell(number, names):
@@ -428,14 +429,14 @@ paper.styled(pd.DataFrame([{"claims": f"{', '.join(f'L{n}' for n in ids)}: {ltd_
              name="claims-ltd-runs")
 
 # %% tags=["hide-input"]
-begun = {name: [f"{ltd_evidence.TITLES[row]} {n}" for row, n in at.missing.items() if n] for name, at in LTD.items()}
-ltd_waits = [{"what": at.place.title, "rows": ", ".join(ltd_evidence.TITLES[row] for row in at.missing),
+begun = {name: [f"{ltd_ledger.TITLES[row]} {n}" for row, n in at.missing.items() if n] for name, at in LTD.items()}
+ltd_waits = [{"what": at.place.title, "rows": ", ".join(ltd_ledger.TITLES[row] for row in at.missing),
               "runs there": f"{', '.join(begun[at.place.name]) or 'none'} of {at.place.wanted}",
               "command": ", then ".join(f'<code style="{WRAP}">{c}</code>' for c in at.place.commands)}
              for at in LTD.values() if at.missing]
 if not stamped:
     ltd_waits.append({"what": "stamps (L4)", "rows": "trainings with a number on picture and caption",
-                      "runs there": "none", "command": f'<code style="{WRAP}">{ltd_evidence.STAMPS[0]}</code>'})
+                      "runs there": "none", "command": f'<code style="{WRAP}">{ltd_ledger.STAMPS[0]}</code>'})
 (paper.styled(pd.DataFrame(ltd_waits), "Runs that LTD's claims wait for.", name="claims-ltd-missing") if ltd_waits
  else Markdown("All of LTD's rows have their runs. Which of the stamped ones are there, says "
                f"{linked('the chapter on contrastive shortcuts')}."))
@@ -454,16 +455,16 @@ def listed(place, kind):
 def apart(place, part):
     """A difference as a sentence has it; "not run yet" without runs."""
     v = EVIDENCE[place].verdicts.get(part)
-    return f"{v.difference} ({v.word})" if v else evidence.NOT_RUN
+    return f"{v.difference} ({v.word})" if v else ledger.NOT_RUN
 
 
 SH_NT, BEST = "rsum triplet_sh > ntxent", 7
 models = [place for place in EVIDENCE if EVIDENCE[place].verdicts]
-ready = [place for place in models if judged(BEST, place).word != evidence.NOT_RUN]
-as_claimed = [name_of(place) for place in ready if judged(BEST, place).word in evidence.YES]
+ready = [place for place in models if judged(BEST, place).word != ledger.NOT_RUN]
+as_claimed = [name_of(place) for place in ready if judged(BEST, place).word in ledger.YES]
 waits_for = [name_of(place) for place in models if place not in ready]
 rule = {place: judged(22, place) for place in models}
-against = [name_of(place) for place in models if rule[place].word in evidence.NO]
+against = [name_of(place) for place in models if rule[place].word in ledger.NO]
 lost = sorted(n for n, claim in claims.iterrows() if "not measurable as published" in claim["judged"])
 
 # %% tags=["remove-cell"]
@@ -474,7 +475,7 @@ def ltd_listed(numbers):
 disagreeing = [n for n, word in ltd_tables["verdict"].items() if word.startswith("does not")]
 by_photos = {n: found.word for n, tests in ltd_claims["tests"].items() if (found := LTD["photos"].judge(tests))}
 decided = {kind: [n for n, word in by_photos.items() if word in of] for kind, of in KINDS.items()}
-waiting = sum(evidence.NOT_RUN in ltd_cell(n, LTD) for ids in LTD_TESTS.values() for n in ids)
+waiting = sum(ledger.NOT_RUN in ltd_cell(n, LTD) for ids in LTD_TESTS.values() for n in ids)
 ltd_text = (
     f"- **{len(disagreeing)} of the {len(ltd_tables)} claims of LTD that its own tables or curves can judge do not "
     f"hold there throughout:** {ltd_listed(disagreeing)}. Of our runs on photos, as claimed: "
@@ -550,13 +551,13 @@ def check_weakest(value):
     """Passes for the word of the weakest part, on all lists of up to three words."""
     from itertools import product
 
-    from icrlib import paper
+    from icrlib import evidence
 
     if value is ...:
         return "your turn"
     kinds = ("reproduced", "contradicted", "undecided", "equivalent")
     for words in (words for n in (1, 2, 3) for words in product(kinds, repeat=n)):
-        right = paper.weakest(dict(enumerate(words)))
+        right = evidence.weakest(dict(enumerate(words)))
         got = value(list(words))
         assert got == right, f"not yet: {', '.join(words)} make a claim {right}, not {got}"
     return "right"

@@ -41,9 +41,9 @@ import torch
 from IPython.display import Markdown
 
 from icrlib import LagrangeMultiplier, chapter, paper, plots, records
+from icrlib.agreement import by_autograd
 from icrlib.losses import NTXent, SmoothAP
 from icrlib.paper import ltd
-from icrlib.verify import by_autograd
 
 smoke = chapter.start(smoke)
 

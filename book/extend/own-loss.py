@@ -45,9 +45,9 @@ from IPython.display import Markdown
 
 import icrlib
 from icrlib import chapter, cocos, paper, plots
+from icrlib.agreement import agreement, by_autograd, by_differences
 from icrlib.files import sha256_of
 from icrlib.losses import LOSSES, GradientObjective, Loss, NTXent, Triplet, goal, integrability
-from icrlib.verify import agreement, by_autograd, by_differences
 
 smoke = chapter.start(smoke)
 
@@ -465,7 +465,7 @@ Markdown(f"A difference of **{ours - theirs:+.1f}** in test rsum. Is Quadratic {
 # ```python
 # ours = icrlib.records.find(dataset="scenes", loss="quadratic")
 # theirs = icrlib.records.find(study="ecir", method="vse++", loss="triplet")[:3]
-# paper.verdict("Quadratic beats Triplet", "greater", ours, theirs, own=True)
+# evidence.verdict("Quadratic beats Triplet", "greater", ours, theirs, own=True)
 # ```
 #
 # Better still, choose rate and margin on validation data for both losses, with the same number of tries, and hand in

@@ -44,7 +44,7 @@ from IPython.display import Markdown
 from PIL import Image
 
 import icrlib
-from icrlib import chapter, paper, plots, records
+from icrlib import chapter, evidence, paper, plots, records
 from icrlib.data import features, karpathy
 from icrlib.data.pictures import open_picture
 from icrlib.data.scenes import truth
@@ -268,7 +268,7 @@ paper.styled(pd.DataFrame(rows), "600 Flickr8k photos searched with models that 
 here, there = found["bow", "album"], found["bow", "album_as_there"]
 told_ten = np.mean([run["test"]["t2i"]["r10"] for run in here]) if here else float("nan")
 ten = [{run["config"]["seed"]: run["test"]["t2i"]["r10"] for run in runs} for runs in (here, there)]
-lost = paper.verdict("the other preparation finds fewer", "less", *ten, own=True) if here and there else None
+lost = evidence.verdict("the other preparation finds fewer", "less", *ten, own=True) if here and there else None
 minutes = {method: sorted(run["wall_seconds"] / 60 for run in found[method, "album"]) for method in ("bow", "vse++")}
 assert not here or 20 < told_ten < 80  # what the next sentences rest on: useful, and far from sure
 assert not lost or lost.word == "undecided"

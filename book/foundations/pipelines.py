@@ -48,7 +48,7 @@ from PIL import Image
 from torch import nn
 
 import icrlib
-from icrlib import chapter, paper, plots
+from icrlib import chapter, evidence, paper, plots
 from icrlib.data import backbones, pictures
 from icrlib.data.scenes import truth
 from icrlib.data.scenes.backbone import load_backbone
@@ -259,8 +259,9 @@ claims = {"opening photos anew changes little": ("opened, uncut", "cached"),
           "cutting lowers rsum": ("cut", "opened, uncut"), "mirroring lowers rsum": ("mirrored", "opened, uncut"),
           "moving statistics lower rsum": ("as released", "cut and mirrored")}
 WORDS = {"reproduced": "holds", "contradicted": "fails"}  # claims of our own: nobody published them
-verdicts = {claim: paper.verdict(claim, "less" if "lower" in claim else "similar", sums[a], sums[b], unit="rsum",
-                                 tolerance=6.0) for claim, (a, b) in claims.items()}  # a point of each of six recalls
+verdicts = {claim: evidence.verdict(claim, "less" if "lower" in claim else "similar", sums[a], sums[b], unit="rsum",
+                                    tolerance=6.0)  # a point of each of six recalls
+            for claim, (a, b) in claims.items()}
 words = {claim: "equivalent" if v.word == "reproduced" and "little" in claim else WORDS.get(v.word, v.word)
          for claim, v in verdicts.items()}
 rows = [{"claim": claim, "verdict": words[claim], "difference": str(v.difference)} for claim, v in verdicts.items()]

@@ -48,7 +48,7 @@ from IPython.display import Markdown
 from PIL import Image
 
 import icrlib
-from icrlib import chapter, paper, plots
+from icrlib import chapter, evidence, paper, plots
 from icrlib.data import Split, Vocabulary, features, karpathy
 from icrlib.data.pictures import open_picture
 from icrlib.data.scenes import truth
@@ -474,7 +474,8 @@ def of_photos(study, method):
 
 
 REAL = {n: [of_photos(study, m) for m in updates] for n, study in {400: "photo_small", 6000: "photo_runs"}.items()}
-ahead = {n: paper.verdict("the bag of words is ahead", "greater", *two, own=True, unit="rsum") for n, two in REAL.items()}
+ahead = {n: evidence.verdict("the bag of words is ahead", "greater", *two, own=True, unit="rsum")
+         for n, two in REAL.items()}
 assert (ahead[400].word, ahead[6000].word) == ("holds", "undecided")  # what the next paragraph says
 Markdown("On Flickr8k, with NT-Xent and three seeds: " + "; ".join(
     f"trained on {n:,} photos, **{np.mean(list(words.values())):.0f}** with the bag of words and "

@@ -42,8 +42,8 @@ import torch
 from IPython.display import Markdown
 
 from icrlib import chapter, cocos, plots
+from icrlib.agreement import agreement, by_differences
 from icrlib.losses import InfoNCE, NTXent, Triplet, TripletSH
-from icrlib.verify import agreement, by_differences
 from icrlib.widgets import explorer
 
 smoke = chapter.start(smoke)

@@ -49,8 +49,8 @@ from IPython.display import Markdown
 
 import icrlib
 from icrlib import chapter, cocos, paper, plots
+from icrlib.agreement import agreement
 from icrlib.losses import Circle, NTXent, by_name
-from icrlib.verify import agreement
 from icrlib.widgets import explorer
 
 smoke = chapter.start(smoke)

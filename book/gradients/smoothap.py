@@ -39,8 +39,8 @@ import torch
 from IPython.display import Markdown
 
 from icrlib import chapter, paper, plots
+from icrlib.agreement import agreement, by_autograd
 from icrlib.losses import SmoothAP
-from icrlib.verify import agreement, by_autograd
 from icrlib.widgets import explorer, frames_slider, live
 
 smoke = chapter.start(smoke)

@@ -46,8 +46,8 @@ import torch
 from IPython.display import Markdown
 
 from icrlib import chapter, cocos, paper, plots
+from icrlib.agreement import agreement, by_autograd, by_differences
 from icrlib.losses import NTXent, SmoothAP, Triplet, TripletSH
-from icrlib.verify import agreement, by_autograd, by_differences
 from icrlib.widgets import explorer, explorer_on_circle, frames_slider, live
 
 smoke = chapter.start(smoke)

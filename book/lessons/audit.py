@@ -48,9 +48,9 @@ import torch
 from IPython.display import Markdown
 
 import icrlib
-from icrlib import chapter, cocos, paper, plots, records
+from icrlib import chapter, cocos, evidence, paper, plots, records
+from icrlib.evidence import ledger
 from icrlib.losses import SmoothAP, Triplet, TripletSH
-from icrlib.paper import evidence
 from icrlib.sampling import Sampler
 
 smoke = chapter.start(smoke)
@@ -967,7 +967,7 @@ always = cocos.count(TripletSH(), 0.1 * torch.randn(128, 128, generator=rng), to
 nt_most = sum(per_query[nt] > max(per_query[t], per_query[sh]) for t, sh, nt in GROUPS.values())
 taken = [per_query[nt] for _, _, nt in GROUPS.values()]
 n_eff = {way: [one["exact"][way]["n_eff"] for one in recounts] for way in ("i2t", "t2i")}
-LEDGER = {method: paper.Evidence(evidence.place("scenes", method), records.find) for method in ("vse++", "vsrn")}
+LEDGER = {method: evidence.Evidence(ledger.place("scenes", method), records.find) for method in ("vse++", "vsrn")}
 
 
 def on_scenes(number):
@@ -1023,7 +1023,7 @@ assert smoke or ours[1]["t2i"]["C_q"] > 2 and min(n_eff["i2t"]) > 2 and min(n_ef
 assert all(table2.loc[row, "i2t_C_0"] > 64 for row in ("1.5", "1.6", "2.5", "2.6"))  # mostly none
 standing = [verdict.split(":")[0].split(",")[0].split(";")[0] for *_, verdict in remains]
 words = [on_scenes(number).split(" (")[0] for number, *_ in remains if on_scenes(number) != "–"]
-assert len(words) == 7 and set(words) <= {*evidence.YES, *evidence.NO, "undecided", "equivalent", evidence.NOT_RUN}
+assert len(words) == 7 and set(words) <= {*ledger.YES, *ledger.NO, "undecided", "equivalent", ledger.NOT_RUN}
 assert len(standing) == 11 and set(standing) == {"stands", "in part", "not shown"}
 
 # %% [markdown]

@@ -42,11 +42,11 @@ import torch
 from IPython.display import Markdown
 
 import icrlib
-from icrlib import chapter, cocos, paper, plots, records
+from icrlib import chapter, cocos, evidence, paper, plots, records
+from icrlib.agreement import agreement
+from icrlib.evidence import ltd_runs
 from icrlib.losses import DCL, IFM, NTXent, SigLIP, SparseNTXent, Triplet, TripletSH
-from icrlib.paper import constrained
 from icrlib.sampling import Sampler
-from icrlib.verify import agreement
 
 smoke = chapter.start(smoke)
 PUSHED, PULLED = "#b2182b", "#2166ac"  # red is pushed down, blue is pulled up
@@ -568,8 +568,8 @@ def less(group, reference):
     learned = ours["loss"] == other["loss"]  # then it is the same loss with its τ learned, from where the search chose
     factor, own = ("learn_tau", ("tau",)) if learned else ("loss", ())
     tuning = {c[factor]: {"lr": c["lr"]} | {name: c["loss_options"][name] for name in own} for c in (ours, other)}
-    return paper.verdict("a loss beside NT-Xent", "greater", group, reference, factor=factor, tuning=tuning,
-                         unit="").difference
+    return evidence.verdict("a loss beside NT-Xent", "greater", group, reference, factor=factor, tuning=tuning,
+                            unit="").difference
 
 
 def compared(groups, reference):
@@ -638,7 +638,7 @@ Markdown("" if not edges else "Some of the winners lie at an end of what was tri
 # %% tags=["hide-input"]
 made = {name: group for name, group in of_study("beyond").items() if name in ROWS}
 base = {name: group for name, group in of_study("ecir").items() if name in ("ntxent", "triplet_sh")}
-on_draws = paper.common_draws(made | {f"{name}, ecir": group for name, group in base.items()}) if made else {}
+on_draws = evidence.common_draws(made | {f"{name}, ecir": group for name, group in base.items()}) if made else {}
 reference = on_draws.get("ntxent, ecir", [])
 shown = {"NT-Xent, τ fixed": reference, "Triplet-SH": on_draws.get("triplet_sh, ecir", [])} | {
     ROWS[name]: on_draws[name] for name in ROWS if name in on_draws}
@@ -834,7 +834,7 @@ Markdown("DCL less NT-Xent: " + ", ".join(f"{gap:+.1f} at τ = {tau:g}" for tau,
 # margin, and with the one that {doc}`training` found for it?
 
 # %% tags=["remove-cell"]
-PHOTOS = paper.choices(records.find(study="photo_tuning"))
+PHOTOS = evidence.choices(records.find(study="photo_tuning"))
 OWN_MARGIN = records.find(study="tuned", method="vse++", loss="triplet_sh")
 
 
@@ -842,7 +842,7 @@ def searched(runs):
     """What the search chose for Triplet-SH among candidates with the margin of these runs."""
     (margin,) = {r["config"]["loss_options"]["margin"] for r in runs}
     found = records.find(study="tuning", method="vse++", loss="triplet_sh")
-    return paper.choices(r for r in found if r["config"]["loss_options"]["margin"] == margin)["vse++", "triplet_sh"]
+    return evidence.choices(r for r in found if r["config"]["loss_options"]["margin"] == margin)["vse++", "triplet_sh"]
 
 
 # %% tags=["remove-cell"]
@@ -853,8 +853,8 @@ def dcl_beats(reference, method, photos, **more):
     """The claim that DCL with NT-Xent's settings is ahead of a loss, on scenes or on photos."""
     ours, others = ("photo_misprint", "photo_runs") if photos else ("misprint", "ecir")
     claim = f"DCL beats {plots.label(reference)} on {MODELS[method]}, {'photos' if photos else 'scenes'}"
-    return paper.verdict(claim, "greater", records.find(study=ours, method=method),
-                         records.find(study=others, method=method, loss=reference), own=True, **more)
+    return evidence.verdict(claim, "greater", records.find(study=ours, method=method),
+                            records.find(study=others, method=method, loss=reference), own=True, **more)
 
 
 of_nt_xent = {"scenes": {"lr": records.find(study="misprint", method="vse++")[0]["config"]["lr"]},
@@ -865,23 +865,23 @@ tuned_for = {"scenes": {"dcl": of_nt_xent["scenes"], "triplet_sh": searched(publ
 asked = {("ntxent", m, photos): dcl_beats("ntxent", m, photos) for m in MODELS for photos in (False, True)}
 asked |= {("triplet_sh", "vse++", photos): dcl_beats("triplet_sh", "vse++", photos, tuning=tuned_for[where])
           for photos, where in ((False, "scenes"), (True, "photos"))}
-asked["own margin", "vse++", False] = paper.verdict(
+asked["own margin", "vse++", False] = evidence.verdict(
     "DCL beats Triplet-SH with a margin of its own on VSE++, scenes", "greater",
     records.find(study="misprint", method="vse++"), OWN_MARGIN, own=True,
     tuning={"dcl": of_nt_xent["scenes"], "triplet_sh": searched(OWN_MARGIN)})
-misprint = paper.family(asked)
+misprint = evidence.family(asked)
 
 # %% tags=["hide-input"]
-paper.styled(paper.ledger([{"claim": v.claim, "paper": "–", "ours": str(v.difference), "verdict": v}
-                           for v in misprint.values()]).drop(columns="paper"),
+paper.styled(evidence.tabulate([{"claim": v.claim, "paper": "–", "ours": str(v.difference), "verdict": v}
+                                for v in misprint.values()]).drop(columns="paper"),
              "Test rsum of DCL, with the settings of NT-Xent, less that of another loss; one family, Holm's p.",
              name="misprint")
 
 # %% tags=["remove-cell"]
 on_scenes = misprint["ntxent", "vse++", False]
 elsewhere = [v for key, v in misprint.items() if key[0] == "ntxent" and key != ("ntxent", "vse++", False)]
-both = paper.common_draws({name: records.find(study=study, method="vse++", loss=name)
-                           for name, study in (("dcl", "misprint"), ("ntxent", "ecir"))})
+both = evidence.common_draws({name: records.find(study=study, method="vse++", loss=name)
+                              for name, study in (("dcl", "misprint"), ("ntxent", "ecir"))})
 by_draw = {a["config"]["seed"]: a["test"]["rsum"] - b["test"]["rsum"] for a, b in zip(*both.values(), strict=True)}
 asked_of = {r["config"]["seed"] for r in records.find(study="beyond", loss="dcl")}
 
@@ -889,10 +889,11 @@ asked_of = {r["config"]["seed"] for r in records.find(study="beyond", loss="dcl"
 new, old = (np.mean([gap for seed, gap in by_draw.items() if (seed in asked_of) == told_before])
             for told_before in (False, True))
 photo_gap = misprint["ntxent", "vse++", True].difference
-fresh = constrained.interval(*([r["test"]["rsum"] for r in side if r["config"]["seed"] not in asked_of]
-                               for side in both.values()))
-at_own_tau, margin_too = paper.common_draws({"dcl": records.find(study="beyond", loss="dcl"), "own": OWN_MARGIN}).values()
-evened = constrained.interval(*([r["test"]["rsum"] for r in side] for side in (at_own_tau, margin_too)))
+fresh = ltd_runs.interval(*([r["test"]["rsum"] for r in side if r["config"]["seed"] not in asked_of]
+                            for side in both.values()))
+at_own_tau, margin_too = evidence.common_draws(
+    {"dcl": records.find(study="beyond", loss="dcl"), "own": OWN_MARGIN}).values()
+evened = ltd_runs.interval(*([r["test"]["rsum"] for r in side] for side in (at_own_tau, margin_too)))
 assert abs(fresh.mean - new) < 1e-9 and evened.mean > misprint["own margin", "vse++", False].difference.mean
 Markdown(f"With VSE++ on scenes, at τ = 0.1, leaving the positive out of the denominator is worth "
          f"{on_scenes.difference}: {old:+.1f} on the draws that raised the question, {fresh} on the "
@@ -917,7 +918,7 @@ for ours, others in (("misprint", "ecir"), ("photo_misprint", "photo_runs")):
     for m in MODELS:
         groups = {loss: records.find(study=study, method=m, loss=loss)
                   for study, loss in ((ours, "dcl"), (others, "ntxent"))}
-        for pair in zip(*paper.common_draws(groups).values(), strict=True):
+        for pair in zip(*evidence.common_draws(groups).values(), strict=True):
             one, other = (r["config"] for r in pair)
             assert {k for k in one | other if one.get(k) != other.get(k)} - NO_SETTING == {"loss", "loss_options"}
             assert one["loss_options"] == other["loss_options"] | {"denominator": "negatives"}

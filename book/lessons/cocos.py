@@ -46,9 +46,9 @@ import torch
 from IPython.display import Markdown
 
 import icrlib
-from icrlib import chapter, cocos, paper, plots, records
+from icrlib import chapter, cocos, evidence, paper, plots, records
+from icrlib.evidence.intervals import over_pairs
 from icrlib.losses import LOSSES, NTXent, Triplet
-from icrlib.paper.intervals import over_pairs
 from icrlib.sampling import Sampler
 
 smoke = chapter.start(smoke)
@@ -104,7 +104,7 @@ Markdown(f"The two losses with the smallest counts, {counted[best]:.2f} and {cou
 # the search of {doc}`training` found best for it in a short training.
 
 # %% tags=["remove-cell"]
-RATES = {name: paper.choices(records.find(study="half_tuning"))["bow", name]["lr"] for name in NAMES}
+RATES = {name: evidence.choices(records.find(study="half_tuning"))["bow", name]["lr"] for name in NAMES}
 
 # %%
 data = icrlib.load_dataset("scenes", seed=0, smoke=smoke)
@@ -490,7 +490,7 @@ Markdown(f"The definition finds {a['t2i']['C_0']:.0f} captions without a gradien
 # %% tags=["remove-cell"]
 def of(method):
     """The runs by loss, in the order of their draws, which all four losses have."""
-    return paper.common_draws({name: records.find(study="ecir", method=method, loss=name) for name in NAMES})
+    return evidence.common_draws({name: records.find(study="ecir", method=method, loss=name) for name in NAMES})
 
 
 def at_choice(record):
@@ -514,8 +514,8 @@ assert {(len(group), r["config"]["updates"]) for by_loss in groups.values() for 
         for r in group} == {(10, 3000)}
 assert np.median([r["chosen"]["update"] for r in groups["bow"]["smoothap"]]) <= 1000  # "highest early"
 CONSTANTS = {name: group[0]["config"]["loss_options"] for name, group in groups["vse++"].items()}
-TUNED = paper.choices([r for r in records.find(study="tuning")
-                       if r["config"]["loss_options"] == CONSTANTS[r["config"]["loss"]]])
+TUNED = evidence.choices([r for r in records.find(study="tuning")
+                          if r["config"]["loss_options"] == CONSTANTS[r["config"]["loss"]]])
 
 # %% tags=["hide-input", "full-width"]
 made, keys = [], ("C_q", "C_B", "C_0", "n_eff")
@@ -599,10 +599,10 @@ def differences(by_loss, method, side="i2t"):
         if np.mean([effective(r, side) for r in by_loss[a]]) > np.mean([effective(r, side) for r in by_loss[b]]):
             a, b = b, a
         sides = by_loss[a], by_loss[b]
-        found["fewer", a, b] = paper.verdict(f"{a} hears fewer than {b}", "less", *sides, own=True, tuning=tuning,
-                                             measure=lambda r: effective(r, side), unit="negatives")
-        found["better", a, b] = paper.verdict(f"{a} beats {b}", "greater", *sides, own=True, tuning=tuning)
-    return paper.family(found)
+        found["fewer", a, b] = evidence.verdict(f"{a} hears fewer than {b}", "less", *sides, own=True, tuning=tuning,
+                                                measure=lambda r: effective(r, side), unit="negatives")
+        found["better", a, b] = evidence.verdict(f"{a} beats {b}", "greater", *sides, own=True, tuning=tuning)
+    return evidence.family(found)
 
 
 def rule(found):
@@ -681,7 +681,7 @@ Markdown("Two properties of the measure have a say in this. It leaves out the qu
 # rsum there? Kendall's coefficient $K$ is 1 if two orders agree, −1 if one is the reverse of the other.
 
 # %% tags=["hide-input"]
-within = paper.family({(method, name): paper.verdict(
+within = evidence.family({(method, name): evidence.verdict(
     f"{MODELS[method]}, {LABELS[name]}", "correlates", {r["config"]["seed"]: effective(r) for r in by_loss[name]},
     {r["config"]["seed"]: r["test"]["rsum"] for r in by_loss[name]}, own=True)
     for method, by_loss in groups.items() for name in ("triplet", "ntxent", "smoothap")})
@@ -729,12 +729,12 @@ axes[1, 1].legend(fontsize="small");
 def moment(place, method="vse++"):
     """Triplet's effective negatives less NT-Xent's, at one evaluation of every run."""
     tuning = {name: TUNED[method, name] for name in NAMES}
-    return paper.verdict("Triplet hears more than NT-Xent", "greater", groups[method]["triplet"],
-                         groups[method]["ntxent"], own=True, tuning=tuning, unit="negatives",
-                         measure=lambda r: effective(r, entry=r["history"][place]))
+    return evidence.verdict("Triplet hears more than NT-Xent", "greater", groups[method]["triplet"],
+                            groups[method]["ntxent"], own=True, tuning=tuning, unit="negatives",
+                            measure=lambda r: effective(r, entry=r["history"][place]))
 
 
-start, end, bow_start, bow_end = paper.family([moment(place, m) for m in groups for place in (0, -1)])
+start, end, bow_start, bow_end = evidence.family([moment(place, m) for m in groups for place in (0, -1)])
 level = {place: {name: np.mean([effective(r, entry=r["history"][place]) for r in groups["vse++"][name]])
                  for name in NAMES} for place in (0, -1)}
 none = {place: np.mean([silent(r, r["history"][place]) for r in groups["vse++"]["triplet_sh"]]) for place in (0, -1)}

@@ -52,7 +52,7 @@ import torch
 from IPython.display import Markdown
 
 import icrlib
-from icrlib import chapter, paper, plots, records
+from icrlib import chapter, evidence, paper, plots, records
 from icrlib.losses import NTXent, TripletSH
 from icrlib.paper import span
 from icrlib.widgets import explorer
@@ -877,7 +877,7 @@ assert all(r["chosen"]["val_rsum"] > r["history"][-1]["val"]["rsum"] for r in un
 
 # %% tags=["hide-input"]
 def claim(text, ours, other, **more):
-    return paper.verdict(text, "greater", ours, other, own=True, **more)
+    return evidence.verdict(text, "greater", ours, other, own=True, **more)
 
 
 swaps = {"measure": "test.twins.swap", "unit": "%"}
@@ -892,8 +892,8 @@ rival = records.find(study="ecir", method="bow", loss="ntxent")
 rates_of = {m: {"lr": group[0]["config"]["lr"]} for m, group in (("vse++", middle["ntxent"]), ("bow", rival))}
 verdicts.append(claim("NT-Xent beats the bag of words in rsum", middle["ntxent"], rival, factor="method",
                       tuning=rates_of))
-verdicts = paper.family(verdicts)
-paper.styled(paper.ledger([{"claim": v.claim, "ours": str(v.difference), "verdict": v} for v in verdicts]).drop(
+verdicts = evidence.family(verdicts)
+paper.styled(evidence.tabulate([{"claim": v.claim, "ours": str(v.difference), "verdict": v} for v in verdicts]).drop(
     columns="paper"), name="reading-claims")
 
 # %% [markdown]

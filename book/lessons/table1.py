@@ -49,11 +49,11 @@ import torch
 from IPython.display import Markdown
 
 import icrlib
-from icrlib import chapter, paper, plots, records
+from icrlib import chapter, evidence, paper, plots, records
 from icrlib.data.scenes.grammar import truth_matrix
 from icrlib.data.text import tokenize
-from icrlib.paper import evidence, photos, span
-from icrlib.paper.tables import cell
+from icrlib.evidence import ledger, photo_intervals
+from icrlib.paper.cells import cell, span
 
 smoke = chapter.start(smoke)
 NAMES = ["triplet", "triplet_sh", "ntxent", "smoothap"]
@@ -62,7 +62,7 @@ ON_PAPER = dict(zip(NAMES, ["Triplet loss", "Triplet loss SH", "NT-Xent", "Smoot
 MODELS = {"vse++": "VSE++", "vsrn": "VSRN", "bow": "bag of words"}
 CONSTANT = {"triplet": "margin", "triplet_sh": "margin", "ntxent": "tau", "smoothap": "tau"}
 PLACES = {"scenes": "scenes", "tuned": "scenes, tuned", "flickr8k": "Flickr8k", "flickr30k": "Flickr30k", "coco": "COCO"}
-DRAWS = evidence.place("scenes", "vsrn").wanted  # of data, that a claim is judged on
+DRAWS = ledger.place("scenes", "vsrn").wanted  # of data, that a claim is judged on
 
 # %% tags=["remove-cell"]
 def runs_of(study, method, **more):
@@ -73,13 +73,13 @@ def runs_of(study, method, **more):
 
 def settled(groups, least=DRAWS):
     """The runs of all four losses on the draws that they share, if these are enough to judge a claim; else nothing."""
-    shared = paper.common_draws(groups) if len(groups) == len(NAMES) else {}
+    shared = evidence.common_draws(groups) if len(groups) == len(NAMES) else {}
     return shared if shared and len(shared[NAMES[0]]) >= least else {}
 
 
 TRIED = [*records.find(study="tuning"), *records.find(study="vsrn_tuning")]
-OWN = paper.tuned_studies(records.find(study="tuning"))
-SCENES = {m: runs_of(evidence.place("scenes", m).study, m, dataset="scenes") for m in MODELS}
+OWN = evidence.tuned_studies(records.find(study="tuning"))
+SCENES = {m: runs_of(ledger.place("scenes", m).study, m, dataset="scenes") for m in MODELS}
 PUBLISHED = {name: SCENES["vse++"][name][0]["config"]["loss_options"][CONSTANT[name]] for name in NAMES}
 
 
@@ -101,7 +101,7 @@ def candidates(method, name, published=True):
 def choice(method, name, published=True):
     """What a search chose for a loss; None where it is not finished."""
     found = candidates(method, name, published)
-    return paper.choices(found)[method, name] if found else None
+    return evidence.choices(found)[method, name] if found else None
 
 
 def tuned_runs(method, name):
@@ -113,7 +113,7 @@ def tuned_runs(method, name):
 # %% tags=["remove-cell"]
 OURS = {"scenes": SCENES,
         "tuned": {m: {n: group for n in NAMES if (group := tuned_runs(m, n))} for m in ("vse++", "bow")},
-        "flickr8k": {m: runs_of(evidence.place("flickr8k", m).study, m, dataset="flickr8k") for m in MODELS},
+        "flickr8k": {m: runs_of(ledger.place("flickr8k", m).study, m, dataset="flickr8k") for m in MODELS},
         **{place: {m: runs_of(place, m, dataset=place) for m in MODELS} for place in ("flickr30k", "coco")}}
 READY = {place: {m: settled(groups) if place in ("scenes", "tuned") else groups for m, groups in by_model.items()}
          for place, by_model in OURS.items()}  # what may be compared: on scenes nothing before all of it is there
@@ -200,7 +200,7 @@ def shown(group):
     """Mean and population standard deviation of the test rsum, as the paper prints them; the setting with most runs."""
     if not group:
         return "–"
-    rows = paper.summarise(group)
+    rows = evidence.summarise(group)
     row = rows.loc[rows["n"].idxmax()]
     return cell(row["rsum"], row["rsum_std"])
 
@@ -253,7 +253,7 @@ def missing_photos():
     for place, (m, kind) in itertools.product(("flickr8k", "flickr30k", "coco"), kinds.items()):
         if lacking := [n for n in NAMES if n not in OURS[place][m]]:
             who = "all four losses" if lacking == NAMES else ", ".join(LABELS[n] for n in lacking)
-            commands = ", then ".join(f"`{one}`" for one in evidence.place(place, m).command(lacking))
+            commands = ", then ".join(f"`{one}`" for one in ledger.place(place, m).command(lacking))
             lines.append(f"**{MODELS[m]} on {PLACES[place]}**, {who}: {commands}, with a folder of {kind}.")
     return lines
 
@@ -304,9 +304,9 @@ def alike(rsum, reference):
 def order_row(title, groups, reference):
     """One line about an order: {row: runs} against {row: printed rsum}."""
     rsum, (same, of) = means(groups), alike(means(groups), reference)
-    v = paper.verdict(f"the paper's order, {title}", "correlates", rsum, {row: reference[row] for row in rsum})
+    v = evidence.verdict(f"the paper's order, {title}", "correlates", rsum, {row: reference[row] for row in rsum})
     by_draw = [{row: r["test"]["rsum"] for row, r in zip(groups, runs, strict=True)}
-               for runs in zip(*paper.common_draws(groups).values(), strict=True)]
+               for runs in zip(*evidence.common_draws(groups).values(), strict=True)]
     return {"rows": title, "n": len(rsum), "pairs alike": f"{same} of {of}", "K": f"{v.tau:+.2f}",
             "p (least)": f"{v.p:.2f} ({2 / factorial(len(rsum)):.2g})",
             "single runs": span(alike(one, reference)[0] for one in by_draw), "verdict": v.word}
@@ -382,7 +382,7 @@ Markdown(f"The paper's own two models have {within[0]} of {within[1]} pairs alik
 def six(groups, m, published=True):
     """The six claims about four losses in the order that the paper prints for the model, as one family."""
     tuning = {name: choice(m, name, published) for name in NAMES}
-    return paper.family({(a, b): paper.verdict(
+    return evidence.family({(a, b): evidence.verdict(
         f"{LABELS[a]} beats {LABELS[b]}, {MODELS[m]}", "greater", groups[a], groups[b], tuning=tuning, own=m == "bow")
         for a, b in itertools.combinations(ORDER[m], 2)})
 
@@ -391,10 +391,10 @@ def over_vse(groups, measure="test.rsum", what="VSRN beats VSE++", **more):
     """VSRN less VSE++ with each loss, on the draws that both have, as one family."""
     found = {}
     for name in NAMES:
-        sides = paper.common_draws({"vsrn": groups[name], "vse++": SCENES["vse++"][name]}).values()
-        found[name] = paper.verdict(f"{LABELS[name]}: {what}", "greater", *sides, factor="method", measure=measure,
-                                    tuning={m: choice(m, name) for m in ("vsrn", "vse++")}, **more)
-    return paper.family(found)
+        sides = evidence.common_draws({"vsrn": groups[name], "vse++": SCENES["vse++"][name]}).values()
+        found[name] = evidence.verdict(f"{LABELS[name]}: {what}", "greater", *sides, factor="method", measure=measure,
+                                       tuning={m: choice(m, name) for m in ("vsrn", "vse++")}, **more)
+    return evidence.family(found)
 
 
 def printed_pair(m, a, b, place="Flickr30k", other=None):
@@ -410,7 +410,7 @@ rows = [{"claim": v.claim, "paper": printed_pair("vsrn", a, b), "ours": str(v.di
 rows += [{"claim": v.claim, "paper": printed_pair("vsrn", n, n, other="vse++"), "ours": str(v.difference), "verdict": v}
          for n, v in of_models.items()]
 no_vsrn = "VSRN has not been run on all ten draws yet, so nothing is judged of it here; the commands stand above."
-paper.styled(paper.ledger(rows), "VSRN on scenes, test rsum; paper: Flickr30k. Two families.",
+paper.styled(evidence.tabulate(rows), "VSRN on scenes, test rsum; paper: Flickr30k. Two families.",
              name="vsrn-claims") if rows else Markdown(no_vsrn)
 
 # %% tags=["remove-cell"]
@@ -441,7 +441,7 @@ def parts_table():
                 if r["config"]["model_options"].get(option) == value}
         sides = [{s: side[s] for s in runs if s in base} for side in (runs, base)]
         if sides[0]:
-            lines.append({"change": title, "draws": f"{len(sides[0])}"} | {name: str(paper.verdict(
+            lines.append({"change": title, "draws": f"{len(sides[0])}"} | {name: str(evidence.verdict(
                 title, "greater", *({s: measure(r) for s, r in side.items()} for side in sides), unit="").difference)
                 for name, measure in measures.items()})
     return lines
@@ -493,8 +493,8 @@ paper.styled(pd.DataFrame(changed), "The changed model less VSRN as published, t
 of_tuned = {m: six(groups, m, published=False) for m, groups in READY["tuned"].items() if groups}
 rows = [{"claim": v.claim, "paper": printed_pair(m, a, b) if m != "bow" else "–", "ours": str(v.difference),
          "verdict": v} for m, found in of_tuned.items() for (a, b), v in found.items()]
-paper.styled(paper.ledger(rows), "Margins and temperatures searched as well as rates; test rsum on scenes, a family a "
-             "model.", name="tuned-claims") if rows else Markdown(
+paper.styled(evidence.tabulate(rows), "Margins and temperatures searched as well as rates; test rsum on scenes, a family "
+             "a model.", name="tuned-claims") if rows else Markdown(
     "This search is not finished, so these claims are not judged yet; the commands stand above.")
 
 # %% [markdown]
@@ -511,7 +511,7 @@ paper.styled(paper.ledger(rows), "Margins and temperatures searched as well as r
 # bootstraps over the test pictures, in which a picture and its twin stay together.
 
 # %% tags=["remove-cell"]
-SHORT = paper.choices(records.find(study="half_tuning"))  # for 1,500 updates
+SHORT = evidence.choices(records.find(study="half_tuning"))  # for 1,500 updates
 THREE = {("vse++", "ntxent"): 1000, ("vse++", "triplet_sh"): 1000, ("bow", "ntxent"): 500}
 READER, HARD, BAG = THREE
 TITLES = {READER: "VSE++, NT-Xent", HARD: "VSE++, Triplet-SH", BAG: "bag of words, NT-Xent"}
@@ -928,7 +928,7 @@ def spread(groups, spare=1):
 
 pooled = [group for groups in OURS["flickr8k"].values() for group in groups.values() if len(group) > 2]
 seeds = spread(pooled)
-sampled = [(photos.estimate(group, 0.0).se ** 2 - s**2 / len(group)) ** 0.5
+sampled = [(photo_intervals.estimate(group, 0.0).se ** 2 - s**2 / len(group)) ** 0.5
            for group, s in zip(pooled, seeds, strict=True)]  # what its squared error has beyond that of the seeds
 drawn = spread([group for groups in SCENES.values() for group in groups.values() if len(group) >= DRAWS])
 of_print = (printed["rsum_std"] * np.sqrt(5 / 4)).tolist()
@@ -957,7 +957,7 @@ paper.styled(pd.DataFrame([
 # %% tags=["remove-cell"]
 def difference_spread(groups):
     """Standard deviation over draws of the difference of two losses, paired by draw."""
-    by = {name: np.array([r["test"]["rsum"] for r in group]) for name, group in paper.common_draws(groups).items()}
+    by = {name: np.array([r["test"]["rsum"] for r in group]) for name, group in evidence.common_draws(groups).items()}
     return {pair: float(np.std(by[pair[0]] - by[pair[1]], ddof=1)) for pair in SIX}
 
 
@@ -1010,7 +1010,7 @@ Markdown(f"By the printed deviations the least sure of the {len(gaps_printed)} d
 # %% tags=["hide-input"]
 def by_rate(m, name):
     """Best validation rsum at each rate, over starts: mean of the draws of the search."""
-    found = paper.by_rate(candidates(m, name))
+    found = evidence.by_rate(candidates(m, name))
     return found.max(axis=0).dropna()
 
 

@@ -45,9 +45,10 @@ import torch
 from IPython.display import Code, Markdown
 
 import icrlib
-from icrlib import chapter, paper, plots, records
+from icrlib import chapter, evidence, paper, plots, records
+from icrlib.evidence import ledger
 from icrlib.losses import LOSSES, NTXent, Triplet, TripletSH
-from icrlib.paper import evidence, span
+from icrlib.paper import span
 from icrlib.widgets import explorer
 
 smoke = chapter.start(smoke)
@@ -58,7 +59,7 @@ LABELS = {name: plots.label(name) for name in NAMES}
 # %% tags=["remove-cell"]
 def of(study, method="vse++"):
     """The runs of a study by loss, on the draws that all four losses have."""
-    return paper.common_draws({name: records.find(study=study, method=method, loss=name) for name in NAMES})
+    return evidence.common_draws({name: records.find(study=study, method=method, loss=name) for name in NAMES})
 
 
 def passes(record):
@@ -139,7 +140,7 @@ Code(inspect.getsource(icrlib.training.fit), language="python")
 # all negatives.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Best validation rsum over the learning rate on a logarithmic axis, one line a loss, two for Triplet-SH. Each is lowest at 0.001; the bag of words is a grey line."}, "figure": {"name": "fig-rates", "caption": "The search: validation rsum of the best evaluation by learning rate, mean of three draws, bars from the lowest to the highest. Dashed: Triplet-SH after a start with all negatives. Grey: the best of the bag of words."}}
-tried = paper.candidates(searched)
+tried = evidence.candidates(searched)
 fig, ax = plt.subplots(figsize=(6.4, 3.8))
 for name in NAMES:
     for start in sorted({r["config"]["warmup"] for r in searched if r["config"]["loss"] == name}):
@@ -158,7 +159,7 @@ ax.set(xscale="log", xlabel="learning rate", ylabel="validation rsum")
 ax.legend(fontsize="small");
 
 # %% tags=["hide-input"]
-choices = paper.choices(searched)
+choices = evidence.choices(searched)
 TUNING = {name: choices["vse++", name] for name in NAMES}
 
 
@@ -361,7 +362,7 @@ Markdown(f"Of the weights that are chosen, the lowest swap accuracy among {len(b
 # %% tags=["hide-input", "full-width"]
 def as_in_ecir(name, runs, of):
     """Means of runs in the layout of ECIR's Table 1, but without average recalls; each row names its model."""
-    table = paper.summarise(runs)
+    table = evidence.summarise(runs)
     (n,) = set(table["n"])
     table["loss"] = table["loss"].str.partition(" (")[0]  # the rates stand in the table of the search
     table["method"] = table["method"].map(MODELS)
@@ -399,7 +400,7 @@ ON_PAPER = dict(zip(NAMES, ["Triplet loss", "Triplet loss SH", "NT-Xent", "Smoot
 
 def judged(dataset, method):
     """ECIR's claims about the rsum of one model, as the ledger of claims has judged them."""
-    found = paper.Evidence(evidence.place(dataset, method), records.find).verdicts
+    found = evidence.Evidence(ledger.place(dataset, method), records.find).verdicts
     return {(a, b): found[part] for a, b in CLAIMS if (part := f"rsum {a} > {b}") in found}
 
 
@@ -412,7 +413,8 @@ def claim_rows(found, model, in_paper=True):
 
 # %% tags=["hide-input"]
 verdicts, of_bags = judged("scenes", "vse++"), judged("scenes", "bow")
-paper.styled(paper.ledger(claim_rows(verdicts, "VSE++") + claim_rows(of_bags, "bag of words", False)), name="claims")
+paper.styled(evidence.tabulate(claim_rows(verdicts, "VSE++") + claim_rows(of_bags, "bag of words", False)),
+             name="claims")
 
 # %% [markdown]
 # The two verdicts against SmoothAP are verdicts on how it was trained here: with its published temperature, at a rate that
@@ -431,20 +433,20 @@ paper.styled(paper.ledger(claim_rows(verdicts, "VSE++") + claim_rows(of_bags, "b
 # %% tags=["remove-cell"]
 OWN = {"triplet": "margin", "triplet_sh": "margin", "ntxent": "tau", "smoothap": "tau"}
 whole = records.find(study="tuning")
-FULL = paper.choices(whole)
-PLACE_OF = paper.tuned_studies(whole)
+FULL = evidence.choices(whole)
+PLACE_OF = evidence.tuned_studies(whole)
 
 
 def by_constant(method, name):
     """The highest mean validation rsum over rates and starts, by the loss's constant: a series."""
-    tried = paper.candidates([r for r in whole if (r["config"]["method"], r["config"]["loss"]) == (method, name)])
+    tried = evidence.candidates([r for r in whole if (r["config"]["method"], r["config"]["loss"]) == (method, name)])
     return tried.groupby(OWN[name])["val_rsum"].max()
 
 
 def own_constant(method):
     """Of each loss the runs with what the whole search chose; those above where it chose the published constant."""
-    return paper.common_draws({name: records.find(study=PLACE_OF[method, name], method=method, loss=name)
-                               for name in NAMES})
+    return evidence.common_draws({name: records.find(study=PLACE_OF[method, name], method=method, loss=name)
+                                  for name in NAMES})
 
 
 tuned = {"vse++": own_constant("vse++"), "bow": own_constant("bow")}
@@ -509,13 +511,13 @@ paper.styled(pd.DataFrame([{"model": MODELS[m], "loss": LABELS[name], "chosen": 
 
 # %% tags=["hide-input"]
 before = {"vse++": verdicts, "bow": of_bags}
-with_own = {m: paper.family({(a, b): paper.verdict(
+with_own = {m: evidence.family({(a, b): evidence.verdict(
     f"{LABELS[a]} beats {LABELS[b]}", "greater", tuned[m][a], tuned[m][b], own=m == "bow",
     tuning={name: FULL[m, name] for name in NAMES}) for a, b in CLAIMS}) for m in MODELS}
 rows = [{"claim": f"{v.claim}, {MODELS[m]}", "paper": str(before[m][pair].difference).removesuffix(" rsum"),
          "ours": str(v.difference).removesuffix(" rsum"), "verdict": v}
         for m in MODELS for pair, v in with_own[m].items()]
-paper.styled(paper.ledger(rows).rename(columns={"paper": "published constants", "ours": "own constants"}),
+paper.styled(evidence.tabulate(rows).rename(columns={"paper": "published constants", "ours": "own constants"}),
              "Differences in test rsum, with 95 % intervals; verdict and p are about own constants. (Equivalent: "
              "by the 90 % interval.)", name="own-claims")
 
@@ -524,7 +526,7 @@ other_words = [f"{v.claim} ({MODELS[m]}: {before[m][pair].word}, then {v.word})"
                for m in MODELS for pair, v in with_own[m].items() if v.word != before[m][pair].word]
 first_best = {r["chosen"]["update"] for r in tuned["vse++"]["smoothap"]}
 cut = {name: 100 * np.mean([e["clipped"] for r in tuned["vse++"][name] for e in r["history"]]) for name in NAMES}
-last_gap = paper.verdict(
+last_gap = evidence.verdict(
     "SmoothAP beats Triplet by its last weights, validation data", "greater", tuned["vse++"]["smoothap"],
     tuned["vse++"]["triplet"], measure=lambda r: r["history"][-1]["val"]["rsum"], unit="rsum",
     tuning={name: FULL["vse++", name] for name in NAMES}).difference
@@ -562,17 +564,18 @@ plots.gallery(split.images[[i for c, i in both]], titles, frames=true, columns=2
 # %% tags=["hide-input"]
 def both_models(name):
     """Runs of the two models on the draws that both have."""
-    return paper.common_draws({"vse++": vse[name], "bow": bow[name]}).values()
+    return evidence.common_draws({"vse++": vse[name], "bow": bow[name]}).values()
 
 
-reads = paper.family({name: paper.verdict(f"{LABELS[name]} uses word order (swap > 50 %)", "greater", vse[name], 50,
-                                          measure="test.twins.swap", own=True) for name in NAMES})
-worth = paper.family({name: paper.verdict(
+reads = evidence.family({name: evidence.verdict(
+    f"{LABELS[name]} uses word order (swap > 50 %)", "greater", vse[name], 50, measure="test.twins.swap", own=True)
+    for name in NAMES})
+worth = evidence.family({name: evidence.verdict(
     f"{LABELS[name]}: VSE++ beats the bag of words", "greater", *both_models(name), factor="method", own=True,
     tuning={method: choices[method, name] for method in ("vse++", "bow")}) for name in NAMES})
 rows = [{"claim": v.claim, "ours": str(v.difference), "verdict": v}
         for v in (*reads.values(), *worth.values())]
-paper.styled(paper.ledger(rows).drop(columns="paper"), name="order")
+paper.styled(evidence.tabulate(rows).drop(columns="paper"), name="order")
 
 # %% [markdown]
 # ## Would it hold elsewhere?
@@ -590,7 +593,7 @@ def all_of(study):
     return {name: group if len(group) >= 5 else [] for name, group in found.items()}
 
 
-HALF = {name: paper.choices(records.find(study="half_tuning"))["vse++", name] for name in NAMES}
+HALF = {name: evidence.choices(records.find(study="half_tuning"))["vse++", name] for name in NAMES}
 COLUMNS = {"3,000 updates": (vse, TUNING), "1,500 updates": (all_of("half"), HALF),
            "6,000 updates": (all_of("twice"), TUNING), "not clipped": (all_of("clipping"), TUNING)}
 few = {r["config"]["seed"] for r in records.find(study="twice")}
@@ -609,8 +612,8 @@ HERE, SHORT, LONG, UNCLIPPED = COLUMNS
 def apart(title, a, b):
     """Test rsum of one loss less another's in one of the columns; None without runs."""
     runs, tuning = COLUMNS[title]
-    return runs[a] and runs[b] and paper.verdict(f"{LABELS[a]} − {LABELS[b]}", "greater", runs[a], runs[b],
-                                                 tuning=tuning).difference
+    return runs[a] and runs[b] and evidence.verdict(f"{LABELS[a]} − {LABELS[b]}", "greater", runs[a], runs[b],
+                                                    tuning=tuning).difference
 
 
 # %% tags=["hide-input"]
@@ -634,13 +637,13 @@ Markdown("Differences with the other sign: " + "; ".join(
 
 # %% tags=["hide-input"]
 half_own = records.find(study="half_own")
-own_sh = {"margin": FULL["vse++", "triplet_sh"]["margin"]} | paper.choices(
+own_sh = {"margin": FULL["vse++", "triplet_sh"]["margin"]} | evidence.choices(
     records.find(study="half_own_tuning")).get(("vse++", "triplet_sh"), {})
-sooner = len(half_own) == 10 and paper.verdict(
+sooner = len(half_own) == 10 and evidence.verdict(
     "Triplet-SH beats NT-Xent with half the updates, own constants", "greater", half_own,
     records.find(study="half", method="vse++", loss="ntxent"),
     tuning={"triplet_sh": own_sh, "ntxent": HALF["ntxent"]}).difference
-late = paper.verdict(
+late = evidence.verdict(
     "Triplet-SH with 3,000 updates beats NT-Xent with 1,500", "greater",
     {r["config"]["seed"]: r["test"]["rsum"] for r in tuned["vse++"]["triplet_sh"]},
     {r["config"]["seed"]: r["test"]["rsum"] for r in records.find(study="half", method="vse++", loss="ntxent")},
@@ -656,8 +659,8 @@ Markdown("All this is at published constants. With Triplet-SH's own margin and 1
 
 # %% tags=["hide-input"]
 one_draw = [r for r in searched if (r["config"]["method"], r["config"]["seed"]) == ("vse++", 100)]
-free = paper.by_rate(records.find(study="clipping_rates")).loc["vse++"]
-clipped = paper.by_rate(one_draw).loc["vse++"].reindex(index=free.index, columns=free.columns)
+free = evidence.by_rate(records.find(study="clipping_rates")).loc["vse++"]
+clipped = evidence.by_rate(one_draw).loc["vse++"].reindex(index=free.index, columns=free.columns)
 tied, freest = (rows.max(axis=1).groupby("loss").max() for rows in (clipped, free))
 paper.styled(pd.DataFrame([{"loss": LABELS[name] + (f", start of {start}" if start else "")}
                            | {f"{lr:g}": " / ".join("–" if np.isnan(v) else f"{v:.0f}" for v in (
@@ -681,13 +684,13 @@ paper.styled(pd.DataFrame([{"loss": LABELS[name] + (f", start of {start}" if sta
 searched_photos = records.find(study="photo_tuning")
 PHOTOS = {m: {name: found for name in NAMES if (found := records.find(study="photo_runs", method=m, loss=name))}
           for m in MODELS}
-PHOTO_CHOICES = paper.choices(searched_photos)
+PHOTO_CHOICES = evidence.choices(searched_photos)
 PHOTO_TUNING = {m: {name: PHOTO_CHOICES[m, name] for name in PHOTOS[m]} for m in MODELS}
 assert all(r["config"][key] == value for m, groups in PHOTOS.items() for name, group in groups.items()
            for r in group for key, value in PHOTO_TUNING[m][name].items())
 
 # %% tags=["hide-input"]
-searches = paper.by_rate(searched_photos)
+searches = evidence.by_rate(searched_photos)
 paper.styled(pd.DataFrame([
     {"model": MODELS[m], "loss": LABELS[name], "dropped, %": f"{100 * drop:.0f}", "start": f"{start}" if start else "–"}
     | {f"{lr:g}": "–" if np.isnan(v) else f"{v:.1f}" for lr, v in row.items()}
@@ -714,11 +717,11 @@ Markdown((f"Not trained on photos: {', '.join(lacking)}, which takes five times 
 
 # %% tags=["hide-input"]
 of_photos = judged("flickr8k", "vse++")
-photo_worth = paper.family({name: paper.verdict(
+photo_worth = evidence.family({name: evidence.verdict(
     f"{LABELS[name]}: VSE++ beats the bag of words", "greater", PHOTOS["vse++"][name], PHOTOS["bow"][name],
     factor="method", own=True, tuning={m: PHOTO_TUNING[m][name] for m in MODELS}) for name in PHOTOS["vse++"]})
 rows = [{"claim": v.claim, "paper": "–", "ours": str(v.difference), "verdict": v} for v in photo_worth.values()]
-paper.styled(paper.ledger(claim_rows(of_photos, "VSE++") + rows), name="photo-claims")
+paper.styled(evidence.tabulate(claim_rows(of_photos, "VSE++") + rows), name="photo-claims")
 
 # %% [markdown]
 # Would other budgets say something else? NT-Xent was searched with ten passes, too, and what was chosen is run once more
@@ -828,8 +831,8 @@ Markdown("Rows in which a loss still moves something, at the first moment and at
 def unclipped(name):
     """What taking the clip away adds to a loss's test rsum."""
     runs = COLUMNS[UNCLIPPED][0][name]
-    return paper.verdict(f"{LABELS[name]}, not clipped", "greater", runs, on(vse, NUMBER[UNCLIPPED])[name],
-                         factor="grad_clip").difference
+    return evidence.verdict(f"{LABELS[name]}, not clipped", "greater", runs, on(vse, NUMBER[UNCLIPPED])[name],
+                            factor="grad_clip").difference
 
 
 d = {pair: v.difference for pair, v in verdicts.items()}

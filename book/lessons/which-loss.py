@@ -54,9 +54,10 @@ from IPython.display import Markdown
 from scipy import stats
 
 import icrlib
-from icrlib import chapter, paper, plots, records
-from icrlib.paper import decision, span
-from icrlib.paper.decision import BOTH, CONSTANTS, FOUR, KINDS, MODELS, SHORT, TITLES, called, sentences
+from icrlib import chapter, evidence, paper, plots, records
+from icrlib.evidence import decision
+from icrlib.evidence.decision import BOTH, CONSTANTS, FOUR, KINDS, MODELS, SHORT, TITLES, name_of, sentences
+from icrlib.paper import span
 from icrlib.sampling import Sampler
 
 smoke = chapter.start(smoke)
@@ -114,7 +115,7 @@ def top(situation):
 
 
 tops = {title: top(situation) for title, situation in {"drawn scenes": "scenes 1500", "photos": "photos 6000"}.items()}
-first_of = "; ".join(f"on {title} {called(found[0])}" for title, found in tops.items() if found)
+first_of = "; ".join(f"on {title} {name_of(found[0])}" for title, found in tops.items() if found)
 NO_REGIONS = not rule.ready("regions 6000")
 same_top = len({found[0] for found in tops.values() if found}) == 1
 Markdown(f"The highest mean: {first_of}. " + ("It is the same in both places, so far. " if same_top else
@@ -145,8 +146,8 @@ def few_that_must_be_read():
         return ""
     twins = {m: [of_twins("scenes 400", s) for s in rule.ready("scenes 400") if s[0] == m] for m in ("vse++", "vsrn")}
     others = "; ".join(f"{MODELS[m]} {span(values)} %" for m, values in twins.items() if values)
-    return (f"**With 400 such pictures** the line ends at {called(found.system)} by its rsum. But of two pictures that "
-            "differ in which word belongs to which it finds the right one in "
+    return (f"**With 400 such pictures** the line ends at {name_of(found.system)} by its rsum. But of two pictures "
+            "that differ in which word belongs to which it finds the right one in "
             f"{of_twins('scenes 400', found.system):.0f} % of the cases, where 50 are guessing. If that is what you "
             f"need: {others}, by loss. (VSRN needs the boxes of the things.)")
 
@@ -167,9 +168,10 @@ def in_sentences():
     said = []
     for where, start in (("photos 6000", "**If you have photos**, some thousands of them,"), ("scenes 1500", READING)):
         if found := rule.answer(where):
-            near = " or ".join(called(s) for s in decision.alike(found) if s[0] == found.system[0])
-            said.append(f"{start} start with {called(found.system)}" + (f" (or {near}; the runs hardly tell them apart)"
-                        if near else "") + f". In test rsum: {decision.told(rule, where, found.models)}.")
+            near = " or ".join(name_of(s) for s in decision.alike(found) if s[0] == found.system[0])
+            said.append(f"{start} start with {name_of(found.system)}" + (
+                        f" (or {near}; the runs hardly tell them apart)" if near else "")
+                        + f". In test rsum: {decision.explain(rule, where, found.models)}.")
     open_ = [title for where, title in KINDS.items() if not rule.answer(where)]
     said += [few_that_must_be_read(),
              f"**Nobody knows yet** about {', '.join(open_)}, which were not run." if open_ else
@@ -282,8 +284,8 @@ Markdown("\n\n".join(
 # ## How a recommendation is made here
 #
 # A table of recommendations is worth as much as the rule that filled it. Ours is one rule for all lines, a program that
-# the page runs over the records (`icrlib.paper.decision`); nobody picks a row by eye, and when more runs are there, the
-# lines change by themselves. It says: **start cheap, and pay more only for a verdict.**
+# the page runs over the records (`icrlib.evidence.decision`); nobody picks a row by eye, and when more runs are there,
+# the lines change by themselves. It says: **start cheap, and pay more only for a verdict.**
 #
 # 1. Take the cheapest candidate. What a training costs is measured in seconds of one core, by the quickest run of its
 #    kind, because runs that share a machine disturb each other's clocks. (Some kinds were only ever run on a busy
@@ -455,7 +457,7 @@ Markdown("" if not ALL_400 else (
 
 # %% tags=["remove-cell"]
 def to_be_run(*situations):
-    found = decision.lacks(rule, *situations)
+    found = decision.list_missing(rule, *situations)
     if not found:
         return Markdown("All runs that this section asks for are there; a dash stands where no list has any.")
     return Markdown("Runs that are missing, and the commands that make them (`PLAN=1` behind one says what it would "
@@ -545,7 +547,7 @@ def few_changed():
 FEW_LENGTHS, FEW_CHANGED = few_lengths(), few_changed()
 
 # %% tags=["hide-input"]
-paper.styled(pd.DataFrame([{"model, loss": called(s).removeprefix("a ")} | {
+paper.styled(pd.DataFrame([{"model, loss": name_of(s).removeprefix("a ")} | {
     f"{n:,} updates": f"{decision.validation(r):.0f} ({r['config']['lr']:g})" for n, r in sorted(of.items())}
     | ({"test, 3,000 updates": f"{FEW_CHANGED[s][0]:.0f}", "test, best length": f"{FEW_CHANGED[s][1]:.0f}"}
        if s in FEW_CHANGED else {}) for s, of in FEW_LENGTHS.items()]).fillna("–"),
@@ -557,7 +559,7 @@ paper.styled(pd.DataFrame([{"model, loss": called(s).removeprefix("a ")} | {
 moved = {s: new - old for s, (old, new) in FEW_CHANGED.items() if rule.place["scenes 400", *s].study == "few"}
 most = max(moved, key=moved.get, default=None)
 Markdown("" if most is None else
-         f"On the test pictures of three draws the own length changes the mean rsum most for {called(most)}, by "
+         f"On the test pictures of three draws the own length changes the mean rsum most for {name_of(most)}, by "
          f"{moved[most]:+.0f}; for the others it is {min(moved.values()):+.0f} to "
          f"{max(v for s, v in moved.items() if s != most):+.0f}. These are means, not tested; but one of them "
          "stands apart. (A setting that stands in two tables may differ by a few rsum: it was trained twice, on "
@@ -593,13 +595,13 @@ Markdown("" if len(known) < 3 else "That run does not exist yet: `make records S
 # %% tags=["hide-input"]
 regions = rule.answer("regions 6000")
 to_be_run("regions 6000") if not regions else Markdown(
-    f"On photos as regions {called(regions.system)} reaches a test rsum of "
+    f"On photos as regions {name_of(regions.system)} reaches a test rsum of "
     f"{rule.mean('regions 6000', regions.system):.1f}, at "
     f"{rule.seconds('regions 6000', regions.system) / 60:.0f} minutes a training: "
-    f"{decision.told(rule, 'regions 6000', regions.losses['vsrn'])}.")
+    f"{decision.explain(rule, 'regions 6000', regions.losses['vsrn'])}.")
 
 # %% tags=["hide-input"]
-lacking = decision.lacks(rule, "regions 6000") if regions else ""
+lacking = decision.list_missing(rule, "regions 6000") if regions else ""
 Markdown("Of the other losses on regions the runs are missing, and with them what this line would compare:\n\n"
          + lacking if lacking else "")
 
@@ -660,10 +662,11 @@ def with_constants():
         if not (searched and more):
             continue
         value = {constant(searched[0]): best_of(searched)} | {constant(r): r["chosen"]["val_rsum"] for r in more}
-        sides = paper.common_draws({name: map(decision.whole, rule.tried(name, *s))
-                                    for name in ("photo_own", "photo_runs")})
+        sides = evidence.common_draws({name: map(decision.whole, rule.tried(name, *s))
+                                       for name in ("photo_own", "photo_runs")})
         gain = [a["test"]["rsum"] - b["test"]["rsum"] for a, b in zip(*sides.values(), strict=True)]
-        yield {"model, loss": called(s).removeprefix("a "), "published": f"{next(iter(value))}: {best_of(searched):.0f}",
+        yield {"model, loss": name_of(s).removeprefix("a "),
+               "published": f"{next(iter(value))}: {best_of(searched):.0f}",
                "others": ", ".join(f"{name.split()[-1]}: {rsum:.0f}" for name, rsum in list(value.items())[1:]),
                "best": max(value, key=value.get).split()[-1],
                "test, best less published": f"{np.mean(gain):+.1f} ± {interval(gain):.1f}" if len(gain) > 1 else "–"}
@@ -692,7 +695,7 @@ LENGTHS = dict(by_length())
 BEST_LENGTH = {s: max(of, key=lambda n: of[n]["chosen"]["val_rsum"]) for s, of in LENGTHS.items()}
 
 # %% tags=["hide-input"]
-paper.styled(pd.DataFrame([{"model, loss": called(s).removeprefix("a ")} | {
+paper.styled(pd.DataFrame([{"model, loss": name_of(s).removeprefix("a ")} | {
     f"{n:,} updates": f"{of[n]['chosen']['val_rsum']:.0f} (at {of[n]['chosen']['update']:,})" if n in of else "–"
     for n in (300, 600, 1200, 3600, 7200)} for s, of in LENGTHS.items()]),
     "6,000 photos, with the best constants: validation rsum, and in brackets the update that was best, for "
@@ -720,7 +723,7 @@ Markdown("" if not LENGTHS else
              f"{MODELS[m]} {apart(m, lambda s: 3600):.0f} and {apart(m, BEST_LENGTH.get):.0f}"
              for m in dict.fromkeys(m for m, _ in LENGTHS)) + ". " + (
              "So the line of 6,000 photos **is provisional**: it rests on 3,600 updates for " + ", ".join(
-                 called(s) for s in elsewhere) + ", until there are several seeds of their own lengths "
+                 name_of(s) for s in elsewhere) + ", until there are several seeds of their own lengths "
              "(`make records STUDY=photo_length FEATURES=folder`)." if elsewhere else
              "The line of 6,000 photos rests on runs in which each loss has its own length, on three seeds (DCL has "
              "that of NT-Xent)." + at_its_end))
@@ -744,7 +747,7 @@ def beyond_the_search():
 # %% tags=["hide-input"]
 BEYOND = dict(beyond_the_search())
 columns = ("search", "looked at oftener", "three times the rate", "other constants")
-paper.styled(pd.DataFrame([{"model, loss": called(s).removeprefix("a ")} | {
+paper.styled(pd.DataFrame([{"model, loss": name_of(s).removeprefix("a ")} | {
     name: "–" if math.isnan(found[name]) else f"{found[name]:.0f}" for name in columns} for s, found in BEYOND.items()]),
     "400 photos: validation rsum of the best run of the search, and of runs beyond it; one seed. A dash: the highest "
     "rate was not the best one.", name="few-edges")
@@ -759,7 +762,7 @@ def test_rsum(name):
 def leads(name):
     """Who is ahead, and by how much of each other one of its model, in words."""
     (ahead, most), *others = test_rsum(name).items()
-    return f"{called(ahead)} ({most:.0f}) led " + " and ".join(
+    return f"{name_of(ahead)} ({most:.0f}) led " + " and ".join(
         f"{LABELS[loss]} by {most - less:.0f}" for (m, loss), less in others if m == ahead[0])
 
 
@@ -797,8 +800,8 @@ SENTENCES_LACK = sentences.missing(rule)
 
 def of_sentences(situation):
     """The lines of a situation: both rows of the sentence encoder, and each model with its loss by the rule."""
-    lines = {sentences.told(row, group[0]): (group, None) for row, group in FROZEN[situation].items()}
-    lines |= {called(s): (rule.runs[situation][s], BESIDE[situation, s]) for s in sentences.ends(rule, situation)}
+    lines = {sentences.describe(row, group[0]): (group, None) for row, group in FROZEN[situation].items()}
+    lines |= {name_of(s): (rule.runs[situation][s], BESIDE[situation, s]) for s in sentences.ends(rule, situation)}
     for name, (group, v) in lines.items():
         tests = [r["test"]["rsum"] for r in group]
         yield {"photos; what reads the captions": f"{situation.split()[1]}; {name}",
@@ -820,7 +823,7 @@ def stands(situation):
     found = {s: v for (where, s), v in BESIDE.items() if where == situation}
     words = {v.word for v in found.values()}
     place = {("holds",): "ahead of", ("fails",): "behind"}.get(tuple(words))
-    return place, ", ".join(f"{called(s)} ({decision.bare(v.difference)}, {v.word})" for s, v in found.items())
+    return place, ", ".join(f"{name_of(s)} ({decision.bare(v.difference)}, {v.word})" for s, v in found.items())
 
 
 STANDS = {situation: stands(situation) for situation in FROZEN}
@@ -925,15 +928,16 @@ def without_false():
     """Runs without the own captions among the negatives, less those with them; one family."""
     found = {s: (rule.runs["without"][s], beside) for s in rule.ready("without")
              if len(beside := rule.tried("sizes", *s, {"train": 400})) == rule.place["without", *s].wanted}
-    return paper.family({s: paper.verdict(f"{called(s)}: better without them", "greater",
-                                          *paper.common_draws(dict(enumerate(sides))).values(), factor="positives",
-                                          own=True) for s, sides in found.items()})
+    return evidence.family({s: evidence.verdict(f"{name_of(s)}: better without them", "greater",
+                                                *evidence.common_draws(dict(enumerate(sides))).values(),
+                                                factor="positives", own=True) for s, sides in found.items()})
 
 
 cleaned = without_false()
-paper.styled(paper.ledger([{"claim": v.claim, "paper": "–", "ours": str(v.difference), "verdict": v}
-                           for v in cleaned.values()]).drop(columns="paper"), "Test rsum without the own captions among "
-             "the negatives, less with them; 400 scenes.", name="cleaned") if cleaned else to_be_run("without")
+paper.styled(evidence.tabulate([{"claim": v.claim, "paper": "–", "ours": str(v.difference), "verdict": v}
+                                for v in cleaned.values()]).drop(columns="paper"),
+             "Test rsum without the own captions among the negatives, less with them; 400 scenes.",
+             name="cleaned") if cleaned else to_be_run("without")
 
 # %% [markdown]
 # ## How large a batch?
@@ -951,7 +955,7 @@ def batch_rows():
     ready_at = {size: [s for loss in BOTH if (s := ("vse++", loss)) in rule.ready(where)]
                 for size, where in BATCHES.items()}
     pairs = {size: systems for size, systems in ready_at.items() if len(systems) > 1}
-    tests = paper.family({size: rule.versus(BATCHES[size], *systems) for size, systems in pairs.items()})
+    tests = evidence.family({size: rule.versus(BATCHES[size], *systems) for size, systems in pairs.items()})
     rows = [{"batch": f"{size}"}
             | {LABELS[s[1]]: f"{rule.mean(BATCHES[size], s):.1f} ({rule.seconds(BATCHES[size], s):.0f} s)"
                for s in systems}
@@ -967,11 +971,11 @@ def batch_changes():
     for (size, where), loss in ((item, loss) for item in BATCHES.items() for loss in BOTH):
         s = ("vse++", loss)
         if size != 128 and s in rule.ready(where) and s in rule.ready("scenes 1500"):
-            sides = paper.common_draws({size: rule.runs[where][s], 128: rule.runs["scenes 1500"][s]})
-            found[size, loss] = paper.verdict(f"{LABELS[loss]}: {size} beats 128", "greater", *sides.values(),
-                                              factor="batch_size", own=True,
-                                              tuning={size: rule.chosen(where, *s), 128: rule.chosen("scenes 1500", *s)})
-    return paper.family(found)
+            sides = evidence.common_draws({size: rule.runs[where][s], 128: rule.runs["scenes 1500"][s]})
+            tuning = {size: rule.chosen(where, *s), 128: rule.chosen("scenes 1500", *s)}
+            found[size, loss] = evidence.verdict(f"{LABELS[loss]}: {size} beats 128", "greater", *sides.values(),
+                                                 factor="batch_size", own=True, tuning=tuning)
+    return evidence.family(found)
 
 
 # %% tags=["hide-input"]
@@ -1071,7 +1075,7 @@ def longer_told():
     """How many settings fall from their fewest to their most updates."""
     ends = {s: sorted(updates for one, updates in points if one == s) for s, _ in points}
     ends = {s: (updates[0], updates[-1]) for s, updates in ends.items() if len(updates) > 1}
-    fallen = {called(s): points[s, few][1] - points[s, many][1] for s, (few, many) in ends.items()
+    fallen = {name_of(s): points[s, few][1] - points[s, many][1] for s, (few, many) in ends.items()
               if points[s, many][1] < points[s, few][1]}
     return (f"Of the {len(ends)} pairs of a model and a loss that have been run for more than one length, {len(fallen)} "
             f"have a lower mean at the longest than at the shortest"
@@ -1098,7 +1102,7 @@ assert all(not (cost <= points[name][0] and value > points[name][1]) for name in
 
 # %% tags=["hide-input"]
 Markdown("From left to right the line goes through " + "; ".join(
-    f"{called(system)}, {updates:,} updates: {points[system, updates][1]:.0f} in {points[system, updates][0]:.0f} s"
+    f"{name_of(system)}, {updates:,} updates: {points[system, updates][1]:.0f} in {points[system, updates][0]:.0f} s"
     for system, updates in edge) + f". The other {len(points) - len(edge)} settings "
     "have another one that is no dearer and has a mean at least as high. " + longer_told() if edge else
     "Nothing has been run.")
@@ -1178,7 +1182,7 @@ def folded(text):
 
 WORTH_TRYING = {where: sentences.command(rule, where) for where, (place, _) in STANDS.items() if place == "ahead of"}
 Markdown("\n\n".join([
-    *(f"{KINDS[where]}, {called(system)}:\n\n{folded(text)}" for (where, system), text in COMMANDS.items()),
+    *(f"{KINDS[where]}, {name_of(system)}:\n\n{folded(text)}" for (where, system), text in COMMANDS.items()),
     *(f"{KINDS[where]}, a sentence encoder (it stands outside of the table):\n\n{folded(text)}"
       for where, text in WORTH_TRYING.items())]))
 
@@ -1199,7 +1203,7 @@ short = decision.settings_of(rule, LIVE, (method, loss)) | {"updates": 600}
 if method == "vsrn":
     data = icrlib.load_dataset("scenes", seed=0, train=400, regions=True, smoke=smoke)
 run = icrlib.train(data, method, loss, seed=0, smoke=smoke, progress=False, **short)
-print(f"{called((method, loss))}: test rsum {run.record['test']['rsum']:.1f}")
+print(f"{name_of((method, loss))}: test rsum {run.record['test']['rsum']:.1f}")
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Five pictures that the model trained above puts first for one caption of the test set, with their scores; a green frame where the caption is true of the picture, a red one where it is not."}, "figure": {"name": "fig-five-first", "caption": "What the model that was just trained puts first for one test caption; green where the caption is true of it."}}
 images, captions = icrlib.evaluation.embed(run.model, data.test)
@@ -1246,7 +1250,7 @@ Markdown(f"{compared} Of the five pictures above the caption is true of {true}. 
 def ends(situations):
     """Where the rule ends for each of some situations, in words; those that have not been run are named at the end."""
     found = {TITLES[s]: rule.answer(s) for s in situations}
-    said = [f"{title}: {called(a.system)}" for title, a in found.items() if a]
+    said = [f"{title}: {name_of(a.system)}" for title, a in found.items() if a]
     waiting = [title for title, a in found.items() if not a]
     return "; ".join(said) + (f" (not run yet: {', '.join(waiting)})" if waiting else "") + "."
 
@@ -1276,7 +1280,7 @@ Markdown("\n".join([
     "- **The budget.** VSE++'s loss by the rule, among ECIR's four: " + "; ".join(
         f"{title} {LABELS[a.losses['vse++'][-1][0][1]]}" for title, a in budget_ends.items()
         if a and "vse++" in a.losses) + ". In seconds, nothing cheaper surpasses " + ", ".join(
-        f"{called(system)} ({updates:,} updates)" for system, updates in edge) + ", by the means.",
+        f"{name_of(system)} ({updates:,} updates)" for system, updates in edge) + ", by the means.",
     *(["- **A sentence encoder that others trained**, less a bag of words: " + "; ".join(
         f"{TITLES[where]} {v.difference} ({v.word})" for (where, s), v in BESIDE.items() if s[0] == "bow")
         + ". It may have read the test captions, which may be part of a lead."] if BESIDE else []),

@@ -67,8 +67,8 @@ from IPython.display import Markdown
 
 import icrlib
 from icrlib import chapter, paper, plots
+from icrlib.agreement import agreement
 from icrlib.losses import GradientObjective, by_name, objectives
-from icrlib.verify import agreement
 from icrlib.widgets import frames_slider, live
 
 smoke = chapter.start(smoke)

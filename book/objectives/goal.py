@@ -48,8 +48,8 @@ from IPython.display import Markdown
 from torch.nn.functional import normalize
 
 from icrlib import chapter, paper, plots
+from icrlib.agreement import agreement, by_autograd
 from icrlib.losses import GradientObjective, HardNTXent, TripletSH, goal, objectives
-from icrlib.verify import agreement, by_autograd
 from icrlib.widgets import frames_slider, live, loop_explorer
 
 smoke = chapter.start(smoke)

@@ -50,7 +50,7 @@ from IPython.display import Markdown
 from scipy import stats
 
 import icrlib
-from icrlib import chapter, paper, plots, records
+from icrlib import chapter, evidence, paper, plots, records
 from icrlib.losses import GradientObjective, goal
 from icrlib.paper.tables import setting_name
 
@@ -82,7 +82,7 @@ search, search_released = of("goal_tuning"), of("goal_tuning", "released")
 
 def choice(found):
     """{objective: what its search chose}"""
-    return {loss: best for (_, loss), best in paper.choices(r for g in found.values() for r in g).items()}
+    return {loss: best for (_, loss), best in evidence.choices(r for g in found.values() for r in g).items()}
 
 
 TUNING, TUNING_RELEASED = choice(search), choice(search_released)
@@ -93,7 +93,7 @@ bow, triplet_sh = ([r for r in records.find(study="ecir", method=method, loss=lo
 
 def apart(first, second, tuning=TUNING, measure="test.rsum", **more):
     """The mean difference of two groups of runs, paired by draw, with its 95 % interval."""
-    return paper.verdict("a − b", "greater", first, second, tuning=tuning, measure=measure, **more).difference
+    return evidence.verdict("a − b", "greater", first, second, tuning=tuning, measure=measure, **more).difference
 
 
 def text(difference):
@@ -190,7 +190,7 @@ Markdown(f"A better rate among the five gains {min(gained.values()):.1f} to {max
 # over draws. “Swap” is the accuracy on twins that differ in word order only; chance is 50.
 
 # %% tags=["hide-input", "full-width"]
-ours = paper.summarise([record for group in printed.values() for record in group])
+ours = evidence.summarise([record for group in printed.values() for record in group])
 paper.grid(ours, ["rsum", "i2t_r1", "t2i_r1", "swap"])
 
 # %% [markdown]
@@ -224,7 +224,7 @@ cells = paper.goal.cells()
 in_paper = {s: part.groupby("objective")["mean"].sum().to_dict() for s, part in cells.groupby("setting", sort=False)}
 versions = {"cir as printed": order_of(printed), "cir as released": order_of(printed | released),
             "without cir": order_of({n: g for n, g in printed.items() if n not in CIR})}
-K = {(s, version): paper.verdict("same order", "correlates", here, {name: values[name] for name in here})
+K = {(s, version): evidence.verdict("same order", "correlates", here, {name: values[name] for name in here})
      for s, values in in_paper.items() for version, here in versions.items()}
 paper.styled(pd.DataFrame([{"the paper's setting": setting_name(s)} | {
     f"K, {version}": f"{K[s, version].tau:+.2f} (p {K[s, version].p:.2f})" for version in versions} for s in in_paper]),
@@ -599,8 +599,8 @@ def by_seed(group):
 
 long_gap, short_gap = (apart(g["cir"], g["con"])
                        for g in ({t: longer[f"goal:{t} x lin"] for t in ("cir", "con")}, at_3000))
-catching = paper.verdict("cir at 9,000 less con at 3,000", "greater", by_seed(longer["goal:cir x lin"]),
-                         by_seed(at_3000["con"]), unit="rsum").difference
+catching = evidence.verdict("cir at 9,000 less con at 3,000", "greater", by_seed(longer["goal:cir x lin"]),
+                            by_seed(at_3000["con"]), unit="rsum").difference
 con_loses = mean(at_3000["con"]) - mean(longer["goal:con x lin"])
 assert long_gap.low < 0 < long_gap.high and catching.high < 0
 Markdown(f"With three draws the interval at 9,000 contains zero: whether cir is still behind con is undecided. Of the "
@@ -618,7 +618,7 @@ Markdown(f"With three draws the interval at 9,000 contains zero: whether cir is 
 shift = {}
 for name in CIR:  # the rate was searched for in each convention, so it belongs to what is compared
     one, other = ({r["config"]["seed"]: r["test"]["rsum"] for r in g[name]} for g in (released, printed))
-    shift[name] = paper.verdict(name, "greater", one, other, unit="rsum").difference
+    shift[name] = evidence.verdict(name, "greater", one, other, unit="rsum").difference
 rows = [{"objective": plots.label(name), "printed": f"{mean(printed[name]):.1f}",
          "released": f"{mean(released[name]):.1f}", "released less printed": text(shift[name]),
          "released less con": text(apart(released[name], printed[name.replace("cir", "con")],
@@ -785,11 +785,11 @@ def check_paired(value):
     """Passes for the mean paired difference and the half width of its interval."""
     if value is ...:
         return "your turn"
-    from icrlib import paper
+    from icrlib import evidence
 
     first = {0: 416.0, 1: 421.0, 2: 419.5, 3: 417.0, 4: 423.5}
     second = {2: 412.0, 0: 413.0, 4: 418.0, 1: 411.5, 3: 416.0}
-    expected = paper.verdict("first is greater", "greater", first, second).difference
+    expected = evidence.verdict("first is greater", "greater", first, second).difference
     got, half = value(first, second)
     assert abs(got + expected.mean) > 1e-6, "not yet: that is second minus first; a gain would look like a loss"
     assert abs(got - expected.mean) < 1e-6, f"not yet: the mean difference is {expected.mean:.3f}, not {got:.3f}"

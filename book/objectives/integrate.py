@@ -56,10 +56,10 @@ from torch.nn.functional import softplus
 
 import icrlib
 from icrlib import chapter, paper, plots
+from icrlib.agreement import agreement
 from icrlib.losses import GradientObjective, HardNTXent, NTXent, TripletSH, goal, integrability, objectives
 from icrlib.losses.integrability import loop_integral, plane
 from icrlib.losses.known import BinomialDeviance, Circle, MultiSimilarity
-from icrlib.verify import agreement
 from icrlib.widgets import loop_explorer
 
 smoke = chapter.start(smoke)

@@ -37,7 +37,7 @@ import numpy as np
 import pandas as pd
 from IPython.display import HTML, Markdown
 
-from icrlib import chapter, paper, plots, records
+from icrlib import chapter, evidence, paper, plots, records
 from icrlib.losses import goal
 from icrlib.paper.tables import cell, setting_name
 
@@ -242,7 +242,7 @@ Markdown(f"Tables 3 and 4 alone are {times} runs (15 objectives × {paper.goal.R
 # %% tags=["remove-cell"]
 every, search = ([r for r in records.find(study=study) if r["config"]["loss_options"]["convention"] == "paper"]
                  for study in ("goal", "goal_tuning"))
-OURS = paper.goal_described(every, search, records.find(study="ecir", method="vse++", loss="triplet_sh"))
+OURS = evidence.describe_goal(every, search, records.find(study="ecir", method="vse++", loss="triplet_sh"))
 mean_r1 = {name: np.mean([r["test"][side]["r1"] for r in every if r["config"]["loss"] == f"goal:{name}"
                           for side in ("i2t", "t2i")]) for name in OBJECTIVES}
 in_order = sorted(OBJECTIVES, key=mean_r1.get, reverse=True)

@@ -100,7 +100,7 @@ import torch
 from IPython.display import Markdown
 
 import icrlib
-from icrlib import chapter, paper, plots
+from icrlib import chapter, evidence, paper, plots
 
 smoke = chapter.start(smoke)
 
@@ -164,7 +164,7 @@ Markdown(f"Best validation rsum **{best['val_rsum']:.1f}** at update {best['upda
 tested = run.record["test"]["rsum"]
 print(f"test rsum {tested:.1f} with the weights of update {best['update']:,} "
       f"(validation rsum {best['val_rsum']:.1f})")
-paper.layout(paper.summarise([run.record]))
+paper.layout(evidence.summarise([run.record]))
 
 # %% tags=["hide-input"]
 looks = [entry["val"]["rsum"] for entry in run.record["history"]]
@@ -185,8 +185,8 @@ Markdown("Twins are two pictures that differ in little: swap twins are described
 # %% [markdown]
 # ## What we found
 #
-# One run is one sample. Before you compare two configurations, run at least three seeds of each; `paper.verdict` says
-# what the differences can carry. `icr compare` shows in what two runs differ. It reads their records, and by default
+# One run is one sample. Before you compare two configurations, run at least three seeds of each; `evidence.verdict`
+# says what the differences can carry. `icr compare` shows in what two runs differ. It reads their records, and by default
 # none is kept: give each run a file for it, which must not be there yet.
 #
 # ```bash

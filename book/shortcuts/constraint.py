@@ -51,8 +51,9 @@ import pandas as pd
 from IPython.display import Code, Markdown
 
 import icrlib
-from icrlib import chapter, paper, records, toy
-from icrlib.paper import constrained, ltd_curves, replay
+from icrlib import chapter, evidence, paper, records, toy
+from icrlib.evidence import ltd_runs
+from icrlib.paper import ltd_curves, replay
 from icrlib.paper.ltd_curves import EPOCHS, PER_EPOCH, curve
 
 smoke = chapter.start(smoke)
@@ -694,8 +695,8 @@ def favoured(groups):
     return next((name for name in FAVOURED if name in having), next(iter(sorted(having)), None))
 
 
-BESIDE = [run for run in found["ltd"] if constrained.setting(run).objective != "lagrange"]  # baseline and dual
-GROUPS = constrained.grouped(found["ltd_eta"] + [run for run in BESIDE if found["ltd_eta"]] or found["ltd"])
+BESIDE = [run for run in found["ltd"] if ltd_runs.setting(run).objective != "lagrange"]  # baseline and dual
+GROUPS = ltd_runs.grouped(found["ltd_eta"] + [run for run in BESIDE if found["ltd_eta"]] or found["ltd"])
 TARGET = favoured(GROUPS)
 BOUNDS = sorted({which.eta for which in GROUPS if which.target == TARGET and which.objective == "lagrange"})
 OURS = {which: runs for which, runs in GROUPS.items()
@@ -719,7 +720,7 @@ def own_panel(ax, quantity):
             x = [entry["update"] for entry in runs[0]["history"]]
             lines = [[entry["val"]["rsum"] for entry in run["history"]] for run in runs]
         else:
-            logs = [constrained.curves(run) for run in runs]
+            logs = [ltd_runs.curves(run) for run in runs]
             if quantity not in logs[0]:
                 continue
             x, lines = logs[0]["update"], [log[quantity] for log in logs]
@@ -761,20 +762,20 @@ COLUMNS = ["run", "draws", "reconstruction at the end", "λ first zero at update
 # %% tags=["remove-cell"]
 def one_bound(which, runs):
     """One line of the table of bounds: where the reconstruction ends, when λ is first zero, how often, and the rsum."""
-    logs = [constrained.curves(run) for run in runs]
+    logs = [ltd_runs.curves(run) for run in runs]
     line = {"run": look(which)["label"], "draws": len(runs)}
     if which.objective != "con":
         line["reconstruction at the end"] = f"{np.mean([log['reconstruction'][-30:].mean() for log in logs]):.3f}"
     if which.objective == "lagrange":
         first = [log["update"][log["lambda"] <= replay.ZERO][:1] for log in logs]
-        often, bad = np.mean([constrained.asleep(run) for run in runs], 0)
+        often, bad = np.mean([ltd_runs.asleep(run) for run in runs], 0)
         line["λ first zero at update"] = f"{np.mean(first):,.0f}" if all(map(len, first)) else (
             "never" if not any(map(len, first)) else "in some runs never")
         line["λ zero, and bound broken"] = f"{100 * often:.0f} %, {100 * bad:.0f} %"
-    line["test rsum"] = str(constrained.interval(of(runs, rsum)))
-    sides = paper.common_draws({"row": runs, "alone": ALONE})
+    line["test rsum"] = str(ltd_runs.interval(of(runs, rsum)))
+    sides = evidence.common_draws({"row": runs, "alone": ALONE})
     if which.objective != "con" and sides["alone"]:
-        line["less the baseline"] = str(constrained.interval(*(of(side, rsum) for side in sides.values())))
+        line["less the baseline"] = str(ltd_runs.interval(*(of(side, rsum) for side in sides.values())))
     return line
 
 
@@ -790,15 +791,15 @@ BY_BOUND = [one_bound(which, runs) for which, runs in sorted(OURS.items(), key=s
 # %% tags=["remove-cell"]
 LAGRANGE = {which.eta: runs for which, runs in OURS.items() if which.objective == "lagrange" and len(runs) > 1}
 means = {eta: np.mean(of(LAGRANGE[eta], rsum)) for eta in sorted(LAGRANGE)}
-before = sorted({which.eta for which in constrained.grouped(found["ltd"])
+before = sorted({which.eta for which in ltd_runs.grouped(found["ltd"])
                  if (which.objective, which.target) == ("lagrange", TARGET)})
-asleep = {eta: np.mean([constrained.asleep(run) for run in LAGRANGE[eta]], 0) for eta in means}
+asleep = {eta: np.mean([ltd_runs.asleep(run) for run in LAGRANGE[eta]], 0) for eta in means}
 best = max(means, key=means.get, default=None)
 later = list(means) and all(a[0] <= b[0] for a, b in zip(list(asleep.values()), list(asleep.values())[1:], strict=False))
-over = {eta: constrained.interval(*(of(side, rsum) for side in paper.common_draws(
+over = {eta: ltd_runs.interval(*(of(side, rsum) for side in evidence.common_draws(
     {"row": LAGRANGE[eta], "alone": ALONE}).values())) for eta in (means if ALONE else ())}
 ahead = [eta for eta, d in over.items() if d.low is not None and d.low > 0]
-against = {eta: constrained.interval(*(of(side, rsum) for side in paper.common_draws(
+against = {eta: ltd_runs.interval(*(of(side, rsum) for side in evidence.common_draws(
     {"best": LAGRANGE[best], "other": LAGRANGE[eta]}).values())) for eta in means if eta != best}
 
 
@@ -836,19 +837,19 @@ Markdown("" if len(means) < 2 else (
 # two should be alike; and so they will be where a bound, once kept, is never broken again, for then no debt is called in.
 
 # %% tags=["remove-cell"]
-PAIRS = constrained.both_rules(found["ltd"] + (found["ltd_eta"] if not found["ltd"] else []))
+PAIRS = ltd_runs.both_rules(found["ltd"] + (found["ltd_eta"] if not found["ltd"] else []))
 
 
 def side_by_side(target, eta, rules):
     """One line of the table: both rules on the same draws, and the difference draw by draw."""
     line = {"target": target, "η": f"{eta:g}", "draws": len(rules["published"])}
     for rule, runs in rules.items():
-        zero, bad = np.mean([constrained.asleep(run) for run in runs], 0)
-        line[f"{rule}: rsum"] = str(constrained.interval(of(runs, rsum)))
+        zero, bad = np.mean([ltd_runs.asleep(run) for run in runs], 0)
+        line[f"{rule}: rsum"] = str(ltd_runs.interval(of(runs, rsum)))
         line[f"{rule}: λ zero, and bound broken"] = f"{100 * zero:.0f} %, {100 * bad:.0f} %"
     for name, measure in {"rsum": rsum, "swap": lambda r: r["test"]["twins"]["swap"]}.items():
         both = [of(rules[rule], measure) for rule in ("projected", "published")]
-        line[f"projected less published: {name}"] = str(constrained.interval(*both))
+        line[f"projected less published: {name}"] = str(ltd_runs.interval(*both))
     return line
 
 
@@ -860,7 +861,7 @@ TABLE = [side_by_side(target, eta, rules) for (target, eta), rules in sorted(PAI
  if TABLE else Markdown(f"Both rules trained side by side: {MAKE['ltd']}."))
 
 # %% tags=["remove-cell"]
-apart = {key: constrained.interval(*(of(rules[rule], rsum) for rule in ("projected", "published")))
+apart = {key: ltd_runs.interval(*(of(rules[rule], rsum) for rule in ("projected", "published")))
          for key, rules in PAIRS.items()}
 higher = sum(d.low is not None and d.low > 0 for d in apart.values())
 lower = sum(d.high is not None and d.high < 0 for d in apart.values())
@@ -892,19 +893,19 @@ Markdown(idle if alike else (
 # until the debt is paid. The projected rule should stop it there.
 
 # %% tags=["remove-cell"]
-LONGER = constrained.both_rules(found["ltd_rules"])
+LONGER = ltd_runs.both_rules(found["ltd_rules"])
 
 
 def parting(rules):
     """The first logged update at which the two rules differ; None where they never do."""
-    one, other = (constrained.curves(runs[0]) for runs in rules.values())
+    one, other = (ltd_runs.curves(runs[0]) for runs in rules.values())
     differ = np.flatnonzero(one["reconstruction"] != other["reconstruction"])
     return int(one["update"][differ[0]]) if len(differ) else None
 
 
 def later(run, start):
     """From an update on: the share of λ = 0, the highest mean reconstruction of five logged batches, returns of λ."""
-    of = {name: values[constrained.curves(run)["update"] >= start] for name, values in constrained.curves(run).items()}
+    of = {name: values[ltd_runs.curves(run)["update"] >= start] for name, values in ltd_runs.curves(run).items()}
     zero, rec = of["lambda"] <= replay.ZERO, of["reconstruction"]
     fives = rec[: len(rec) // 5 * 5].reshape(-1, 5).mean(1)
     return float(zero.mean()), float(fives.max()), int((np.diff(zero.astype(int)) < 0).sum())
@@ -917,7 +918,7 @@ fig, pair = plt.subplots(2, 1, figsize=(7, 4.6 if PARTED else 2.2), sharex=True)
 shown = next(iter(sorted(PARTED, key=lambda key: -key[1])), None)
 for rule, look_of in {"published": {"color": RAW, "lw": 2.2}, "projected": {"color": "#444444", "lw": 1.1}}.items():
     if shown:
-        of = constrained.curves(LONGER[shown][rule][0])
+        of = ltd_runs.curves(LONGER[shown][rule][0])
         whole = len(of["update"]) // 5 * 5
         pair[0].plot(*(of[name][:whole].reshape(-1, 5).mean(1) for name in ("update", "reconstruction")), **look_of,
                      label=f"{rule} rule")

@@ -55,22 +55,22 @@ from IPython.display import HTML, Markdown
 
 # %% tags=["remove-cell"]
 import icrlib
-from icrlib import chapter, paper, records
+from icrlib import chapter, evidence, paper, records
+from icrlib.agreement import agreement
 from icrlib.auxiliary import Step
 from icrlib.auxiliary.latent import LatentTarget
 from icrlib.auxiliary.tokens import TokenDecoder
 from icrlib.data.scenes.graph import VALUES
 from icrlib.data.targets import vectors
 from icrlib.data.targets.measured import COUNT, FLOOR_COUNT, TRUE, recorded, seen
-from icrlib.data.targets.sees import floor
+from icrlib.data.targets.order_sensitivity import floor
 from icrlib.data.targets.teachers import for_dataset
-from icrlib.data.targets.wording import exchanged, read, reworded, turned
+from icrlib.data.targets.wording import exchanged, parse, reworded, turned
+from icrlib.evidence import ltd_ledger, ltd_runs
 from icrlib.losses import NTXent, TripletSH
 from icrlib.models.ltd import LTD
-from icrlib.paper import constrained, ltd_evidence
 from icrlib.records.probed import of_runs
 from icrlib.sampling import Sampler
-from icrlib.verify import agreement
 
 smoke = chapter.start(smoke)
 
@@ -84,14 +84,14 @@ teachers = {name: for_dataset(data, name) for name in TEACHERS}
 
 def suits(text):
     """Does the caption say where two things of different colours are, and no more?"""
-    said = read(text)
+    said = parse(text)
     return bool(said.relation and said.count is None and said.background is None and turned(said) and reworded(said)
                 and exchanged(said, "colour") and len(text.split()) < 11)
 
 
 example = next(k for k, text in enumerate(train.captions) if suits(text))
 caption = train.captions[example]
-said, picture = read(caption), int(train.image_of[example])
+said, picture = parse(caption), int(train.image_of[example])
 facts = set(caption.split()) - {"a", "an"}
 strange = min(train.captions[:500], key=lambda text: (len(facts & set(text.split())), len(text)))
 SENTENCES = {"the same, turned round": turned(said).text, "the same, one other word": reworded(said, 1).text,
@@ -643,7 +643,7 @@ def false_costs_more(decoder, encoder, constant=False):
     return round(float(np.mean(gaps)), 1) + 0.0  # no "-0.0"
 
 
-possible = ((text, exchanged(read(text), "colour")) for text in data.val.captions[:1000])
+possible = ((text, exchanged(parse(text), "colour")) for text in data.val.captions[:1000])
 exchanges = [(text, other.text) for text, other in possible if other][: 10 if smoke else 100]
 with torch.no_grad():
     gap = {"with": false_costs_more(writer, reader), "without": false_costs_more(model, blind, constant=True)}
@@ -874,9 +874,9 @@ def moment(record):
 
 def less(group, base, measure):
     """Mean difference to the loss alone over common draws, with its 95 % interval; unlike runs are refused."""
-    pair = paper.common_draws({"ours": group, "base": base})
-    return paper.verdict("a decoder beside the loss", "greater", pair["ours"], pair["base"], factor="objective",
-                         measure=measure, unit="").difference
+    pair = evidence.common_draws({"ours": group, "base": base})
+    return evidence.verdict("a decoder beside the loss", "greater", pair["ours"], pair["base"], factor="objective",
+                            measure=measure, unit="").difference
 
 
 def begins(group):
@@ -1173,7 +1173,7 @@ def keeps(runs, key, fact):
     """How much more of a fact the vectors of a row hold than those of the loss alone, paired by draw, in points."""
     ours, base = runs[key].loc[fact], runs["con", "con"].loc[fact]
     both = [draw for draw in ours.index if draw in base.index]
-    return constrained.interval([ours[d] for d in both], [base[d] for d in both])
+    return ltd_runs.interval([ours[d] for d in both], [base[d] for d in both])
 
 
 # %% tags=["remove-cell"]
@@ -1202,9 +1202,9 @@ def kept_told(runs, named, facts):
 # %% tags=["remove-cell"]
 def of_triplet():
     """The rows with Triplet-SH by place: alone, as a sum, and below the bound that validation prefers."""
-    at = next(place for place in ltd_evidence.PLACES if place.name == "triplet")
+    at = next(place for place in ltd_ledger.PLACES if place.name == "triplet")
     keys = {"con": ("con", "con"), "dual": ("sbert", "dual"), "lag": ("sbert", "published")}
-    found = ltd_evidence.own(at, records.find)
+    found = ltd_ledger.by_row(at, records.find)
     return {key: found[row] for row, key in keys.items() if row in found}
 
 

@@ -44,9 +44,10 @@ from IPython.display import HTML, Markdown
 from scipy import stats
 
 import icrlib
-from icrlib import chapter, judged, paper, records
+from icrlib import chapter, evidence, judged, paper, records
 from icrlib.data.judgements import Judgements
-from icrlib.paper import constrained, decision, ltd, ltd_evidence, photos
+from icrlib.evidence import decision, ltd_ledger, ltd_runs, photo_intervals
+from icrlib.paper import ltd
 from icrlib.paper.cells import cell
 
 smoke = chapter.start(smoke)
@@ -300,14 +301,14 @@ assert round(short_of.sum()) == 8
 # There, too, the teacher is no stranger to the photos, as far as we know.
 
 # %% tags=["remove-cell"]
-OURS = {at.name: ltd_evidence.own(at, records.find) for at in ltd_evidence.PLACES if at.name != "eta"}
-PLACES = {at.name: at for at in ltd_evidence.PLACES if at.name != "eta"}
+OURS = {at.name: ltd_ledger.by_row(at, records.find) for at in ltd_ledger.PLACES if at.name != "eta"}
+PLACES = {at.name: at for at in ltd_ledger.PLACES if at.name != "eta"}
 
 
 def own_line(row, group):
     """One row of our table: mean and population deviation, as the paper's are printed elsewhere."""
-    done = paper.summarise(group).iloc[0]
-    shown = {("", "row"): ltd_evidence.TITLES[row], ("", "n"): str(len(group)),
+    done = evidence.summarise(group).iloc[0]
+    shown = {("", "row"): ltd_ledger.TITLES[row], ("", "n"): str(len(group)),
              ("", "rsum"): cell(done["rsum"], done["rsum_std"])}
     for side, name in SIDES.items():
         shown |= {(name, f"R@{k}"): cell(done[f"{side}_r{k}"], done[f"{side}_r{k}_std"]) for k in (1, 5, 10)}
@@ -333,10 +334,10 @@ HTML("".join(table.data for name in OURS if (table := own_table(name)))
 # %% tags=["hide-input"]
 def not_yet(at):
     """What a place waits for, with the command that makes it; None where nothing is missing."""
-    missing = ltd_evidence.Evidence(at, records.find).missing
+    missing = ltd_ledger.Evidence(at, records.find).missing
     if not missing:
         return None
-    names = ", ".join(ltd_evidence.TITLES[row] for row in missing)
+    names = ", ".join(ltd_ledger.TITLES[row] for row in missing)
     return f"**{at.title}**: {names}. " + ", then ".join(f"`{command}`" for command in at.commands) + "."
 
 
@@ -349,9 +350,9 @@ def over_baseline(groups):
     """{row: (rsum, swap accuracy) less the baseline's, paired by draw, with intervals}; empty without a baseline."""
     found = {}
     for row, group in groups.items() if "con" in groups else ():
-        sides = paper.common_draws({"row": group, "con": groups["con"]})
+        sides = evidence.common_draws({"row": group, "con": groups["con"]})
         if row != "con" and len(sides["con"]) > 1:
-            found[row] = [constrained.interval(*([measure(r) for r in side] for side in sides.values())) for measure in (
+            found[row] = [ltd_runs.interval(*([measure(r) for r in side] for side in sides.values())) for measure in (
                 lambda r: r["test"]["rsum"], lambda r: r["test"]["twins"]["swap"])]
     return found
 
@@ -379,14 +380,14 @@ Markdown("Two lines of the table agree in every digit, *LTD constrained* and the
 # %% tags=["remove-cell"]
 def warmer():
     """{(objective, target): runs} at the second temperature, of what has three draws or more; {} without a baseline."""
-    groups = {(which.objective, which.target): runs for which, runs in constrained.grouped(
+    groups = {(which.objective, which.target): runs for which, runs in ltd_runs.grouped(
         records.find(study="ltd_tuned")).items() if len(runs) > 2}
     return groups if ("con", None) in groups else {}
 
 
 def less(ours, others, measure=lambda r: r["test"]["rsum"]):
-    sides = paper.common_draws({"ours": ours, "others": others})
-    return constrained.interval(*([measure(r) for r in side] for side in sides.values()))
+    sides = evidence.common_draws({"ours": ours, "others": others})
+    return ltd_runs.interval(*([measure(r) for r in side] for side in sides.values()))
 
 
 WARM = warmer()
@@ -415,7 +416,7 @@ def leads():
         ax.axvline(0, color="black", lw=0.8)
         ax.set(title=f"{title} less the baseline")
         ax.grid(axis="x", alpha=0.3)
-    above.set_yticks(range(len(AHEAD)), [ltd_evidence.TITLES[row] for row in reversed(AHEAD)])
+    above.set_yticks(range(len(AHEAD)), [ltd_ledger.TITLES[row] for row in reversed(AHEAD)])
     plt.show()
 
 
@@ -427,7 +428,7 @@ if AHEAD:
 better = {row for row, (rsum, _) in AHEAD.items() if rsum.low > 0}
 reads = {row for row, (_, swap) in AHEAD.items() if swap.low > 0}
 bounds_help = {"lag", "itd_lag", "form_lag"} <= better and not {row for row in better if "dual" in row}
-not_with = [ltd_evidence.TITLES[row] for row, (rsum, _) in AHEAD.items() if rsum.high < 0 and "lag" in row]
+not_with = [ltd_ledger.TITLES[row] for row, (rsum, _) in AHEAD.items() if rsum.high < 0 and "lag" in row]
 lesson = ("" if not AHEAD else
           "On scenes, too, what is held below a bound retrieves better than the loss alone, with the sentence encoder "
           "as target, with the words and with the logical form, and what is merely added does not."
@@ -463,7 +464,7 @@ Markdown(f"At a temperature of 0.1 the baseline *alone* has {signed(of_temperatu
          f"(n = {of_temperature.n}). So the temperature alone is worth {worth} the best of the rows above, "
          f"{most:+.1f}. " + (
              "Beside the better baseline " + (" and ".join(
-                 f"*{ltd_evidence.TITLES[row]}* keeps {signed(at_warm[row])}" for row in clear) if clear else
+                 f"*{ltd_ledger.TITLES[row]}* keeps {signed(at_warm[row])}" for row in clear) if clear else
                  "no lead is clear of zero any more") + f" (of {len(at_warm)} rows that were trained again)."
              if at_warm else
              "No row beside it has three draws yet.")
@@ -486,11 +487,11 @@ def of_swap(record):
 
 
 TRIPLET, BOUND = over_baseline(OURS["triplet"]), {}
-for group in ltd_evidence.settings_of(records.find(study="ltd_triplet", objective="lagrange")):
+for group in ltd_ledger.settings_of(records.find(study="ltd_triplet", objective="lagrange")):
     if len(group) >= PLACES["triplet"].wanted and "con" in OURS["triplet"]:
         BOUND[group[0]["config"]["eta"]] = [less(group, OURS["triplet"]["con"], measure) for measure in (
             lambda r: r["test"]["rsum"], of_swap)]
-NORMED = {row: [r for r in records.find(study="ltd_norms") if ltd_evidence.is_row(r, row)] for row in ("con", "lag")}
+NORMED = {row: [r for r in records.find(study="ltd_norms") if ltd_ledger.is_row(r, row)] for row in ("con", "lag")}
 NORM_LEAD = less(NORMED["lag"], NORMED["con"]) if min(map(len, NORMED.values())) > 2 and "con" in set(
     OURS["triplet"]) & set(OURS["scenes"]) else None
 TRIPLET_LEADS = {"dual": TRIPLET["dual"]} if "dual" in TRIPLET else {}
@@ -505,7 +506,7 @@ def ends(group):
 
 
 OF_ROW = {"dual": OURS["triplet"].get("dual")} | {f"constrained, η = {group[0]['config']['eta']:g}": group for group in (
-    ltd_evidence.settings_of(records.find(study="ltd_triplet", objective="lagrange")))}
+    ltd_ledger.settings_of(records.find(study="ltd_triplet", objective="lagrange")))}
 paper.styled(pd.DataFrame([{"row": name, "rsum less the baseline": signed(rsum), "swap accuracy less the baseline":
                             signed(swap), "n": rsum.n} | ends(OF_ROW[name])
                            for name, (rsum, swap) in TRIPLET_LEADS.items()]),
@@ -560,7 +561,7 @@ def with_norms():
         return "What the batch norms do to InfoNCE was not run yet: `make records STUDY=ltd_norms`."
     norm, plain, hard = NORMED["con"], OURS["scenes"]["con"], OURS["triplet"]["con"]
     share, rest = less(norm, plain), less(hard, norm)
-    draws = paper.common_draws({"norm": norm, "plain": plain, "hard": hard})
+    draws = evidence.common_draws({"norm": norm, "plain": plain, "hard": hard})
     parts = [100 * (a - b) / (c - b) for a, b, c in zip(*([r["test"]["rsum"] for r in side] for side in draws.values()),
                                                       strict=True)]  # fmt: skip
     return (f"So InfoNCE was trained with those batch norms, too, with a search of its own. Alone it has {signed(share)} "
@@ -604,7 +605,7 @@ HALF = {name: less(FINETUNED["lag"], FINETUNED["con"], measure) for name, measur
 
 # %% tags=["hide-input"]
 paper.styled(pd.DataFrame([{
-    "row": ltd_evidence.TITLES[row], "n": len(group),
+    "row": ltd_ledger.TITLES[row], "n": len(group),
     "validation, first half": cell(np.mean(a := [halves(r)[0] for r in group]), np.std(a)),
     "validation, second half": cell(np.mean(b := [halves(r)[1] for r in group]), np.std(b)),
     "test rsum": cell(np.mean(c := [r["test"]["rsum"] for r in group]), np.std(c)),
@@ -667,7 +668,7 @@ def bound_line(record):
 
 SEARCHED = sorted(records.find(study="photo_ltd_eta_tuning"), key=lambda r: r["config"]["eta"])
 BASE_VAL = max((r["chosen"]["val_rsum"] for r in records.find(study="photo_ltd_tuning", method="ltd")), default=None)
-LTD_PHOTOS = ltd_evidence.Evidence(PLACES["photos"], records.find)
+LTD_PHOTOS = ltd_ledger.Evidence(PLACES["photos"], records.find)
 PARTS = [part for part in ("rsum lag > con", "rsum dual = con", "rsum lag > dual") if part in LTD_PHOTOS.verdicts]
 
 # %% tags=["hide-input"]
@@ -676,7 +677,7 @@ paper.styled(pd.DataFrame(map(bound_line, SEARCHED)), "The search for the bound 
              ) if SEARCHED else Markdown("Not run yet: `make records STUDY=photo_ltd_eta_tuning FEATURES=folder`.")
 
 # %% tags=["hide-input"]
-paper.styled(pd.DataFrame([{"difference": ltd_evidence.said(part), "test": LTD_PHOTOS.shown(part),
+paper.styled(pd.DataFrame([{"difference": ltd_ledger.describe(part), "test": LTD_PHOTOS.shown(part),
                             "the claim that it is for": LTD_PHOTOS.verdicts[part].word} for part in PARTS]),
              "LTD's rows on 6,000 photos, three seeds, with 95 % intervals over seeds and test photos, each as it is. "
              "The words are those of the ledger, which corrects its tests for all comparisons on photos.",
@@ -701,14 +702,14 @@ def of_search():
 # %% tags=["remove-cell"]
 def less_row(group, other):
     """The difference of two groups in test rsum, with an interval that has seeds and test photos in it; a point alone."""
-    found = photos.estimate(*paper.common_draws({"ours": group, "other": other}).values())
-    return constrained.Interval(found.mean, *found.interval(0.95), found.n)
+    found = photo_intervals.estimate(*evidence.common_draws({"ours": group, "other": other}).values())
+    return ltd_runs.Interval(found.mean, *found.interval(0.95), found.n)
 
 
 def of_other_bounds():
     """The rows with bounds that validation did not choose, such as the published one, less the baseline."""
     said = []
-    for group in ltd_evidence.settings_of(records.find(study="photo_ltd", objective="lagrange")):
+    for group in ltd_ledger.settings_of(records.find(study="photo_ltd", objective="lagrange")):
         eta, last = group[0]["config"]["eta"], [r["history"][-1] for r in group]
         if eta != OURS["photos"]["lag"][0]["config"]["eta"] and len(group) > 1:
             never = all(e["reconstruction"] > eta for r in group for e in r["history"])
@@ -754,14 +755,15 @@ Markdown(photo_lesson() if PARTS and SEARCHED else "")
 # %% tags=["remove-cell"]
 def photo_rows():
     """{name: runs} on Flickr8k: LTD's rows, those with other settings, and the ends of the decision page's rule."""
-    rows = {ltd_evidence.TITLES[row]: group for row, group in OURS["photos"].items()}
+    rows = {ltd_ledger.TITLES[row]: group for row, group in OURS["photos"].items()}
     more = records.find(study="photo_ltd_more")
     for row in ("con", "tuned"):
-        if group := ltd_evidence.preferred([r for r in more if ltd_evidence.is_row(r, row)], 3):
+        if group := ltd_ledger.preferred([r for r in more if ltd_ledger.is_row(r, row)], 3):
             config = group[0]["config"]
-            rows[f"{ltd_evidence.TITLES[row]}, temperature {config['loss_options']['tau']:g}, "
+            rows[f"{ltd_ledger.TITLES[row]}, temperature {config['loss_options']['tau']:g}, "
                  f"{config['updates']:,} updates"] = group
-    return rows | {decision.called(s): RULE.runs["photos 6000"][s] for s in decision.sentences.ends(RULE, "photos 6000")}
+    beside = decision.sentences.ends(RULE, "photos 6000")
+    return rows | {decision.name_of(s): RULE.runs["photos 6000"][s] for s in beside}
 
 
 RULE = decision.Decision(records.find)
@@ -773,7 +775,7 @@ AGAINST = {(row, name): less_row(group, other) for row, group in WORDLESS.items(
 paper.styled(pd.DataFrame([{
     "row": name, "validation": f"{np.mean([r['chosen']['val_rsum'] for r in group]):.0f}",
     "test rsum": cell(np.mean(tests := [r["test"]["rsum"] for r in group]), np.std(tests)),
-} | {f"{ltd_evidence.TITLES[row]}, less this": signed(AGAINST[row, name]) if name in SCRATCH else "–"
+} | {f"{ltd_ledger.TITLES[row]}, less this": signed(AGAINST[row, name]) if name in SCRATCH else "–"
      for row in WORDLESS} for name, group in ON_PHOTOS.items()]),
     "6,000 photos of Flickr8k, three seeds a row: validation rsum, test rsum (mean ± population standard deviation), and "
     "the rows with sentence vectors (the tuned ones with the settings that validation prefers) less each encoder that "
@@ -793,12 +795,12 @@ def listed(row):
     words = ("behind", "ahead of", "not to be told from")
     said = [f"{word} {', '.join(f'*{name}*' for name in names)}" for word, names in zip(words, sides(row), strict=True)
             if names]
-    return f"**{ltd_evidence.TITLES[row].capitalize()}** are {'; '.join(said)}."
+    return f"**{ltd_ledger.TITLES[row].capitalize()}** are {'; '.join(said)}."
 
 
 TURNS = [row for row in WORDLESS if all(sides(row)[:2])]
 Markdown(" ".join([*map(listed, WORDLESS), *([
-    f"So for {' and '.join(ltd_evidence.TITLES[row] for row in TURNS)} the sign of the paper's sentence, that they do "
+    f"So for {' and '.join(ltd_ledger.TITLES[row] for row in TURNS)} the sign of the paper's sentence, that they do "
     "not reach an encoder trained from scratch, depends on the encoder: a good one is ahead of them, and LTD's baseline "
     "is not. (In rsum; intervals not corrected for their number.)"] if TURNS else [
     "The sign is the same beside all of them."] if WORDLESS else [])]))
@@ -844,7 +846,7 @@ elsewhere = [part for part in (
     f"beside InfoNCE with batch norms constrained LTD is {signed(NORM_LEAD)} from the baseline, and in swap accuracy "
     f"{signed(less(NORMED['lag'], NORMED['con'], of_swap))}" if NORM_LEAD else "",
     f"with an image network that learns, constrained LTD is {signed(HALF['test'])} from it" if HALF else "",
-    "on Flickr8k's photos, " + "; ".join(f"{ltd_evidence.said(part)}: {LTD_PHOTOS.shown(part)}" for part in PARTS)
+    "on Flickr8k's photos, " + "; ".join(f"{ltd_ledger.describe(part)}: {LTD_PHOTOS.shown(part)}" for part in PARTS)
     if PARTS else "") if part]
 
 # %% tags=["hide-input"]
@@ -865,7 +867,7 @@ Markdown("\n".join([
     + (f", by a difference of {narrowest:.1f} points or less on one side." if turned else "."),
     "- **Our rows:** " + (f"{lesson} {reading} " if AHEAD else "")
     + (f"Twice the temperature is worth {signed(of_temperature)} rsum to the baseline alone"
-       + (", and beside that " + " and ".join(f"*{ltd_evidence.TITLES[row]}* keeps {signed(at_warm[row])}"
+       + (", and beside that " + " and ".join(f"*{ltd_ledger.TITLES[row]}* keeps {signed(at_warm[row])}"
                                               for row in clear)
           if clear else "") + ". The bounds were searched, and the weight of the sums was not. "
        if of_temperature else "")

@@ -54,6 +54,3 @@ class LatentTarget(Auxiliary):
     def about(self) -> dict:
         """What a record says of the targets: ``floor``, what the best constant answer would reach (mean 1 − cos)."""
         return {"target": self.target, "teacher": self.teacher.identity, "floor": targets.floor(self.targets)}
-
-    def uses(self) -> list[type]:
-        return [type(self.teacher)]

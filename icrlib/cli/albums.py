@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from icrlib import reading
+from icrlib import parsing
 from icrlib.cli import products
 from icrlib.data import backbones, feature_folder
 from icrlib.search.album import Album, of_model
@@ -261,4 +261,4 @@ def _vectors(path: Path) -> np.ndarray:
 
 
 def _names(album: Album, files: Path | None) -> list[str]:
-    return reading.lines(files) if files else album.names()
+    return parsing.lines(files) if files else album.names()

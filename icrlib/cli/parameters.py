@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from icrlib import reading
+from icrlib import parsing
 
 FORM = {
     "type": "object",
@@ -23,7 +23,7 @@ def declared(notebook: Path | str) -> dict[str, dict[str, str]]:
 
     Empty for a notebook without such a cell; ``ValueError`` where it is no notebook, or the cell no Python.
     """
-    cells = reading.of_json(notebook, FORM, "the notebook")["cells"]
+    cells = parsing.of_json(notebook, FORM, "the notebook")["cells"]
     tagged = [cell for cell in cells if "parameters" in cell.get("metadata", {}).get("tags", ())]
     if not tagged:
         return {}

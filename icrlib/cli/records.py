@@ -1,16 +1,17 @@
-"""Commands about records: what runs would cost, how two differ, whether a change of code moved anything."""
+"""Commands about records: what runs would cost, how two differ, which are there and of which behaviour."""
 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from pathlib import Path
 
 import click
 
-from icrlib.cli.verify import verify as verify_records
 from icrlib.planning import asked, cost
-from icrlib.records.files import load
+from icrlib.records.files import find, load
 from icrlib.records.index import outlines
+from icrlib.training import behaviour
 
 PARTS = ("dataset", "method", "loss", "seed")
 
@@ -106,9 +107,8 @@ def compare(first: Path, second: Path) -> None:
         if not names:
             click.echo("  the same")
     for path, record in ((first, a), (second, b)):
-        if record["stale"]:
-            differs = ", ".join(record["stale"])
-            click.echo(f"{path}: written by an earlier version of the library; what differs: {differs}")
+        if earlier := _earlier(record["config"]):
+            click.echo(f"{path}: {earlier}")
 
 
 def flat(values: dict, prefix: str = "") -> dict:
@@ -131,32 +131,22 @@ def _show(value) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-@click.group()
+@click.command()
 def records() -> None:
-    """Look after the book's records."""
+    """List the book's records: how many of each kind, and which answer an earlier behaviour of the code."""
+    found = find(study="*")
+    kinds = Counter((record["config"]["dataset"], record["config"]["method"]) for record in found)
+    for (dataset, method), count in sorted(kinds.items()):
+        click.echo(f"{count:5}  {dataset} {method}")
+    old = Counter(_earlier(record["config"]) for record in found)
+    click.echo(f"{len(found):5}  in all, {old.pop('', 0)} of them of today's behaviour")
+    for line, count in sorted(old.items()):
+        click.echo(f"{count:5}  of {line}; no answer to today's question: train them anew")
 
 
-@records.command()
-@click.option("--sample", default=1, show_default=True, help="Records run again for each kind of run that is stale.")
-@click.option(
-    "--dataset",
-    "features",
-    multiple=True,
-    metavar="NAME=FOLDER",
-    help="Where a data set's features are; repeatable, as some runs were trained on some of the photos.",
-)
-@click.option("--dry-run", is_flag=True, help="Only say what is stale, and what would be run again.")
-def verify(sample: int, features: tuple[str, ...], dry_run: bool) -> None:
-    """Run a sample of the stale records again; where all is bit-identical, note that the change moved nothing.
-
-    A record is never edited: the equivalence of old and new sources goes to a ledger beside the records. Of each data
-    set, method and loss whose sources changed, the quickest records are run again that were made on this kind of
-    machine. If one differs, nothing is noted.
-    """
-    folders: dict[str, list[str]] = {}
-    for text in features:
-        name, equals, folder = text.partition("=")
-        if not (name and equals and folder):
-            raise click.UsageError(f"--dataset {text}: write NAME=FOLDER, such as flickr8k=features/")
-        folders.setdefault(name, []).append(folder)
-    raise SystemExit(verify_records(sample, folders, dry_run, click.echo))
+def _earlier(config: dict) -> str:
+    """ "behaviour 1 of loss 'triplet' (today 2)"; "" for a record of today's behaviour."""
+    return ", ".join(
+        f"behaviour {then} of {part}{f' {config[part]!r}' if part in config else ''} (today {now})"
+        for part, (then, now) in behaviour.outdated(config).items()
+    )

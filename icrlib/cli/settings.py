@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import textwrap
+from dataclasses import fields
 from typing import Any
 
 import click
@@ -33,9 +34,9 @@ def listing(method: str, loss: str, auxiliary: str | None = None) -> str:
     """The list as text; settings first, by group, then the options of the parts, and what parts there are."""
     owners = options_for(METHODS.canonical(method), loss, auxiliary).owners
     rows = [
-        (group.__name__.lower(), name, _shown(field.default), _help(field.metadata))
+        (group.__name__.lower(), field.name, _shown(field.default), _help(field.metadata))
         for group in GROUPS
-        for name, field in group.__dataclass_fields__.items()
+        for field in fields(group)
     ]
     kinds = {"model": METHODS.find(method), "loss": kind_of(loss)[0]}
     if auxiliary is not None:

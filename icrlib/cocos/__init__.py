@@ -28,6 +28,6 @@ whole training set in its batches, which is how the paper's tables were made.
 """
 
 from icrlib.cocos.count import CONVENTIONS, count, count_both
-from icrlib.cocos.whole import over, per_batch
+from icrlib.cocos.over_training_set import over, per_batch
 
 __all__ = ["CONVENTIONS", "count", "count_both", "over", "per_batch"]

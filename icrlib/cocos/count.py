@@ -7,7 +7,7 @@ from torch import Tensor
 from icrlib.cocos import ecir, exact
 from icrlib.errors import choose
 from icrlib.losses.base import Loss
-from icrlib.scores import check
+from icrlib.score_checks import check
 
 CONVENTIONS = ("definition", "published", "exact")
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from icrlib.losses.base import Loss
-from icrlib.scores import check
+from icrlib.score_checks import check
 
 EPS = 0.01  # ECIR's threshold below which a weight counts as nothing
 

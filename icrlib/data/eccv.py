@@ -14,7 +14,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from icrlib import reading
+from icrlib import parsing
 from icrlib.data.coco import Ids
 from icrlib.data.judgements import BadJudgements, Judgements
 from icrlib.errors import choose
@@ -70,7 +70,7 @@ def _file(place: Path, name: str) -> Path:
 
 def _lists(path: Path) -> dict[int, list[int]]:
     try:
-        listed = reading.of_json(path, {"type": "object"}, "the file")
+        listed = parsing.of_json(path, {"type": "object"}, "the file")
         found = {int(query): answers for query, answers in listed.items()}
     except ValueError as err:  # BadFile is one
         raise BadJudgements(f"{path}: not a whole JSON file {{query id: [ids]}} ({err}); get it again") from err

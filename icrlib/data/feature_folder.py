@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from icrlib import reading
+from icrlib import parsing
 from icrlib.data import karpathy
 from icrlib.data.precomputed import MARK, PARTS, UNFINISHED, finished, read_array, read_split
 from icrlib.files import write_bytes
@@ -43,17 +43,17 @@ ABOUT = {
 def noted(folder: str | os.PathLike) -> dict | None:
     """What ``features.json`` in ``folder`` says of its making; None where there is none.
 
-    :class:`icrlib.reading.BadFile` (a ``ValueError``) where it is damaged.
+    :class:`icrlib.parsing.BadFile` (a ``ValueError``) where it is damaged.
     """
     path = Path(folder) / MARK
-    return reading.of_json(path, ABOUT, MARK) if path.is_file() else None
+    return parsing.of_json(path, ABOUT, MARK) if path.is_file() else None
 
 
 def done(folder: Path, key: str, skip_bad: bool) -> bool:
     """Whether the folder is finished, with these photos and captions, and with as many photos left out as allowed."""
     try:
         about = noted(folder)
-    except reading.BadFile:
+    except parsing.BadFile:
         return False
     if about is None or about.get(UNFINISHED) or about["key"] != key:
         return False
@@ -66,7 +66,7 @@ def refuse_others(folder: Path, about: dict) -> None:
     """``ValueError`` where the folder holds features that a work with this note is not a newer state of."""
     try:
         theirs = noted(folder)
-    except reading.BadFile as err:
+    except parsing.BadFile as err:
         what = f"features of unknown origin ({err})"
     else:
         what = _foreign(folder) if theirs is None else _other(theirs, about)
@@ -163,7 +163,7 @@ def parts(folder: str | os.PathLike, split: str | None = None) -> list[Part]:
 
 def _part(folder: Path, name: str, part: str) -> Part:
     listed = folder / f"{part}_files.txt"
-    files = reading.lines(listed) if listed.is_file() else None
+    files = parsing.lines(listed) if listed.is_file() else None
     if part == REST:
         found = Part(read_array(folder / f"{part}_ims.npy"), files or [], [], np.zeros(0, np.int64))
     else:

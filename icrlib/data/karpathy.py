@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from icrlib import reading
+from icrlib import parsing
 from icrlib.progress import bar
 
 # Images of the splits of Karpathy and Fei-Fei (2015); COCO's train with restval.
@@ -120,7 +120,7 @@ def _splits(root: Path) -> tuple[dict[str, Photos], list[str], Path]:
     folder = _images(root)
     splits, problems = {name: Photos() for name in ("train", "val", "test")}, []
     for number, entry in enumerate(_entries(path)):
-        wrong = reading.misfit(entry, IMAGE, "image") or _unusable(entry, number)
+        wrong = parsing.misfit(entry, IMAGE, "image") or _unusable(entry, number)
         if wrong:
             problems.append(f"image {number}: {wrong.removeprefix('image.')}")
             continue
@@ -158,7 +158,7 @@ def _id(entry: dict, number: int) -> str:
 
 
 def _line(caption: str) -> str:
-    return " ".join(CONTROL.sub(" ", caption).removeprefix(reading.BOM).split())
+    return " ".join(CONTROL.sub(" ", caption).removeprefix(parsing.BOM).split())
 
 
 def _missing(splits: dict[str, Photos]) -> list[str]:
@@ -196,6 +196,6 @@ def _pictures(folder: Path):
 
 def _entries(path: Path) -> list[dict]:
     try:
-        return reading.of_json(path, WHOLE, "the file")["images"]
-    except reading.BadFile as err:
+        return parsing.of_json(path, WHOLE, "the file")["images"]
+    except parsing.BadFile as err:
         raise BadAnnotations(f"{err}. A dataset in Karpathy's format is wanted; get the file again") from err

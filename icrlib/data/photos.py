@@ -55,7 +55,7 @@ def load(
     ]
     splits = {part: _split(part, photos, network, 200 if smoke else None) for part, photos in read.items()}
     options = {"vocabulary": vocabulary, "min_count": min_count, "smoke": smoke, "images": images, "backbone": backbone}
-    return precomputed.dataset(name, splits, digest, options, __name__)
+    return precomputed.dataset(name, splits, digest, options)
 
 
 def _cached(root: str | os.PathLike, name: str, backbone: str, folder: str | os.PathLike | None) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from icrlib import reading
+from icrlib import parsing
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.text import SPECIAL, Vocabulary
 from icrlib.errors import choose
@@ -54,7 +54,7 @@ def load(
     return dataset(name, splits, digest, options)
 
 
-def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dict, made_by: str = __name__) -> Dataset:
+def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dict) -> Dataset:
     """The splits as a dataset with its vocabulary; ``digest``: hashes of its files."""
     if name == "coco" and len(splits["test"]) == 5000:
         splits["test"].folds = 5
@@ -71,7 +71,6 @@ def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dic
         vocabulary=words,
         fingerprint=sha256_of(*digest, repr(options)),
         options=options,
-        made_by=made_by,
     )
 
 
@@ -104,13 +103,13 @@ def assign(rows: int, captions: int, ids: list[str] | None, equal_to_previous: n
 
 def read_split(folder: Path, name: str, part: str, keep: int | None = None) -> Split:
     """One part of a folder, "dev" as the split "val"; ``keep``: its first images only."""
-    captions = reading.lines(folder / f"{part}_caps.txt")
+    captions = parsing.lines(folder / f"{part}_caps.txt")
     for line, caption in enumerate(captions, 1):
         if not caption.strip():
             raise ValueError(f"{folder / f'{part}_caps.txt'}, line {line}: an empty caption; remove it or write one")
     array = read_array(folder / f"{part}_ims.npy")
     ids_file = folder / f"{part}_ids.txt"
-    ids = reading.lines(ids_file) if ids_file.is_file() else None
+    ids = parsing.lines(ids_file) if ids_file.is_file() else None
     if ids is not None and len(ids) not in (len(array), len(captions)):
         raise ValueError(
             f"{ids_file}: {len(ids)} ids for {len(array)} feature rows and {len(captions)} captions; "
@@ -136,7 +135,7 @@ def read_split(folder: Path, name: str, part: str, keep: int | None = None) -> S
 
 def finished(folder: Path) -> None:
     """Refuse a folder whose making was cut off: what it holds may be of two runs."""
-    if (folder / MARK).is_file() and reading.of_json(folder / MARK, {"type": "object"}, MARK).get(UNFINISHED):
+    if (folder / MARK).is_file() and parsing.of_json(folder / MARK, {"type": "object"}, MARK).get(UNFINISHED):
         raise ValueError(
             f"{folder}: the features here are unfinished, and may be half those of an earlier run; finish "
             f"them with the same command, icr features PHOTOS {folder}"

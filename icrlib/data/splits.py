@@ -69,7 +69,6 @@ class Dataset:
     ``defaults`` are settings for :func:`icrlib.train`; ``tuned`` are those that a method ("bow"), a loss ("triplet_sh")
     or both ("bow triplet_sh") do better with. ``drawn``: the data is drawn from a seed, another one for each run.
     ``word_vectors`` (words, size): where an embedding may start, one row a word of the vocabulary.
-    ``made_by``: the module that read or drew it.
     """
 
     name: str
@@ -83,7 +82,6 @@ class Dataset:
     tuned: dict[str, dict] = field(default_factory=dict)
     drawn: bool = False
     word_vectors: torch.Tensor | None = None
-    made_by: str = ""
 
     def defaults_for(self, method: str, loss: str) -> dict:
         """What the data dictates for a run of ``method`` with ``loss``: the more special word counts."""

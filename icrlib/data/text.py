@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from icrlib import reading
+from icrlib import parsing
 from icrlib.files import write_bytes
 
 PAD, START, END, UNKNOWN = "<pad>", "<start>", "<end>", "<unk>"
@@ -89,7 +89,7 @@ class Vocabulary:
         if not path.exists():
             raise FileNotFoundError(f"{path}: no vocabulary here; Vocabulary.build(captions).save(path) makes one")
         try:
-            return cls(reading.of_json(path, {"type": "array", "items": {"type": "string"}}))
+            return cls(parsing.of_json(path, {"type": "array", "items": {"type": "string"}}))
         except ValueError as err:  # not UTF-8, not JSON, or not a vocabulary
             why = str(err).removeprefix(f"{path}: ")
             raise ValueError(f"{path}: not a vocabulary in JSON ({why}); build it again from the captions") from err

@@ -14,7 +14,7 @@ from icrlib.losses.smoothap import SmoothAP
 from icrlib.losses.sparse import SparseNTXent
 from icrlib.losses.triplet import Triplet, TripletSH
 from icrlib.names import LOSSES
-from icrlib.scores import NonFiniteScores
+from icrlib.score_checks import NonFiniteScores
 
 __all__ = [
     "DCL",

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from icrlib.scores import check
+from icrlib.score_checks import check
 
 Reduction = Literal["sum", "mean"]
 
@@ -92,6 +92,7 @@ class Loss:
     directions: Reduction = "mean"
     memory_budget: int = 256 << 20
     label: ClassVar[str] = ""  # how the text writes the loss
+    behaviour: ClassVar[int] = 1  # rises where the same options come to mean something else (icrlib.training.behaviour)
     rows_independent: ClassVar[bool] = True  # False where a query's weights depend on the rows of other queries
     batches: ClassVar[str] = "pairs"  # what a batch is made of, as published: pairs, or images with all their captions
     learnable: ClassVar[tuple[str, ...]] = ()  # which of tau and bias training may learn

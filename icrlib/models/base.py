@@ -64,6 +64,7 @@ class RetrievalModel(nn.Module):
 
     vocabulary = None
     label: ClassVar[str] = ""  # how the text writes the method
+    behaviour: ClassVar[int] = 1  # of the part, icrlib.training.behaviour
     reads_words: ClassVar[bool] = True  # False: a caption is one thing, of which no word can be left out
     takes_word_vectors: ClassVar[bool] = False  # True: the embedding of words can start from ``data.word_vectors``
     baseline: ClassVar[bool] = False  # the row that others are held against
@@ -94,10 +95,6 @@ class RetrievalModel(nn.Module):
     def forward(self, features: Tensor, words: Tensor, lengths: Tensor) -> Tensor:
         """Score matrix (images, captions)."""
         return self.similarity(self.encode_images(features), self.encode_captions(words, lengths))
-
-    def uses(self) -> list[type]:
-        """Further classes whose code decides what this model computes: a record lists their sources, too."""
-        return []
 
     def prepare(self, data: Any) -> None:
         """Before training: take over what the data brings, the vocabulary above all."""

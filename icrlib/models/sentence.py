@@ -75,9 +75,6 @@ class Sentence(RetrievalModel):
     def prepare(self, data: Any) -> None:
         """Nothing of the data's vocabulary is used: the captions' vectors come from the teacher."""
 
-    def uses(self) -> list[type]:
-        return [type(self.vocabulary), type(self.vocabulary.teacher)]
-
     def encode_images(self, features: Tensor) -> Tensor:
         check_features(features, 2, self.options["feature_dim"])
         return F.normalize(self.image_head(features), dim=1)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from icrlib import reading
+from icrlib import parsing
 from icrlib.planning import asked, cost
 from icrlib.records import files, index
 from icrlib.records.folder import PACKAGE
@@ -99,7 +99,7 @@ def _foreign(folder: Path, config: dict) -> list[str]:
     """A line about a run's folder in which another configuration left its files: training there would be refused."""
     form = {"type": "object", "required": ["identity"]}
     try:
-        theirs = reading.of_json(folder / "config.json", form)
+        theirs = parsing.of_json(folder / "config.json", form)
     except FileNotFoundError:
         return []
     except ValueError:

@@ -1,4 +1,4 @@
-"""What runs leave behind: one JSON file each, which code they used, and which changes of code moved nothing."""
+"""What runs leave behind: one JSON file each; and the golden runs, which tell whether code still does the same."""
 
 from icrlib.records.files import SCHEMA, exists, find, load, path_for, write
 from icrlib.records.folder import PACKAGE, root

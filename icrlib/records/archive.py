@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from icrlib import reading
+from icrlib import parsing
 
 SUFFIX = ".jsonl.xz"
 LINE = {
@@ -57,20 +57,20 @@ def _paths(archive: Path, _time: int) -> frozenset[Path]:
 def read(archive: Path, only: Path | None = None) -> Iterator[tuple[Path, dict]]:
     """(path, content) of each record in it, or of the ``only`` one with that path.
 
-    :class:`icrlib.reading.BadFile` with the file and the line where it is cut off, damaged, or has a line of another
+    :class:`icrlib.parsing.BadFile` with the file and the line where it is cut off, damaged, or has a line of another
     form. Where one is asked for, the other lines are not looked at.
     """
     folder, last = folder_of(archive), 0
-    begins = only and f'{{"path": {json.dumps(only.relative_to(folder).as_posix(), ensure_ascii=False)},'
+    begins = only and f'{{"path": {json.dumps(only.relative_to(folder).as_posix(), ensure_ascii=False)},'.encode()
     try:
-        with lzma.open(archive, "rt", encoding="utf-8") as file:
+        with lzma.open(archive) as file:
             for line in file:
                 last += 1
                 if not begins or line.startswith(begins):
-                    found = reading.parsed(line, archive, LINE, "the line")
+                    found = parsing.parsed(line.decode("utf-8"), archive, LINE, "the line")
                     yield folder / found["path"], found["record"]
-    except reading.BadFile as err:
-        raise reading.BadFile(archive, err.why, last) from err
-    except (EOFError, OSError, lzma.LZMAError, UnicodeDecodeError) as err:
+    except (parsing.BadFile, UnicodeDecodeError) as err:
+        raise parsing.BadFile(archive, getattr(err, "why", str(err)), last) from err
+    except (EOFError, OSError, lzma.LZMAError) as err:
         why = f"cut off or damaged behind this line ({err}); install the package again"
-        raise reading.BadFile(archive, why, last) from err
+        raise parsing.BadFile(archive, why, last) from err

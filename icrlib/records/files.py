@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
-from icrlib import reading
+from icrlib import parsing
 from icrlib.files import claim_path, write_bytes
-from icrlib.records import archive, ledger
+from icrlib.records import archive
 from icrlib.records.folder import root
 
 SCHEMA = 2
-READ = ("path", "stale")  # what reading adds to a record
+READ = ("path",)  # what reading adds to a record
 FORM = {
     "type": "object",
     "required": ["schema", "config"],
@@ -22,15 +23,26 @@ FORM = {
         "config": {"type": "object"},
         "test": {"type": "object"},
         "history": {"type": "array", "items": {"type": "object"}},
-        "sources": {"type": "object", "additionalProperties": {"type": "string"}},
     },
 }
 
 
-def path_for(dataset: str, method: str, loss: str, seed: int, tag: str = "", study: str = "") -> Path:
-    """Where the book keeps the record of a run; ``tag`` names what differs from the defaults, ``study`` whose it is."""
+def path_for(
+    dataset: str,
+    method: str,
+    loss: str,
+    seed: int,
+    tag: str = "",
+    study: str = "",
+    behaviour: Mapping[str, int] | None = None,
+) -> Path:
+    """Where the book keeps the record of a run; ``tag`` names what differs from the defaults, ``study`` whose it is.
+
+    ``behaviour`` of the parts that have risen above 1 ({"loss": 2}): such a record lies beside the one before.
+    """
     loss = loss.replace(":", "-").replace(" x ", "-")
-    name = f"{tag + '-' if tag else ''}seed{seed}.json"
+    risen = "".join(f"-{part}{number}" for part, number in sorted((behaviour or {}).items()))
+    name = f"{tag + '-' if tag else ''}seed{seed}{risen}.json"
     return root() / (f"studies/{study}" if study else "") / dataset / method.replace("++", "pp") / loss / name
 
 
@@ -44,28 +56,24 @@ def write(record: dict, path: str | Path) -> Path:
 
 
 def load(path: str | Path) -> dict:
-    """Read one record. ``record["stale"]`` lists the files of the library that differ now from those of the run.
+    """Read one record, with its ``path``. Nothing that it names is imported or opened.
 
-    A difference that the ledger (:mod:`icrlib.records.ledger`) knows to move nothing does not count. Records of an
-    earlier schema have no list of sources: theirs says so. Where there is no such file, the archive of its study is
-    looked into (:mod:`icrlib.records.archive`).
+    Which code made it stands in it (``commit``, ``versions``, ``device``; older records list hashes of ``sources``
+    instead, which nobody reads). Whether today's code still does the same is asked of the golden runs. Where there is
+    no such file, the archive of its study is looked into (:mod:`icrlib.records.archive`). ``ValueError`` for what is no
+    record, ``FileNotFoundError`` where there is none.
     """
     path = Path(path)
     if not path.is_file():
         packed = archive.of(path)
         for place, content in archive.read(packed, only=path) if packed else ():
-            return _read(place, content)
+            return content | {"path": str(place)}
         raise FileNotFoundError(f"{path}: no record here")
     try:
-        record = reading.of_json(path, FORM, "the record")
-    except reading.BadFile as err:
+        record = parsing.of_json(path, FORM, "the record")
+    except parsing.BadFile as err:
         raise ValueError(f"{path}: not a record of a run, or damaged ({err.why}); get it or train again") from err
-    return _read(path, record)
-
-
-def _read(path: Path, record: dict) -> dict:
-    stale = ledger.differing(record["sources"]) if "sources" in record else ["written before records listed sources"]
-    return record | {"path": str(path), "stale": stale}
+    return record | {"path": str(path)}
 
 
 def exists(path: Path) -> bool:
@@ -87,7 +95,7 @@ def stored(folder: str | Path | None = None, study: str | None = None) -> list[P
 def read(path: Path) -> list[dict]:
     """The records in a file that :func:`stored` names; ``ValueError`` where one is damaged."""
     if path.name.endswith(archive.SUFFIX):
-        return [_read(place, content) for place, content in archive.read(path)]
+        return [content | {"path": str(place)} for place, content in archive.read(path)]
     return [load(path)]
 
 
@@ -95,15 +103,33 @@ def find(folder: str | Path | None = None, *, study: str | None = None, **wanted
     """All records whose ``config`` agrees with ``wanted`` (``dataset=``, ``method=``, ``loss=``, ``seed=``, …).
 
     Sorted by path. ``folder`` defaults to the book's records: those that its tables are made of, or those of a
-    ``study`` ("reading"), or all of them ("*"). An empty list where none agrees.
+    ``study`` ("reading"), or all of them ("*"). An empty list where none agrees. Where a record answers the question of
+    another under a later behaviour of the code, the other is left out.
     """
     found = [record for path in stored(folder, study) for record in read(path) if agrees(record, wanted)]
-    return sorted(found, key=lambda record: Path(record["path"]))
+    return latest(sorted(found, key=lambda record: Path(record["path"])))
 
 
 def agrees(record: dict, wanted: dict) -> bool:
     """Whether a record's configuration has these values."""
     return all(record["config"].get(key) == value for key, value in wanted.items())
+
+
+def latest(found: list[dict]) -> list[dict]:
+    """Of records that differ in the behaviour of the code alone, those of the latest."""
+    if not any(record["config"].get("behaviour") for record in found):
+        return found
+    best: dict[tuple, dict] = {}
+    for record in found:
+        config = {name: value for name, value in record["config"].items() if name not in ("behaviour", "asked")}
+        key = (str(Path(record["path"]).parent), json.dumps(config, sort_keys=True))
+        if key not in best or _risen(record) > _risen(best[key]):
+            best[key] = record
+    return [record for record in found if any(record is one for one in best.values())]
+
+
+def _risen(record: dict) -> int:
+    return sum(record["config"].get("behaviour", {}).values())
 
 
 def rounded(value):

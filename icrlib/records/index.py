@@ -41,7 +41,7 @@ def outlines(study: str = "*", damaged: list[str] | None = None, **wanted) -> li
             found += [one for one in entry["records"] if files.agrees(one, wanted)]
             if entry["why"]:
                 damaged.append(entry["why"])
-    return sorted(found, key=lambda record: Path(record["path"]))
+    return files.latest(sorted(found, key=lambda record: Path(record["path"])))
 
 
 def _current(place: Path, paths: list[Path]) -> list[dict]:
@@ -87,7 +87,7 @@ def _kept(place: Path) -> dict[str, dict]:
     """What the index holds, by path; nothing where there is none or it is of no use."""
     try:
         return _parsed(place, place.stat().st_mtime_ns)
-    except FileNotFoundError:
+    except OSError:  # none is there, or can be
         return {}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
-from icrlib.cocos.whole import per_batch
+from icrlib.cocos.over_training_set import per_batch
 from icrlib.data.karpathy import Photos
 from icrlib.data.splits import Split
 from icrlib.evaluation import measure

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from icrlib import reading
+from icrlib import parsing
 from icrlib.files import DamagedFile, alone, busy, read_sealed, write_bytes, write_sealed
 from icrlib.records.files import load
 from icrlib.training.config import NO_PART, Config
@@ -42,8 +42,8 @@ def _claim(folder: Path, config: Config) -> None:
         write_bytes(note, json.dumps(ours, indent=1, sort_keys=True).encode())
         return
     try:
-        theirs = reading.of_json(note)
-    except reading.BadFile:
+        theirs = parsing.of_json(note)
+    except parsing.BadFile:
         theirs = None
     if not isinstance(theirs, dict) or "identity" not in theirs:
         what = "its config.json is damaged" if theirs is None else "of an earlier version of the library"
@@ -121,14 +121,14 @@ def _ours(note: Path) -> bool:
     if any((note.parent / name).exists() for name in KEPT):
         return True
     try:
-        return "identity" in reading.of_json(note, {"type": "object"})
-    except (reading.BadFile, OSError):
+        return "identity" in parsing.of_json(note, {"type": "object"})
+    except (parsing.BadFile, OSError):
         return False
 
 
 def _state(folder: Path) -> str:
     known = {"type": "object", "required": ["updates"], "properties": {"updates": {"type": "integer"}}}
-    wanted = reading.of_json(folder / "config.json", known, "config.json")["updates"]
+    wanted = parsing.of_json(folder / "config.json", known, "config.json")["updates"]
     if (folder / "record.json").exists():
         test = load(folder / "record.json")["test"]
         return f"finished, test rsum {test['rsum']:.1f}"

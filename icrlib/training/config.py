@@ -18,6 +18,7 @@ from icrlib.losses.build import options_of as loss_options_of
 from icrlib.models.build import options_of as model_options_of
 from icrlib.names import AUXILIARIES, METHODS
 from icrlib.sampling import Sampler
+from icrlib.training import behaviour
 from icrlib.training.average import snapshots
 from icrlib.training.settings import SETTINGS, Options, at_least, checked
 
@@ -57,6 +58,7 @@ NEUTRAL = {
     "average_times": 5,
     "precision": "float32",
     "smoke": False,
+    "behaviour": {},
 }
 # Where it ran, and how it was asked for: neither is part of what it is. Epochs are in updates and drops.
 NOT_KEPT = ("auxiliary", "epochs", "lr_update", "finetune_epochs")
@@ -68,6 +70,7 @@ class Config:
     """All choices of a run. ``settings``: flat, resolved; ``drops``: updates at which the rate falls to a tenth.
 
     ``per_epoch``: updates in an epoch of the sampler. ``data_options``: what the data set was asked for, with its seed.
+    ``behaviour``: of the parts whose behaviour has risen (:mod:`icrlib.training.behaviour`).
     ``asked``: what the caller gave, as it was given.
     """
 
@@ -87,6 +90,7 @@ class Config:
     per_epoch: int
     backbone: str | None = None
     smoke: bool = False
+    behaviour: dict = field(default_factory=dict)
     asked: dict = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
@@ -187,6 +191,7 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
         per_epoch=per_epoch,
         backbone=data.options.get("backbone") if _on_pictures(data) else None,
         smoke=smoke,
+        behaviour=behaviour.of(values | {"method": method, "loss": loss}),
         asked=given,
     )
 

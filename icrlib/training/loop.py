@@ -25,12 +25,12 @@ from icrlib.models.build import build
 from icrlib.names import AUXILIARIES
 from icrlib.progress import Report
 from icrlib.sampling import Sampler, feed
-from icrlib.scores import NonFiniteScores
+from icrlib.score_checks import NonFiniteScores
 from icrlib.training import checkpoints, optim
 from icrlib.training.average import Average, NoAverage
 from icrlib.training.config import Config
-from icrlib.training.probe import Probe
-from icrlib.training.recent import Recent
+from icrlib.training.running_log import RunningLog
+from icrlib.training.snapshots import Snapshots
 
 ORDER = 1000  # captions that an evaluation asks for the order of their words
 
@@ -76,7 +76,7 @@ def fit(
     config: Config,
     folder: Path | None = None,
     progress: bool = True,
-    probe: Probe | None = None,
+    probe: Snapshots | None = None,
 ) -> dict:
     """Train ``model``. Returns the loop's state, in which ``best`` holds the weights with the highest validation rsum.
 
@@ -96,7 +96,7 @@ def fit(
         **({"probe": probe} if probe else {}),
     }
     state = checkpoints.resume(folder, parts) or {"update": 0, "history": [], "log": [], "best": None, "seconds": 0.0}
-    recent, report = Recent(config), Report(config.flat(), state, progress)
+    recent, report = RunningLog(config), Report(config.flat(), state, progress)
     steps = forward(model, data.train, config, state["update"] * config.accumulate)
     model.train()
     clock = time.perf_counter()
@@ -166,7 +166,7 @@ def caption_words(numbers: Tensor, lengths: Tensor, number: int, config: Config)
 
 
 @contextlib.contextmanager
-def explained(recent: Recent, folder: Path | None) -> Iterator[None]:
+def explained(recent: RunningLog, folder: Path | None) -> Iterator[None]:
     """Say where training stopped, and what to do, if the numbers are no numbers any more."""
     try:
         yield

@@ -15,12 +15,13 @@ from icrlib.data.splits import Dataset
 from icrlib.evaluation import evaluate
 from icrlib.files import claim_path
 from icrlib.models.base import RetrievalModel
+from icrlib.records.commit import commit_of_code
 from icrlib.records.files import READ, load, write
-from icrlib.training import checkpoints, loop, outcome
+from icrlib.training import checkpoints, loop, record_of_run
 from icrlib.training.config import Config, resolve
-from icrlib.training.probe import Probe
 from icrlib.training.saved import load_model, save_model
 from icrlib.training.settings import SETTINGS
+from icrlib.training.snapshots import Snapshots
 
 
 @dataclass
@@ -91,14 +92,14 @@ def train(
         if folder and (folder / "record.json").exists():
             return _finished(folder, config, record, probe)
         model, criterion = loop.prepare(data, config)
-        code = outcome.sources(config, data, model, criterion)  # as it is now, before the run
-        watch = Probe(data.train, config.updates) if probe is not None and not smoke else None
+        commit = commit_of_code()  # as it is now, before the run
+        watch = Snapshots(data.train, config.updates) if probe is not None and not smoke else None
         state = loop.fit(model, criterion, data, config, folder, progress, watch)
         model.load_state_dict(state["best"]["model"])
         tested = loop.test(model, data)
         for name, other in getattr(data.test, "others", {}).items():  # the same split in other forms, such as "stamped"
             tested[name] = evaluate(model, other)
-        made = outcome.record(config, data, state, tested, model, criterion, code)
+        made = record_of_run.record(config, data, state, tested, model, criterion, commit)
         run = Run(made, model, folder)
         if folder:
             run.save(folder)

@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
-from icrlib import reading
+from icrlib import parsing
 from icrlib.data import backbones
 from icrlib.data.text import Vocabulary
 from icrlib.files import sha256_of, write_bytes
@@ -58,7 +58,7 @@ def load_model(folder: str | Path, *, method: str | None = None, backbone: str |
                 f"{folder}: no {name} here; a folder written by Run.save holds both files of a model"
             )
     try:
-        about = reading.of_json(folder / "model.json", FORM, "model.json")
+        about = parsing.of_json(folder / "model.json", FORM, "model.json")
         content = (folder / "model.safetensors").read_bytes()
         if sha256_of(content) != about["sha256"]:
             raise ValueError("its checksum does not match")

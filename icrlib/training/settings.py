@@ -10,7 +10,7 @@ import difflib
 import math
 from collections.abc import Iterable
 from dataclasses import Field, dataclass, field, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from icrlib.devices import PRECISIONS
 from icrlib.errors import choose
@@ -63,6 +63,8 @@ class Batches:
 class Augment:
     """What training changes about its inputs, each time anew."""
 
+    behaviour: ClassVar[int] = 1  # of the part, icrlib.training.behaviour
+
     drop_words: float = number(0.0, "share of the words of a caption that become <unk>", zero=True, most=1.0)
     delete_words: float = number(0.0, "share of the words of a caption that are left out", zero=True, most=0.9)
     erase: float = number(0.0, "share of the pictures that lose a rectangle; on pictures only", zero=True, most=1.0)
@@ -87,6 +89,8 @@ class Objective:
 @dataclass(frozen=True)
 class Optim:
     """How long, how fast, and by which rule."""
+
+    behaviour: ClassVar[int] = 1  # of the part, icrlib.training.behaviour
 
     updates: int | None = whole(None, 1, "number of updates")
     epochs: int | None = whole(None, 1, "or epochs of the sampler instead of updates")
@@ -118,6 +122,8 @@ class Averaging:
 @dataclass(frozen=True)
 class Selection:
     """What is looked at, to choose the weights."""
+
+    behaviour: ClassVar[int] = 1  # of the part, icrlib.training.behaviour
 
     evaluate_every: int | None = whole(None, 1, "updates between evaluations; None: an epoch, or a twelfth of updates=")
 

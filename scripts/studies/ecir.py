@@ -71,7 +71,7 @@ def _candidate(study: str, method: str, loss: str, seed: int, lr: float, warmup:
     return scenes(study, method, loss, seed, tag, settings | ({"warmup": warmup} if loss == "triplet_sh" else {}))
 
 
-@study(later="tuning", wanted=10)
+@study(search="tuning", wanted=10)
 def ecir() -> Iterator[Run]:
     """Everything as the data set's defaults have it: published constants, rate and start chosen for each loss."""
     for seed, method, loss in product(CLAIM_DRAWS, ("vse++", "bow"), ECIR):

@@ -315,7 +315,7 @@ def photo_vsrn_tuning() -> Iterator[Run]:
             )
 
 
-@study(later="photo_vsrn_tuning", wanted=3, needs="features")
+@study(search="photo_vsrn_tuning", partly=True, wanted=3, needs="features")
 def photo_vsrn() -> Iterator[Run]:
     """What the search chose, on three seeds, of each loss whose search is finished.
 
@@ -327,7 +327,7 @@ def photo_vsrn() -> Iterator[Run]:
             yield photos("photo_vsrn", "vsrn", loss, seed, "", chosen("photo_vsrn_tuning", "vsrn", loss))
 
 
-@study(later="photo_vsrn_tuning", needs="features")
+@study(search="photo_vsrn_tuning", partly=True, needs="features")
 def photo_vsrn_edges() -> Iterator[Run]:
     """Beyond VSRN's search with NT-Xent, which was best at its highest rate and with the most left-out words."""
     searched("photo_vsrn_tuning", ("ntxent",))

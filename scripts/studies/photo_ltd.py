@@ -143,7 +143,7 @@ def photo_few_sentences_tuning() -> Iterator[Run]:
             )
 
 
-@study(search="photo_few_sentences_tuning", needs="features")
+@study(search="photo_few_sentences_tuning", wanted=3, needs="features")
 def photo_few_sentences() -> Iterator[Run]:
     """What that search chose, on three seeds."""
     for seed, name in product(range(3), SENTENCES):

@@ -43,9 +43,9 @@ def chosen(study: str, method: str, loss: str, among: dict | None = None, **fixe
     ]
     if not found:
         return {}
-    from icrlib import paper  # only here: most lists need none of it, nor the seconds that it takes to import
+    from icrlib import evidence  # only here: most lists need none of it, nor the second that it takes to import
 
-    best = paper.choices(found)[method, loss]
+    best = evidence.choices(found)[method, loss]
     winner = next(
         config
         for config in (record["config"] for record in found)

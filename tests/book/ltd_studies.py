@@ -51,7 +51,7 @@ def made_up(kind, way, seed, *, rsum=400.0, swap=60.0, begins=1500, val=400.0, *
 def put(root, study, record, tag):
     place = root / "studies" / study / "scenes" / "ltd" / "ntxent" / f"{tag}-seed{record['config']['seed']}.json"
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")}))
+    place.write_text(json.dumps({k: v for k, v in record.items() if k != "path"}))
 
 
 def gains(kind, way):

@@ -43,7 +43,7 @@ def put(root, study, record, tag=""):
     config = record["config"]
     place = root / "studies" / study / "scenes" / "vsepp" / config["loss"] / f"{tag}seed{config['seed']}.json"
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")}))
+    place.write_text(json.dumps({k: v for k, v in record.items() if k != "path"}))
 
 
 def made_up(loss, seed, rsum, *, val=0.0, **settings):

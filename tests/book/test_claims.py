@@ -45,7 +45,7 @@ def put(book, study, record, tag=""):
     config = record["config"]
     folder = book / "studies" / study / "scenes" / config["method"] / config["loss"]
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")})
+    text = json.dumps({k: v for k, v in record.items() if k != "path"})
     (folder / f"{tag}seed{config['seed']}.json").write_text(text)
 
 
@@ -224,7 +224,7 @@ def test_the_words_of_the_page_are_those_of_the_ledger(book):
     for place, found in names["EVIDENCE"].items():
         table = names["parts_of"](place)
         for part, verdict in found.verdicts.items():
-            cells = (names["evidence"].said(part), str(verdict.difference), verdict.word)
+            cells = (names["ledger"].describe(part), str(verdict.difference), verdict.word)
             assert re.search(".*?".join(f">{re.escape(cell)}<" for cell in cells), table, re.S), part
     assert sum(len(ids) for ids in names["TESTS"].values()) == sum(map(bool, names["claims"]["tests"]))
     assert any("E31" in text for text in shown) and any("G21" in text for text in shown)

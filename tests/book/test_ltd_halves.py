@@ -31,7 +31,7 @@ def section(above=10.0):
     first = next(k for k, cell in enumerate(source) if cell.startswith("def halves"))
     helpers = "def signed" + helpers.split("def signed")[1].split("AHEAD =")[0]
     swap = next(cell for cell in source if cell.startswith("def of_swap")).split("TRIPLET, BOUND")[0]
-    lead = f"AHEAD = {{'lag': (constrained.interval([{above}, {above}], [0.0, 0.0]),)}}"
+    lead = f"AHEAD = {{'lag': (ltd_runs.interval([{above}, {above}], [0.0, 0.0]),)}}"
     cells = [head, helpers, less, swap, lead, *source[first : first + 4]]
     names, shown = chapter_cells.execute(cells, {"smoke": False})
     return names, [text for text in shown if text]

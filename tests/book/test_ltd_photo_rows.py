@@ -41,7 +41,7 @@ def put(root, study, kind, like, tag, **settings):
             entry["lambda"] = 5.0 if entry is record["history"][2] else 1.25
         place = root / "studies" / study / "flickr8k" / "ltd" / "ntxent" / f"{tag}-seed{c['seed']}.json"
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")}))
+        place.write_text(json.dumps({k: v for k, v in record.items() if k != "path"}))
 
 
 def section():

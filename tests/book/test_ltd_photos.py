@@ -13,7 +13,7 @@ import pytest
 
 import chapter_cells
 from icrlib import records
-from icrlib.paper import photos
+from icrlib.evidence import photo_intervals
 from icrlib.records import files
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ def put(root, study, row, like, **settings):
         c |= {"method": method, "loss": loss, "objective": "con", "loss_options": {"tau": 0.05}} | settings
         place = root / "studies" / study / "flickr8k" / method / loss / f"{row}-seed{c['seed']}.json"
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")}))
+        place.write_text(json.dumps({k: v for k, v in record.items() if k != "path"}))
 
 
 def section():
@@ -77,7 +77,7 @@ def test_a_row_that_lies_between_two_encoders_turns_the_sign(book):
     assert "for tuned targets the sign of the paper's sentence, that they do not reach" in said
     assert names["TURNS"] == ["tuned"]
     found = names["AGAINST"]["tuned", "a bag of words with NT-Xent"]
-    twin = photos.estimate(REAL["bow", "triplet"], REAL["bow", "ntxent"])
+    twin = photo_intervals.estimate(REAL["bow", "triplet"], REAL["bow", "ntxent"])
     assert (found.mean, found.low, found.high) == pytest.approx((twin.mean, *twin.interval(0.95)))
 
 
@@ -92,7 +92,7 @@ def spoil(record):
     test["rsum"] = sum(test[side][f"r{k}"] for side in ("i2t", "t2i") for k in (1, 5, 10))
     path = Path(record["path"])
     path = path if path.is_absolute() else files.root() / path
-    path.write_text(json.dumps({k: v for k, v in record.items() if k not in ("path", "stale")}))
+    path.write_text(json.dumps({k: v for k, v in record.items() if k != "path"}))
 
 
 def test_behind_all_the_sign_is_the_same(book):
@@ -115,6 +115,6 @@ def test_other_settings_are_rows_of_their_own_and_say_which(book):
     assert set(new) <= set(names["ON_PHOTOS"]) and new[0] in names["SCRATCH"] and new[1] not in names["SCRATCH"]
     assert all(name in table for name in new)
     better = names["AGAINST"]["tuned", "a bag of words with NT-Xent"]  # validation prefers VSE++'s run to Triplet's
-    twin = photos.estimate(REAL["vse++", "ntxent"], REAL["bow", "ntxent"])
+    twin = photo_intervals.estimate(REAL["vse++", "ntxent"], REAL["bow", "ntxent"])
     prefers = [np.mean([r["chosen"]["val_rsum"] for r in REAL[s]]) for s in (("vse++", "ntxent"), ("bow", "triplet"))]
     assert prefers[0] > prefers[1] and better.mean == pytest.approx(twin.mean)

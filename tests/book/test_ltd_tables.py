@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import chapter_cells
-from icrlib.paper import ltd_evidence
+from icrlib.evidence import ltd_ledger
 from icrlib.records import files
 from ltd_studies import everything, gains, made_up, put
 
@@ -34,7 +34,7 @@ def section():
 def shown(names, place):
     """The lines of one of our tables, {row: {column: text}}; each stands in the page, too."""
     page = names["own_table"](place).data
-    assert all(f">{name}<" in page for name in map(ltd_evidence.TITLES.get, names["OURS"][place]))
+    assert all(f">{name}<" in page for name in map(ltd_ledger.TITLES.get, names["OURS"][place]))
     lines = (names["own_line"](row, group) for row, group in names["OURS"][place].items())
     return {line["", "row"]: {" ".join(key).strip(): text for key, text in line.items()} for line in lines}
 
@@ -144,7 +144,7 @@ def test_the_figure_shows_every_row_at_its_own_height_and_both_temperatures(book
     labels = [tick.get_text() for tick in left.get_yticklabels()]
     points = [list(zip(*line.get_data(), strict=True)) for line in left.lines if line.get_marker() == "o"]
     for (x, y), row in zip(points[0], names["AHEAD"], strict=True):
-        assert labels[round(y)] == ltd_evidence.TITLES[row] and x == pytest.approx(names["AHEAD"][row][0].mean)
+        assert labels[round(y)] == ltd_ledger.TITLES[row] and x == pytest.approx(names["AHEAD"][row][0].mean)
     ((x, y),) = points[1]
     assert labels[round(y)] == "logical form constrained" and x == pytest.approx(7.0)
     assert len([line for line in right.lines if line.get_marker() == "o"]) == 1

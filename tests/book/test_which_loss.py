@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from icrlib import paper
-from icrlib.paper import decision
-from icrlib.paper.decision import narrow, steps_up
+from icrlib import evidence
+from icrlib.evidence import decision
+from icrlib.evidence.decision import narrow, steps_up
 from which_loss_runs import LOSSES, decide, real, section, sizes, without_runs
 
 
@@ -35,11 +35,11 @@ def test_without_a_measured_difference_the_cheaper_is_taken_and_both_costs_are_n
     found = decide()
     answer = found.answer("scenes 400")
     assert answer.system[0] == "bow" and len(answer.models) == 1
-    said = decision.told(found, "scenes 400", answer.models)
+    said = decision.explain(found, "scenes 400", answer.models)
     assert "no measured difference to VSE++" in said or "too small to matter" in said
-    assert said.endswith(f"take the cheaper, {decision.called(answer.system)} (10 s)")
+    assert said.endswith(f"take the cheaper, {decision.name_of(answer.system)} (10 s)")
     for other in answer.models[0][1]:
-        assert f"{decision.called(other)} (" in said and f"{found.seconds('scenes 400', other):.0f} s)" in said
+        assert f"{decision.name_of(other)} (" in said and f"{found.seconds('scenes 400', other):.0f} s)" in said
 
 
 def test_a_mean_that_is_ahead_without_being_sure_moves_nobody(made):
@@ -86,7 +86,7 @@ def test_the_rule_ends_even_where_verdicts_turn_in_a_circle(made, monkeypatch):
     found = decide()
     a, b, c = found.ready("scenes 400")
     ahead = {(b, a), (c, b), (a, c)}
-    verdict = paper.verdict("x", "greater", {0: 0.0, 1: 0.0, 2: 0.1}, {0: 0.0, 1: 0.1, 2: 0.0}, own=True)
+    verdict = evidence.verdict("x", "greater", {0: 0.0, 1: 0.0, 2: 0.1}, {0: 0.0, 1: 0.1, 2: 0.0}, own=True)
     monkeypatch.setattr(decision.rule, "family", lambda tests: tests)
     found.versus = lambda situation, one, other: type(verdict)(
         "holds" if (one, other) in ahead else "fails", "", 3, p=0.01
@@ -110,7 +110,9 @@ def test_half_a_group_is_neither_judged_nor_recommended(made):
     made["sizes"] = [r for r in made["sizes"] if r["config"]["method"] != "vse++" or r["config"]["seed"] != 1]
     found = decide()
     assert found.answer("scenes 400").losses.keys() == {"bow", "vsrn"}
-    assert "(VSE++ with 5 losses): 10 of 15 runs. `make records STUDY=sizes`" in decision.lacks(found, "scenes 400")
+    assert "(VSE++ with 5 losses): 10 of 15 runs. `make records STUDY=sizes`" in decision.list_missing(
+        found, "scenes 400"
+    )
 
 
 def test_more_draws_than_were_planned_are_not_looked_at(made):

@@ -15,7 +15,7 @@ import chapter_cells
 import icrlib
 from icrlib.cli.runs import parse
 from icrlib.data.fewer import fewer
-from icrlib.paper import decision
+from icrlib.evidence import decision
 from icrlib.studies import Study, lists, studies
 from which_loss_runs import (
     BOOK,
@@ -60,7 +60,7 @@ def test_with_the_records_of_today_what_is_missing_has_commands(made):
 
 def test_every_command_about_missing_runs_names_a_list(made):
     found = decide()
-    typed = set(re.findall(r"STUDY=(\w+)", decision.lacks(found, *found.runs)))
+    typed = set(re.findall(r"STUDY=(\w+)", decision.list_missing(found, *found.runs)))
     assert typed <= set(studies) and len(typed) > 10
     makefile = (BOOK.parent / "Makefile").read_text()
     assert re.search(r"^records:", makefile, re.M)
@@ -94,7 +94,7 @@ def test_a_full_page_recommends_one_thing_for_each_line(made):
     assert [row["time"] for row in rows] == ["short", "no hurry"] * 2
     assert all("<b>VSRN" in row["start here"] for row in rows[1::2])
     assert all("ahead of" in row["because"] and row["evidence"] == "3 draws; sizes, vsrn_sizes" for row in rows[1::2])
-    assert decision.lacks(found, "scenes 400", "scenes 6000") == ""
+    assert decision.list_missing(found, "scenes 400", "scenes 6000") == ""
     assert decision.by_model(found, "scenes 400")["the rule ends at"].startswith("VSRN")
 
 
@@ -399,10 +399,10 @@ def test_a_loss_without_its_own_search_is_searched_first(made):
     for study in ("photo_vsrn", "photo_vsrn_tuning"):
         made[study] = [r for r in made[study] if r["config"]["loss"] == "ntxent"]
     runs, search = (f"`make records STUDY=photo_vsrn{of} FEATURES=folder`" for of in ("", "_tuning"))
-    said = decision.lacks(decide(), "regions 6000")
+    said = decision.list_missing(decide(), "regions 6000")
     assert said.endswith(f"0 of 9 runs. {search}, then {runs}") and said.count("\n") == 0
     made["photo_vsrn"].pop()
-    assert f"(VSRN with NT-Xent): 2 of 3 runs. {runs}" in decision.lacks(decide(), "regions 6000")
+    assert f"(VSRN with NT-Xent): 2 of 3 runs. {runs}" in decision.list_missing(decide(), "regions 6000")
 
 
 def test_the_whole_page_with_the_runs_of_today(made):
@@ -415,7 +415,7 @@ def test_the_whole_page_with_all_runs(made):
     everything(made)
     names, said = page()
     rule = names["rule"]
-    assert all(map(rule.ready, decision.TITLES)) and decision.lacks(rule, *decision.TITLES) == ""
+    assert all(map(rule.ready, decision.TITLES)) and decision.list_missing(rule, *decision.TITLES) == ""
     for waiting in ("not run yet", "not both been run", "make records", "not been run"):
         assert waiting not in said, said[said.find(waiting) - 300 : said.find(waiting) + 100]
     assert len(names["cleaned"]) == 2 and len(names["changes"]) == 4 and len(names["batch_tests"]) == 3

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from icrlib.cli.runs import parse
-from icrlib.paper.decision import sentences
+from icrlib.evidence.decision import sentences
 from which_loss_runs import NOTEBOOK, decide, of_sentences, real, section, without_runs
 
 MANY = "photos 6000"
@@ -69,8 +69,8 @@ def test_of_several_settings_validation_prefers_one_and_the_test_has_no_say(made
     (tau,) = {r["config"]["loss_options"]["tau"] for r in groups["tuned"]}
     assert tau == 0.1 and sentences.better(groups) == "tuned" and MANY not in sentences.missing(decide())
     assert [r["config"]["seed"] for r in groups["tuned"]] == [0, 1, 2]
-    assert "of length 1" in sentences.told("tuned", groups["tuned"][0])
-    assert "τ = 0.1" in sentences.told("tuned", groups["tuned"][0])
+    assert "of length 1" in sentences.describe("tuned", groups["tuned"][0])
+    assert "τ = 0.1" in sentences.describe("tuned", groups["tuned"][0])
 
 
 def test_verdicts_are_those_of_a_twin(made):

@@ -11,7 +11,7 @@ import jupytext
 import numpy as np
 
 from icrlib import records
-from icrlib.paper.decision import Decision
+from icrlib.evidence.decision import Decision
 
 BOOK = Path(__file__).parents[2] / "book"
 SCRIPT, NOTEBOOK = BOOK / "lessons" / "which-loss.py", BOOK / "reproduce" / "run.ipynb"

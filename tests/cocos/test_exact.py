@@ -104,7 +104,7 @@ def test_the_loop_s_part_is_the_same_count(name):
 
 def test_the_loop_s_part_knows_no_particular_loss():
     imported = [node for node in ast.walk(ast.parse(inspect.getsource(exact))) if isinstance(node, ast.ImportFrom)]
-    assert {node.module for node in imported} == {"__future__", "torch", "icrlib.losses.base", "icrlib.scores"}
+    assert {node.module for node in imported} == {"__future__", "torch", "icrlib.losses.base", "icrlib.score_checks"}
 
 
 def test_shares_are_noted_where_the_class_says_softmax():

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from icrlib import reading
+from icrlib import parsing
 from icrlib.data import feature_folder, features, precomputed
 from icrlib.data.precomputed import MARK, UNFINISHED
 
@@ -114,7 +114,7 @@ def test_photos_without_captions_and_without_a_training_split(root, tmp_path):
     folder = extract(root, tmp_path / "f")
     assert feature_folder.noted(folder)["photos"] == {"test": 9, "rest": 1}
     assert np.load(folder / "rest_ims.npy").shape == (1, 256)
-    assert reading.lines(folder / "rest_files.txt")[0].endswith("train2.jpg")
+    assert parsing.lines(folder / "rest_files.txt")[0].endswith("train2.jpg")
     with pytest.raises(FileNotFoundError, match="train_ims.npy"):
         load(folder)
     edit(root, lambda images: [image.pop("sentences", None) for image in images])

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import icrlib
-from icrlib import paper, records
+from icrlib import evidence, records
 
 
 @pytest.mark.slow
@@ -47,7 +47,7 @@ def test_defaults_are_what_the_search_chose():
     """The best candidate with the published constant, for each method and loss; nobody typed in another number."""
     usual = {r["config"]["loss"]: r["config"]["loss_options"] for r in ecir()}
     searched = [r for r in records.find(study="tuning") if r["config"]["loss_options"] == usual[r["config"]["loss"]]]
-    chosen = paper.choices(searched)
+    chosen = evidence.choices(searched)
     assert len(chosen) == 8
     data = icrlib.load_dataset("scenes", smoke=True)
     for (method, loss), settings in chosen.items():

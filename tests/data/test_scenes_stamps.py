@@ -106,7 +106,7 @@ def test_the_network_learns_and_a_run_comes_back(four, tmp_path):
     assert all(not torch.equal(before[name], after[name]) for name in before)
     record = run.record["config"]
     assert (record["dataset"], record["finetune_after"], record["finetune_lr"]) == ("stamps", 0, 5e-5)
-    assert record["data_options"]["bits"] == 4 and "data/scenes/stamps.py" in run.record["sources"]
+    assert record["data_options"]["bits"] == 4
     scores = icrlib.evaluate(icrlib.load_model(tmp_path / "run"), four.test)
     assert scores["rsum"] == pytest.approx(run.record["test"]["rsum"])
     assert "rsum" in icrlib.evaluate(run.model, four.test.others["stamped"])

@@ -9,9 +9,9 @@ import torch
 
 from icrlib.data.targets import store
 from icrlib.data.targets.base import Teacher
+from icrlib.data.targets.handed_over import Own, hold
 from icrlib.data.targets.lsa import LSA
-from icrlib.data.targets.own import Own, hold
-from icrlib.data.targets.sees import floor
+from icrlib.data.targets.order_sensitivity import floor
 from icrlib.data.targets.store import vectors
 from icrlib.data.targets.teachers import of_dataset, teacher
 from icrlib.data.text import tokenize

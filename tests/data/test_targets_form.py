@@ -13,9 +13,9 @@ from icrlib.data.scenes.graph import Scene
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.targets.base import Teacher
 from icrlib.data.targets.form import BLOCKS, FACTS, SCALE, Form, form_vectors
-from icrlib.data.targets.sees import sees
+from icrlib.data.targets.order_sensitivity import order_sensitivity
 from icrlib.data.targets.teachers import of_dataset, teacher
-from icrlib.data.targets.wording import EXCHANGES, exchanged, meaning, read, reworded, turned
+from icrlib.data.targets.wording import EXCHANGES, exchanged, meaning, parse, reworded, turned
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def cos(*captions):
 
 def test_every_caption_is_read_back_to_its_form(drawn):
     for text, form in zip(drawn["captions"], drawn["forms"], strict=True):
-        assert read(text).form == form and read(text).text == text
+        assert parse(text).form == form and parse(text).text == text
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_every_caption_is_read_back_to_its_form(drawn):
 )
 def test_other_texts_are_refused(text):
     with pytest.raises(ValueError, match="not a caption as 'scenes' writes them"):
-        read(text)
+        parse(text)
 
 
 def test_paraphrases_are_true_of_the_same_scenes_and_swaps_are_not(drawn):
@@ -67,7 +67,7 @@ def test_paraphrases_are_true_of_the_same_scenes_and_swaps_are_not(drawn):
     scenes = [Scene.from_json(graph) for graph in drawn["graphs"]][:60]
     differ, seen = defaultdict(int), defaultdict(int)
     for text in drawn["captions"][:300]:
-        wording = read(text)
+        wording = parse(text)
         holds = [truth(wording.form, scene) for scene in scenes]
         for same in (turned(wording), reworded(wording), reworded(wording, 1)):
             assert same is None or (same.text != text and [truth(same.form, scene) for scene in scenes] == holds)
@@ -81,7 +81,7 @@ def test_paraphrases_are_true_of_the_same_scenes_and_swaps_are_not(drawn):
 
 
 def test_examples():
-    wording = read("a small red ring left of an orange box on a dark background")
+    wording = parse("a small red ring left of an orange box on a dark background")
     assert exchanged(wording, "colour").text == "a small orange ring left of a red box on a dark background"
     assert exchanged(wording, "shape").text == "a small red box left of an orange ring on a dark background"
     assert exchanged(wording, "place").text == "an orange box left of a small red ring on a dark background"
@@ -89,13 +89,13 @@ def test_examples():
     assert turned(wording).text == "an orange box right of a small red ring on a dark background"
     assert reworded(wording).text == "a little red hoop left of an orange square on a dark background"
     assert reworded(wording, 1).text == "a little red ring left of an orange box on a dark background"
-    listed = read("a disc, a big blue star and a small bar")
+    listed = parse("a disc, a big blue star and a small bar")
     assert turned(listed).text == "a small bar, a big blue star and a disc"
     assert exchanged(listed, "size").text == "a disc, a small blue star and a big bar"
     assert exchanged(listed, "place") is None and exchanged(listed, "colour") is None
-    assert exchanged(read("a red ring and a blue hoop"), "colour") is None  # would mean the same
-    assert turned(read("we see a star among two things")) is None
-    assert reworded(read("we see a star among two things")).text == "there is a star among two things"
+    assert exchanged(parse("a red ring and a blue hoop"), "colour") is None  # would mean the same
+    assert turned(parse("we see a star among two things")) is None
+    assert reworded(parse("we see a star among two things")).text == "there is a star among two things"
 
 
 # -- vectors ---------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def test_the_vectors_of_captions_and_of_forms_agree(drawn):
 def test_paraphrases_have_equal_vectors_and_swaps_cost_much(drawn):
     pairs = defaultdict(list)
     for text in dict.fromkeys(drawn["captions"]):
-        wording = read(text)
+        wording = parse(text)
         made = {"turned": turned(wording), "other": reworded(wording), "one other": reworded(wording, 1)}
         made |= {what: exchanged(wording, what) for what in EXCHANGES}
         for what, other in made.items():
@@ -140,7 +140,7 @@ def test_paraphrases_have_equal_vectors_and_swaps_cost_much(drawn):
 
 def test_the_layout_by_hand():
     """Slow twin of one vector, from the table in the module's docstring."""
-    form = read("a small red ring right of a star on a dark background").form
+    form = parse("a small red ring right of a star on a dark background").form
     facts = [("size", "small"), ("colour", "red"), ("shape", "ring")]
     said = {("facts", f): 1 for f in [*facts, ("shape", "star")]} | {("right", f): 3 for f in facts}
     said |= {("left", ("shape", "star")): 3, ("named", 2): 1, ("ground", "dark"): 2}
@@ -176,9 +176,9 @@ class Bag(Teacher):
 
 
 def test_the_oracle_reads_and_a_bag_does_not(drawn):
-    for row in sees(drawn["captions"], teacher("form"), count=150):
+    for row in order_sensitivity(drawn["captions"], teacher("form"), count=150):
         assert row["accuracy"] == 100 and row["to_swap"] > 0.2 and abs(row["to_paraphrase"]) < 1e-6 and row["n"] > 5
-    rows = {(row["swap"], row["paraphrase"]): row for row in sees(drawn["captions"], Bag(), count=150)}
+    rows = {(row["swap"], row["paraphrase"]): row for row in order_sensitivity(drawn["captions"], Bag(), count=150)}
     assert len(rows) == 12 and all(row["accuracy"] == 0 and row["to_swap"] < 1e-6 for row in rows.values())
     assert rows["colour", "other words"]["to_paraphrase"] > 0.05
     assert rows["colour", "turned round"]["tied"] > 20  # a list backwards has the same words
@@ -186,7 +186,7 @@ def test_the_oracle_reads_and_a_bag_does_not(drawn):
 
 def test_what_is_counted_by_hand():
     captions = ["a red ring left of a blue star", "a red disc and a blue star", "we see a red ring", "a bar and a bar"]
-    rows = {(row["swap"], row["paraphrase"]): row for row in sees(captions, Form())}
+    rows = {(row["swap"], row["paraphrase"]): row for row in order_sensitivity(captions, Form())}
     assert rows["colour", "other words"]["n"] == 2 and rows["place", "turned round"]["n"] == 1
     none = dict.fromkeys(("to_swap", "to_paraphrase", "accuracy", "tied")) | {"teacher": "form", "n": 0}
     assert rows["size", "other words"] == none | {"swap": "size", "paraphrase": "other words"}

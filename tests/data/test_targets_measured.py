@@ -8,7 +8,7 @@ import pytest
 import icrlib
 from icrlib.data.targets import measured, mpnet, teacher
 from icrlib.data.targets.encoder import NoSentenceEncoder
-from icrlib.data.targets.sees import sees
+from icrlib.data.targets.order_sensitivity import order_sensitivity
 from measure_teachers import FILE
 
 
@@ -37,7 +37,7 @@ def test_the_large_encoder_too_where_it_is_there():
 def test_means_weigh_each_exchange_by_its_captions():
     data = icrlib.load_dataset("scenes", train=300, val=20, test=20)
     lsa = teacher("lsa", captions=data.train.captions)
-    found, rows = measured.seen(data.train, lsa, 60), sees(data.train, lsa, count=60, progress=False)
+    found, rows = measured.seen(data.train, lsa, 60), order_sensitivity(data.train, lsa, count=60, progress=False)
     for kind in measured.TRUE:
         said = [row for row in rows if row["paraphrase"] == kind and row["n"]]
         assert len({row["n"] for row in said}) > 1  # or equal weights would do

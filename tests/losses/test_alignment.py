@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from icrlib.agreement import agreement
 from icrlib.losses import by_name
-from icrlib.verify import agreement
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import math
 import pytest
 import torch
 
-from icrlib import cocos, verify
+from icrlib import agreement, cocos
 from icrlib.losses import DCL, IFM, LOSSES, SigLIP, SparseNTXent, by_name
 from icrlib.names import label
 
@@ -29,7 +29,7 @@ def test_closed_form_equals_central_differences_at_ties(loss):
     scores, mask = GM[:3, :15].clone(), OWN_GM[:3, :15].clone()
     scores[2] = torch.where(mask[2], 0.31, 0.3)
     mask[0, 7:9] = True
-    found = verify.agreement(loss.weights(scores, mask), lambda s: loss.per_query(s, mask), scores)
+    found = agreement.agreement(loss.weights(scores, mask), lambda s: loss.per_query(s, mask), scores)
     assert found["differences"] < 1e-4 and found["autograd"] < 1e-10
     assert torch.autograd.gradcheck(lambda s: loss.per_query(s, mask), (scores.requires_grad_(),), eps=1e-6, atol=1e-4)
 

@@ -11,7 +11,7 @@ from pytorch_metric_learning import losses as pml
 from pytorch_metric_learning import miners
 from pytorch_metric_learning.distances import BaseDistance, CosineSimilarity
 
-from icrlib import cocos, verify
+from icrlib import agreement, cocos
 from icrlib.losses import BinomialDeviance, Circle, HardNTXent, MultiSimilarity, by_name
 
 from . import slow
@@ -98,14 +98,14 @@ def test_closed_form_equals_autograd(loss, twin, problem):
 @pytest.mark.parametrize("loss", [loss for loss, _ in CASES if not getattr(loss, "detach", False)], ids=repr)
 def test_closed_form_equals_central_differences(loss):
     scores = 0.9 * S8 + 0.013
-    found = verify.agreement(loss.weights(scores, OWN8), lambda s: loss.per_query(s, OWN8), scores)
+    found = agreement.agreement(loss.weights(scores, OWN8), lambda s: loss.per_query(s, OWN8), scores)
     assert found["differences"] < 1e-6
 
 
 def test_a_detached_pace_is_not_the_derivative_of_the_value():
     """As published, the circle loss's gradient is not that of the number it returns."""
     loss = Circle(margin=0.25, gamma=6.0)
-    found = verify.agreement(loss.weights(S8, OWN8), lambda s: loss.per_query(s, OWN8), S8)
+    found = agreement.agreement(loss.weights(S8, OWN8), lambda s: loss.per_query(s, OWN8), S8)
     assert found["autograd"] < 1e-12 and found["differences"] > 0.1
 
 

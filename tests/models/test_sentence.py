@@ -64,7 +64,7 @@ def test_trained_saved_and_read_again(counts, tiny, tmp_path, loss):
     run = icrlib.train(tiny, "sentence", loss, teacher=targets.hold(counts), embed_dim=3, lr=0.01, progress=False)
     assert run.history[-1]["loss"] < run.history[0]["loss"]
     assert run.record["config"]["model_options"].get("tuned", False) is (loss == "ntxent")
-    assert "data/targets/own.py" in run.record["sources"] and run.record["test"]["order"]["n"] == 0
+    assert run.record["test"]["order"]["n"] == 0
     again = icrlib.load_model(run.save(tmp_path / "model"))
     assert icrlib.evaluate(again, tiny.test) == icrlib.evaluate(run.model, tiny.test)
 

@@ -57,7 +57,7 @@ def test_it_is_registered():
 
 
 def test_it_goes_the_whole_way(scenes, tmp_path):
-    """Two updates, evaluated, saved, loaded, searched; the record lists the files that it used, and options in full."""
+    """Two updates, evaluated, saved, loaded, searched; the record has the options in full."""
     run = icrlib.train(scenes, "vsrn", "ntxent", updates=2, out=tmp_path / "run", **SMALL)
     config = run.record["config"]
     assert config["model_options"] == {
@@ -68,8 +68,6 @@ def test_it_goes_the_whole_way(scenes, tmp_path):
         "graph_norm": "regions",
         "final_norm": True,
     }
-    assert {"models/vsrn.py", "models/parts/graph.py", "models/parts/gru.py"} <= set(run.record["sources"])
-    assert not {"models/vse.py", "models/bow.py", "names.py"} & set(run.record["sources"])
     assert set(run.record["test"]["twins"]) >= {"swap", "attribute"}
     measured = icrlib.evaluate(run.model, scenes.test)
     assert measured["rsum"] == pytest.approx(run.record["test"]["rsum"], abs=1e-3)
@@ -204,7 +202,7 @@ def test_a_killed_run_ends_bit_identical(scenes, tmp_path):
     assert (tmp_path / "killed" / "checkpoint.pt").exists()
     assert not (tmp_path / "killed" / "record.json").exists()
     again = icrlib.train(scenes, "vsrn", "triplet", out=tmp_path / "killed", **OPTIONS)
-    cost = ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "path", "stale")
+    cost = ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "path")
     expected, found = ({k: v for k, v in run.record.items() if k not in cost} for run in (whole, again))
     assert expected == found
     for name, value in whole.model.state_dict().items():

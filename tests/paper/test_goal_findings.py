@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from icrlib import paper
-from icrlib.paper import goal, own_tables
+from icrlib.paper import goal
+from icrlib.paper.claims import _COUNTS, WAYS
 
 T, P = ("con", "nca", "cir"), ("con", "lin", "sig", "lin-ms", "sig-ms")
 COLUMNS = list(itertools.product(goal.SETTINGS, ("i2t", "t2i")))
@@ -157,9 +158,9 @@ def test_claims_are_21_with_a_way_to_judge_each():
     found = paper.claims("goal")
     assert list(found.index) == list(range(1, 22)) and list(found.columns) == ["claim", "place", "judged"]
     for row in found.itertuples():
-        assert set(row.judged.split(", ")) <= set(own_tables.WAYS) and row.place and row.claim.endswith(".")
+        assert set(row.judged.split(", ")) <= set(WAYS) and row.place and row.claim.endswith(".")
     by_tables = {number for number, judged in found["judged"].items() if "paper tables" in judged}
-    assert by_tables == set(own_tables._COUNTS)
+    assert by_tables == set(_COUNTS)
     with pytest.raises(ValueError, match="unknown paper with claims 'gaol'.*Did you mean 'goal'"):
         paper.claims("gaol")
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from icrlib import paper
+from icrlib import evidence, paper
 from icrlib.cli import main
 from icrlib.losses import by_name, objectives
 from icrlib.paper.experiments.goal import gpu_hours
@@ -158,14 +158,14 @@ def record(loss: str, seed: int, r1: float, dataset: str = "scenes") -> dict:
 
 def test_grid_of_summarised_records():
     runs = [record("goal:nca x lin-ms", seed, 40.0 + seed) for seed in range(3)]
-    plain = paper.grid(paper.summarise(runs), style="plain")
+    plain = paper.grid(evidence.summarise(runs), style="plain")
     assert plain.loc["lin-ms", ("image to text, R@1", "nca")] == "41.0 ± .8"
-    two = paper.grid(paper.summarise([*runs, record("goal:con x con", 0, 9.0, "flickr8k")]), style="plain")
+    two = paper.grid(evidence.summarise([*runs, record("goal:con x con", 0, 9.0, "flickr8k")]), style="plain")
     assert two.loc[("flickr8k, VSE++", "con"), ("text to image, R@1", "con")] == "9.0"
     assert two.loc[("flickr8k, VSE++", "lin-ms"), ("text to image, R@1", "nca")] == "–"
-    assert "scenes, VSE++, image to text, R@1, n = 3" in paper.grid(paper.summarise(runs)).data
+    assert "scenes, VSE++, image to text, R@1, n = 3" in paper.grid(evidence.summarise(runs)).data
     with pytest.raises(ValueError, match="unknown triplet weight .*'ntxent'"):
-        paper.grid(paper.summarise([record("ntxent", 0, 1.0)]))
+        paper.grid(evidence.summarise([record("ntxent", 0, 1.0)]))
 
 
 def test_every_row_is_an_experiment():

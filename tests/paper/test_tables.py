@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from icrlib import paper
+from icrlib import evidence, paper
 
 
 def test_every_table_is_there_with_its_rows():
@@ -76,7 +76,7 @@ def _record(loss: str, seed: int, r1: float, swap: float | None = None) -> dict:
 
 def test_summarise_means_and_population_spread():
     runs = [_record("ntxent", seed, 40.0 + seed, 50.0 + seed) for seed in (0, 1, 2)] + [_record("triplet", 0, 30.0)]
-    found = paper.summarise(runs)
+    found = evidence.summarise(runs)
     ntxent, triplet = found.iloc[0], found.iloc[1]
     assert ntxent["n"] == 3 and ntxent["i2t_r1"] == pytest.approx(41.0)
     assert ntxent["i2t_r1_std"] == pytest.approx(math.sqrt(2 / 3)) and ntxent["swap"] == pytest.approx(51.0)
@@ -84,7 +84,7 @@ def test_summarise_means_and_population_spread():
     shown = paper.layout(found, style="plain")
     assert shown.loc[1, ("image to text", "R@1")] == "41.0 ± .8" and shown.loc[2, ("twins", "swap %")] == "–"
     with pytest.raises(ValueError, match="no records"):
-        paper.summarise([])
+        evidence.summarise([])
 
 
 def test_rows_as_they_were_run():

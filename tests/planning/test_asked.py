@@ -175,7 +175,6 @@ def test_a_grid_counts_what_lies_in_runs_as_finished(tmp_path, monkeypatch, no_r
         "schema": 2,
         "config": config,
         "identity": identity(config),
-        "sources": {},
         "wall_seconds": 50.0,
         "threads": 1,
         "parameters": 1000,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 import torch
 
 import icrlib
 from icrlib import records
+from icrlib.losses.ntxent import NTXent
+from icrlib.records import files
+from icrlib.training import behaviour
 
 
 def test_a_record_says_what_ran(tiny, tmp_path):
@@ -17,8 +21,8 @@ def test_a_record_says_what_ran(tiny, tmp_path):
     assert (
         saved["config"]["seed"] == 2 and saved["config"]["updates"] == 4 and saved["config"]["asked"] == {"updates": 4}
     )
-    assert saved["versions"]["torch"] == torch.__version__ and saved["threads"] == 1 and not saved["stale"]
-    assert saved["data_hash"] == tiny.fingerprint and "training/loop.py" in saved["sources"]
+    assert saved["versions"]["torch"] == torch.__version__ and saved["threads"] == 1
+    assert saved["data_hash"] == tiny.fingerprint and len(saved["commit"].rstrip("+")) == 12
     assert saved["test"] == record["test"] and saved["wall_seconds"] >= 0 and saved["parameters"] > 0
     assert (tmp_path / "a" / "seed2.json").stat().st_size < 200_000
 
@@ -49,16 +53,33 @@ def test_find_filters_and_load_refuses(tiny, tmp_path):
         records.load(tmp_path / "cut.json")
 
 
-def test_stale_records_are_marked_not_refused(tiny, tmp_path):
+def test_reading_a_record_imports_and_opens_nothing_that_it_names(tiny, tmp_path, monkeypatch):
+    """Not its loss, not its teacher, not the sources that records of earlier days list; and these stay readable."""
     icrlib.train(tiny, updates=2, record=tmp_path / "r.json", progress=False)
-    assert records.load(tmp_path / "r.json")["stale"] == []
     old = json.loads((tmp_path / "r.json").read_text())
-    old["sources"]["metrics.py"] = "0" * 16
+    (tmp_path / "nasty.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, value in (("loss", "nasty:Loss"), ("method", "nasty:Model"), ("auxiliary", "nasty:Extra")):
+        old["config"][name] = value
+    old |= {"sources": {"nasty:Loss": "0" * 16, "../../etc/passwd": "0" * 16}, "schema": 1}
     (tmp_path / "old.json").write_text(json.dumps(old))
-    assert records.load(tmp_path / "old.json")["stale"] == ["metrics.py"]
-    del old["sources"]  # as records of the first schema
-    (tmp_path / "older.json").write_text(json.dumps(old | {"schema": 1, "code_hash": "0" * 64}))
-    assert records.load(tmp_path / "older.json")["stale"]
+    assert records.load(tmp_path / "old.json")["config"]["loss"] == "nasty:Loss" and "nasty" not in sys.modules
+    assert [r["config"]["seed"] for r in records.find(tmp_path, loss="nasty:Loss")] == [0]
+    assert behaviour.outdated(old["config"]) == {} and "nasty" not in sys.modules
+
+
+def test_of_two_behaviours_the_later_is_found(tiny, tmp_path, monkeypatch):
+    where = {"dataset": "scenes", "method": "vse++", "loss": "ntxent", "seed": 0}
+    monkeypatch.setattr(files, "root", lambda: tmp_path)
+    icrlib.train(tiny, updates=2, record=files.path_for(**where), progress=False)
+    icrlib.train(tiny, updates=2, seed=1, record=files.path_for(**where | {"seed": 1}), progress=False)
+    monkeypatch.setattr(NTXent, "behaviour", 2)
+    later = files.path_for(**where, behaviour={"loss": 2})
+    assert later.name == "seed0-loss2.json"
+    icrlib.train(tiny, updates=2, record=later, progress=False)
+    found = records.find(tmp_path)
+    assert [r["config"]["seed"] for r in found] == [0, 1]
+    assert [r["config"]["behaviour"] for r in found] == [{"loss": 2}, {}]  # the other has no later answer, and stays
 
 
 def test_every_committed_record_is_whole_and_in_its_place():

@@ -53,7 +53,7 @@ def work(where: str, out: Path) -> int:
 
 
 def comparable(record: dict) -> dict:
-    cost = ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "path", "stale")
+    cost = ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "path")
     return {key: value for key, value in record.items() if key not in cost}
 
 

@@ -167,7 +167,6 @@ def written(path: Path, identity: str, seconds: float = 50.0, **other) -> Path:
                 "schema": 2,
                 "config": configured(updates=500) | other,
                 "identity": identity,
-                "sources": {},
                 "threads": 1,
                 "wall_seconds": seconds,
                 "updates_per_epoch": 10,

@@ -37,7 +37,7 @@ def ending(folder: Path, monkeypatch, status: int, said: str = "", record: bool 
     def execute(parameters, output, handle):
         asked.append(parameters)
         if record:
-            (folder / "record.json").write_text(json.dumps({"schema": 2, "config": {}, "sources": {}}))
+            (folder / "record.json").write_text(json.dumps({"schema": 2, "config": {}}))
         return status, said
 
     monkeypatch.setattr(job, "execute", execute)

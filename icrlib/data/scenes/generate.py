@@ -104,7 +104,6 @@ def load(
         defaults=ABOUT["settings"],
         tuned=ABOUT["tuned"],
         drawn=True,
-        made_by=__name__,
     )
 
 

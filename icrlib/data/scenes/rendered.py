@@ -45,5 +45,4 @@ def rendered(
         defaults=plain.defaults,
         tuned=plain.tuned,
         drawn=True,
-        made_by=__name__,
     )

@@ -189,7 +189,6 @@ def stamped(
         defaults=plain.defaults | SETTINGS,
         tuned=plain.tuned,
         drawn=True,
-        made_by=__name__,
     )
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from icrlib import reading
+from icrlib import parsing
 from icrlib.data.targets.base import Teacher
 from icrlib.files import sha256_of
 
@@ -77,8 +77,8 @@ class SentenceEncoder(Teacher):
 
     def _config(self) -> dict:
         try:
-            config = reading.of_json(self.folder / CONFIG, KIND, CONFIG)
-        except reading.BadFile as err:
+            config = parsing.of_json(self.folder / CONFIG, KIND, CONFIG)
+        except parsing.BadFile as err:
             raise ValueError(f"{self.folder / CONFIG}: not the configuration of an encoder ({err.why})") from err
         if config["model_type"] != self.kind:
             raise ValueError(
@@ -86,14 +86,14 @@ class SentenceEncoder(Teacher):
                 f"{self.published['name']!r} reads {self.kind!r}. Hand it over as an object: "
                 "icrlib.data.targets.hold(model)"
             )
-        if wrong := reading.misfit(config, MEASURES, CONFIG):
+        if wrong := parsing.misfit(config, MEASURES, CONFIG):
             raise ValueError(f"{self.folder / CONFIG}: not the configuration of an encoder ({wrong})")
         limit = self.folder / "sentence_bert_config.json"
         if limit.is_file():
             known = {"type": "object", "properties": {"max_seq_length": {"type": ["integer", "null"], "minimum": 1}}}
-            self.longest = reading.of_json(limit, known, limit.name).get("max_seq_length") or self.longest
+            self.longest = parsing.of_json(limit, known, limit.name).get("max_seq_length") or self.longest
         pooling = self.folder / "1_Pooling" / CONFIG
-        means = pooling.is_file() and reading.of_json(pooling, {"type": "object"}).get("pooling_mode_mean_tokens", True)
+        means = pooling.is_file() and parsing.of_json(pooling, {"type": "object"}).get("pooling_mode_mean_tokens", True)
         if pooling.is_file() and not means:
             raise ValueError(
                 f"{pooling}: this model does not take the mean over its tokens, which is all that can be "

@@ -34,7 +34,7 @@ from torch import Tensor
 
 from icrlib.data.scenes.graph import BACKGROUNDS, COUNT_SHARES, VALUES
 from icrlib.data.targets.base import Teacher, unit
-from icrlib.data.targets.wording import read
+from icrlib.data.targets.wording import parse
 from icrlib.files import sha256_of
 
 FACTS = [(name, value) for name, values in VALUES.items() for value in values if value != "plain"]
@@ -90,4 +90,4 @@ class Form(Teacher):
     identity = sha256_of("form 1", repr(BLOCKS))
 
     def _parts(self, captions: list[str]) -> Iterator[tuple[list[int], Tensor]]:
-        yield list(range(len(captions))), form_vectors([read(caption).form for caption in captions])
+        yield list(range(len(captions))), form_vectors([parse(caption).form for caption in captions])

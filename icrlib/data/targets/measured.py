@@ -10,7 +10,7 @@ import numpy as np
 
 from icrlib.data.splits import Split
 from icrlib.data.targets.base import Teacher
-from icrlib.data.targets.sees import floor, sees
+from icrlib.data.targets.order_sensitivity import floor, order_sensitivity
 from icrlib.data.targets.store import vectors
 
 TRUE = ("turned round", "one other word", "other words")
@@ -19,12 +19,12 @@ RECORDED = "measured.json"
 
 
 def seen(captions: Split | Sequence[str], teacher: Teacher, count: int = COUNT) -> dict[str, float]:
-    """Means of :func:`icrlib.data.targets.sees.sees` over the exchanges, each weighed by its captions.
+    """Means of :func:`icrlib.data.targets.order_sensitivity` over the exchanges, each weighed by its captions.
 
     "swap": 1 - cos to the false caption; for each of TRUE its own 1 - cos, and as "…, nearer" the percentage of
     captions of which the true one is nearer than the false one.
     """
-    rows = [row for row in sees(captions, teacher, count=count, progress=False) if row["n"]]
+    rows = [row for row in order_sensitivity(captions, teacher, count=count, progress=False) if row["n"]]
 
     def mean(key: str, kinds: Sequence[str]) -> float:
         kept = [row for row in rows if row["paraphrase"] in kinds]

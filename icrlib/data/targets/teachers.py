@@ -9,9 +9,9 @@ from torch import Tensor
 
 from icrlib.data.splits import Dataset
 from icrlib.data.targets.base import Teacher
-from icrlib.data.targets.own import HELD, Own
+from icrlib.data.targets.handed_over import HELD, Own
 from icrlib.data.targets.store import vectors
-from icrlib.names import Registry, own
+from icrlib.names import Registry, is_own
 
 # A teacher is imported when it is asked for, so that tokenizers and scikit-learn are needed only by those who use them.
 TEACHERS = Registry(
@@ -42,7 +42,7 @@ def teacher(name: str, folder: str | os.PathLike | None = None, captions: Sequen
             )
         return _plain(HELD[name], name, given)
     kind = TEACHERS.find(name)
-    if own(name):
+    if is_own(name):
         made = kind() if isinstance(kind, type) else kind
         return _plain(made if isinstance(made, Teacher) else Own(made), name, given)
     wanted = {"sbert": "folder", "mpnet": "folder", "lsa": "captions"}.get(name)

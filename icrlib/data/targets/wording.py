@@ -59,7 +59,7 @@ class Wording:
         return text + (f" on a {self.background} background" if self.background is not None else "")
 
 
-def read(caption: str) -> Wording:
+def parse(caption: str) -> Wording:
     """The parts of a caption of ``scenes``. ``ValueError`` for any other text."""
     found = _CAPTION.fullmatch(caption)
     if found is None:

@@ -1,0 +1,95 @@
+"""A sentence encoder as caption encoder (LTD Table 2, rows 4.*), beside models that learn their words from captions.
+
+It stands outside the rule: what it learnt before is no training of this book, and on Flickr8k that may include captions
+of the test photos (RF §6.9), so that a lead there is no lead on photos of one's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from statistics import mean
+
+from icrlib.evidence import ltd_ledger
+from icrlib.evidence.decision.commands import PHOTOS, settings, typed
+from icrlib.evidence.decision.rule import Decision, System, validation, whole
+from icrlib.evidence.record_settings import common_draws
+from icrlib.evidence.verdicts import Verdict, family, verdict
+
+# Where the runs of a situation are, and the searches that make them, in the order in which they are typed.
+STUDIES = {"photos 400": ("photo_few_sentences",), "photos 6000": ("photo_ltd", "photo_ltd_more")}
+LISTS = {
+    "photos 400": ("photo_few_sentences_tuning", "photo_few_sentences"),
+    "photos 6000": ("photo_ltd_tuning", "photo_ltd"),
+}
+SENTENCES = {"fixed": "sentence vectors as they are", "tuned": "a trained head on sentence vectors"}
+WANTED = 3
+# LTD trains by another recipe than ECIR: two ways of training are compared, each with all that belongs to it.
+_RECIPE = ("lr", "drop_words", "delete_words", "warmup", "updates", "evaluate_every", "drops", "schedule", "optimiser")
+
+
+def frozen(decision: Decision, situation: str) -> dict[str, list[dict]]:
+    """{row of :data:`SENTENCES`: its runs}, one for each seed; of several settings those that validation prefers."""
+    found = [r for study in STUDIES[situation] for r in decision.study(study) if r["config"]["method"] == "sentence"]
+    groups = {row: ltd_ledger.preferred([r for r in found if ltd_ledger.is_row(r, row)], WANTED) for row in SENTENCES}
+    return {row: sorted(group, key=lambda r: r["config"]["seed"]) for row, group in groups.items() if group}
+
+
+def better(groups: dict[str, list[dict]]) -> str:
+    """The row with the higher mean rsum on validation data, which stands for the sentence encoder."""
+    return max(groups, key=lambda row: mean(map(validation, groups[row])))
+
+
+def describe(row: str, record: Mapping) -> str:
+    """A row in words, with what a search may have chosen for its head."""
+    config = record["config"]
+    tau = config["loss_options"].get("tau")
+    return (
+        SENTENCES[row]
+        + ", of length 1" * bool(config["model_options"].get("caption_norm"))
+        + (f", τ = {tau:g}" if tau else "")
+    )
+
+
+def ends(decision: Decision, situation: str) -> list[System]:
+    """Each model that learns its words, with the loss that the rule gives it."""
+    found = decision.answer(situation)
+    return [rungs[-1][0] for rungs in found.losses.values()] if found else []
+
+
+def against(decision: Decision, situations: Iterable[str]) -> dict[tuple[str, System], Verdict]:
+    """Is the sentence encoder ahead of each model? One family: {(situation, system): verdict}."""
+    found = {}
+    for situation in situations:
+        groups = frozen(decision, situation)
+        for system in ends(decision, situation) if groups else ():
+            runs = {"sentence": groups[better(groups)], "other": decision.runs[situation][system]}
+            sides = common_draws({name: map(whole, of) for name, of in runs.items()})
+            tuning = {
+                of[0]["config"]["method"]: {name: of[0]["config"][name] for name in _RECIPE} for of in sides.values()
+            }
+            found[situation, system] = verdict(
+                f"a sentence encoder beats {system}",
+                "greater",
+                sides["sentence"],
+                sides["other"],
+                factor="method",
+                tuning=tuning,
+                own=True,
+            )
+    return family(found)
+
+
+def missing(decision: Decision) -> dict[str, tuple[str, ...]]:
+    """{situation: what to type} where a row of :data:`SENTENCES` lacks runs."""
+    return {
+        situation: tuple(f"make records STUDY={name} FEATURES=folder" for name in lists)
+        for situation, lists in LISTS.items()
+        if len(frozen(decision, situation)) < len(SENTENCES)
+    }
+
+
+def command(decision: Decision, situation: str) -> str:
+    """The command that trains the better row as its runs were trained; FOLDER stands for the features."""
+    groups = frozen(decision, situation)
+    first = groups[better(groups)][0]
+    return typed(PHOTOS | {name: first["config"][name] for name in ("method", "loss")} | {"seed": 0} | settings(first))

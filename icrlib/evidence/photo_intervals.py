@@ -1,0 +1,117 @@
+"""A difference on photos: few seeds, one test set, and the rank of every query in the records.
+
+Photos cannot be drawn anew, so that a difference between two losses is uncertain for two reasons: other seeds, and
+other test images. A t-interval over seeds does not contain the second.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from icrlib.evidence import record_settings as runs
+from icrlib.evidence.intervals import Estimate, of_parts
+
+RESAMPLES, SEED = 1000, 20220410
+CUTS = {"r1": (1,), "r5": (5,), "r10": (10,), "average_recall": (1, 5, 10)}
+MEASURES = ("test.rsum", *(f"test.{side}.{cut}" for side in ("i2t", "t2i") for cut in CUTS))
+BASIS = "seeds and a bootstrap over test images; training set and gallery fixed"
+
+
+def applies(records: Sequence[Mapping], measure: object) -> bool:
+    """Do all records share one data set, with ranks that the measure can be computed from?
+
+    ``ValueError`` where some of them have ranks and others not.
+    """
+    if measure not in MEASURES or None in (shared := {runs.data_hash(record) for record in records}) or len(shared) > 1:
+        return False
+    without = [record for record in records if not (record["test"].get("ranks"))]
+    if without and len(without) < len(records):
+        raise ValueError(f"{runs.where(without[0])}: no test ranks, which the others have; run it again")
+    return not without
+
+
+def estimate(ours: Sequence[Mapping], other: Sequence[Mapping] | float, measure: str = "test.rsum") -> Estimate:
+    """Mean difference and SE² = 2 s²/n + SE²_bootstrap, with Welch and Satterthwaite's degrees of freedom.
+
+    s² is the variance over seeds, pooled over both sides, with 2(n − 1) degrees of freedom; the bootstrap resamples
+    test images with their captions, the same for both sides, of hits that are averaged over seeds (N − 1 degrees).
+    **Training set and gallery are fixed**: the interval is about other seeds and other queries, not about other
+    training photos; and a query that is drawn twice still competes with the same candidates. ``other`` may be a number.
+    """
+    sides = [ours] if isinstance(other, (int, float)) else [ours, other]
+    values = [np.array([runs.measured(record, measure) for record in side]) for side in sides]
+    hits = [np.mean([_hits(record, measure) for record in side], axis=0) for side in sides]  # (2, N) each
+    n, captions = len(ours), _captions(ours[0])
+    mean = float(values[0].mean() - (other if len(sides) == 1 else values[1].mean()))
+    if n < 2:
+        return Estimate(mean, None, None, n, BASIS)
+    seeds = sum(value.var(ddof=1) for value in values) / n  # 2 s²/n for two sides of equal size
+    sampled = bootstrap(hits[0] - (0 if len(sides) == 1 else hits[1]), captions).var(ddof=1)
+    parts = [(float(seeds), len(sides) * (n - 1)), (float(sampled), len(captions) - 1)]
+    return of_parts(mean, parts, n, f"{n} {BASIS}")
+
+
+def bootstrap(hits: np.ndarray, captions: np.ndarray) -> np.ndarray:
+    """The measure in each of ``RESAMPLES`` resamples of N images with their captions, percent. (RESAMPLES,)
+
+    ``hits`` (2, N): of each image as a query, and summed over its captions; ``captions`` (N,): how many it has.
+    """
+    times = _times(len(captions))
+    return 100 * (times @ hits[0] / len(captions) + times @ hits[1] / (times @ captions))
+
+
+@lru_cache(maxsize=1)
+def _times(images: int) -> np.ndarray:
+    """How often each image is in each resample, (RESAMPLES, N): the same for every comparison."""
+    rng = np.random.default_rng(SEED)
+    return rng.multinomial(images, np.full(images, 1 / images), size=RESAMPLES).astype(float)
+
+
+def _hits(record: Mapping, measure: str) -> np.ndarray:
+    """(2, N) parts of the measure: of each image, and of its captions; checked against the record's own number."""
+    path, captions = measure.removeprefix("test."), _captions(record)
+    side, _, cut = path.rpartition(".")
+    cuts = np.array(CUTS.get(cut, CUTS["average_recall"]))
+    hit = {name: (_ranks(record, name)[:, None] <= cuts).sum(1) for name in ("i2t", "t2i")}
+    found = np.stack([hit["i2t"], np.bincount(_image_of(record), weights=hit["t2i"], minlength=len(captions))])
+    if path != "rsum":
+        found = found * np.array([[side == "i2t"], [side == "t2i"]]) / len(cuts)
+    again = 100 * (found[0].mean() + found[1].sum() / captions.sum())
+    if abs(again - runs.measured(record, measure)) > 1e-3:
+        raise ValueError(
+            f"{runs.where(record)}: {measure} is {runs.measured(record, measure):.3f}, but {again:.3f} by "
+            "the ranks in the same record"
+        )
+    return found
+
+
+def _captions(record: Mapping) -> np.ndarray:
+    return np.bincount(_image_of(record), minlength=len(_ranks(record, "i2t")))
+
+
+def _image_of(record: Mapping) -> np.ndarray:
+    """The image of each caption; where the record does not say: the same number for each image, in their order."""
+    if "image_of" in record["test"]["ranks"]:
+        return _numbers(record, "image_of").astype(int)
+    images, captions = len(_ranks(record, "i2t")), len(_ranks(record, "t2i"))
+    if captions % images:
+        raise ValueError(
+            f"{runs.where(record)}: {captions} captions of {images} images, and no test.ranks.image_of "
+            "that says which belong together"
+        )
+    return np.repeat(np.arange(images), captions // images)
+
+
+def _ranks(record: Mapping, side: str) -> np.ndarray:
+    found = _numbers(record, side)
+    if not len(found) or not found.min():
+        raise ValueError(f"{runs.where(record)}: test.ranks.{side} must be ranks from 1 on; got {len(found)} numbers")
+    return found
+
+
+def _numbers(record: Mapping, name: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(record["test"]["ranks"][name]), dtype="<u2")

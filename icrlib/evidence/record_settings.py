@@ -1,0 +1,143 @@
+"""What tells two runs apart: their records as flat settings, without what only counts repetitions.
+
+A record is plain data, a dictionary as :func:`icrlib.records.load` gives it. Its ``config`` becomes one flat
+dictionary with dotted names, ``{"loss": "ntxent", "loss_options.tau": 0.1, "data_options.train": 1500, "lr": 0.003}``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+# No setting, but which repetition it is: the seed of the run, and the seed with which its data were drawn.
+REPEATS = ("seed", "data_seed", "data_options.seed")
+# What changes no result (threads: none beyond rounding), and what repeats others: the settings as they were asked for,
+# and the batches of an epoch, which follow from the data and from how batches are made.
+SILENT = ("device", "threads", "smoke", "asked", "changed", "per_epoch")
+# A record from before a setting existed lacks it, and was run as if it had this value. For a setting that is not
+# listed, None, 0, False and nothing at all are such values.
+NEUTRAL = {
+    "schedule": "step",
+    "optimiser": "adam",
+    "precision": "float32",
+    "accumulate": 1,
+    "positives": "diagonal",
+    "grad_clip": 2.0,
+    "convention": "paper",
+    "finetune_after": None,
+}
+_NOTHING = (None, False, 0, "", ())
+_MISSING = object()
+
+
+def where(record: Mapping) -> str:
+    """The path of a record, for messages."""
+    return str(record.get("path") or f"a record without a path, seed {seed(record)}")
+
+
+def seed(record: Mapping) -> int:
+    """The seed of the run: of its weights, batches and augmentation."""
+    return record["config"]["seed"]
+
+
+def common_draws(groups: Mapping[str, Iterable[Mapping]]) -> dict[str, list[Mapping]]:
+    """Of each group the runs whose seeds all groups have, by rising seed, so that they can be paired."""
+    by_seed = {name: {seed(record): record for record in group} for name, group in groups.items()}
+    shared = sorted(set.intersection(*map(set, by_seed.values()))) if by_seed else []
+    return {name: [group[number] for number in shared] for name, group in by_seed.items()}
+
+
+def draw(record: Mapping) -> int | None:
+    """The seed with which the data were drawn; None for data that are not drawn (photos)."""
+    config = record["config"]
+    drawn = (config.get("data_options") or {}).get("seed")
+    return config.get("data_seed") if drawn is None and data_hash(record) is None else drawn
+
+
+def data_hash(record: Mapping) -> str | None:
+    """The fingerprint of the data that the run saw, its test split included."""
+    return record["config"].get("data_hash") or record.get("data_hash")
+
+
+def settings(record: Mapping) -> dict[str, object]:
+    """One record's settings, flat, without seeds and what changes no result; lists become tuples.
+
+    The data's hash is one of them only where data are not drawn: there other features mean another experiment.
+    ``epochs`` only where ``updates`` does not say it: an epoch over images is shorter than one over captions.
+    """
+    config = record["config"]
+    flat = dict(_flat({name: value for name, value in config.items() if name not in SILENT}))
+    if flat.get("updates") is not None:
+        flat.pop("epochs", None)
+    drawn = "data_options.seed" in flat
+    for name in (*REPEATS, "data_hash"):
+        flat.pop(name, None)
+    return flat if drawn or data_hash(record) is None else flat | {"data_hash": data_hash(record)}
+
+
+def _flat(values: Mapping, prefix: str = "") -> Iterator[tuple[str, object]]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, frozen(value)
+
+
+def frozen(value):
+    return tuple(map(frozen, value)) if isinstance(value, (list, tuple)) else value
+
+
+def aligned(records: Iterable[Mapping]) -> list[dict[str, object]]:
+    """:func:`settings` of each, all with the same names: what a record lacks gets the value that changes nothing.
+
+    That is the one in ``NEUTRAL``, or else whichever of None, False, 0 and nothing another record has.
+    """
+    found = [settings(record) for record in records]
+    names = dict.fromkeys(name for one in found for name in one)
+    filled = {name: _neutral(name, found) for name in names if any(name not in one for one in found)}
+    return [{name: one[name] if name in one else filled[name] for name in names} for one in found]
+
+
+def _neutral(name: str, found: Sequence[Mapping]) -> object:
+    if short(name) in NEUTRAL:
+        return NEUTRAL[short(name)]
+    values = [one[name] for one in found if name in one]
+    return next((value for value in values if value in _NOTHING), None)
+
+
+def is_neutral(name: str, value: object) -> bool:
+    """Is it what a run has that was never told of this setting?"""
+    return value == NEUTRAL[short(name)] if short(name) in NEUTRAL else value in _NOTHING
+
+
+def short(name: str) -> str:
+    """ "tau" of "loss_options.tau"."""
+    return name.rpartition(".")[2]
+
+
+def as_text(value: object) -> str:
+    """A value as a row's label and a message have it."""
+    if value is None or value == ():
+        return "none"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return "/".join(map(as_text, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def measured(record: Mapping, measure: str | Callable[[Mapping], float]) -> float:
+    """A number of a record: ``"test.rsum"`` is ``record["test"]["rsum"]``; or what a function of the record says.
+
+    Raises ``ValueError``, naming the record, where there is none or where it is not finite.
+    """
+    if callable(measure):
+        found = measure(record)
+    else:
+        found = record
+        for part in measure.split("."):
+            found = found.get(part, _MISSING) if isinstance(found, Mapping) else _MISSING
+    if found is None or found is _MISSING or not math.isfinite(found):
+        got = "nothing" if found is None or found is _MISSING else found
+        raise ValueError(f"{where(record)}: seed {seed(record)} has no finite number for {measure!r}; got {got}")
+    return float(found)

@@ -1,0 +1,1 @@
+"""Golden runs: which there are (`cover`), and what is seen of one (`measure`)."""

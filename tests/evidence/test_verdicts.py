@@ -1,0 +1,272 @@
+"""The one function that decides claims, against slow twins and constructed cases."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from icrlib.evidence import family, tabulate, verdict
+from icrlib.evidence.correlation import kendall
+
+from .made import group
+
+# Two-sided 95 % quantiles of Student's t, from a printed table: degrees of freedom 2, 3, 4, 9.
+T = {2: 4.303, 3: 3.182, 4: 2.776, 9: 2.262}
+
+
+def seeds(values) -> dict[int, float]:
+    return dict(enumerate(values))
+
+
+def slow_word(ours, other):
+    """Textbook: mean difference ± t s / sqrt(n), every sum written out."""
+    d = [a - b for a, b in zip(ours, other, strict=True)]
+    mean = sum(d) / len(d)
+    s = math.sqrt(sum((x - mean) ** 2 for x in d) / (len(d) - 1))
+    half = T[len(d) - 1] * s / math.sqrt(len(d))
+    return "reproduced" if mean - half > 0 else "contradicted" if mean + half < 0 else "undecided"
+
+
+numbers = st.floats(-50, 50).map(lambda x: round(x, 1))
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.sampled_from([3, 4, 5]).flatmap(lambda n: st.tuples(*[st.lists(numbers, min_size=n, max_size=n)] * 2)))
+def test_greater_agrees_with_the_textbook_and_flips(pair):
+    ours, other = pair
+    found = verdict("c", "greater", seeds(ours), seeds(other))
+    edge = found.difference
+    if min(abs(edge.low), abs(edge.high)) > 0.02 * (edge.high - edge.low + 1e-9) + 1e-9:  # the table has four digits
+        assert found.word == slow_word(ours, other)
+    flipped = {"reproduced": "contradicted", "contradicted": "reproduced", "undecided": "undecided"}
+    assert verdict("c", "less", seeds(ours), seeds(other)).word == flipped[found.word]
+    assert verdict("c", "greater", seeds(other), seeds(ours)).word == flipped[found.word]
+
+
+def test_constructed_cases():
+    assert verdict("c", "greater", seeds([3, 4, 3.5]), seeds([1, 2.2, 1])).word == "reproduced"
+    assert verdict("c", "greater", seeds([1, 2.2, 1]), seeds([3, 4, 3.5])).word == "contradicted"
+    assert verdict("c", "greater", seeds([3, 0, 2]), seeds([1, 2, 1.5])).word == "undecided"
+    assert verdict("c", "greater", seeds([9, 9]), seeds([1, 1])).word == "undecided (n = 2)"
+    assert verdict("c", "greater", seeds([9]), seeds([1])).word == "undecided (n = 1)"
+    same = verdict("c", "greater", seeds([2, 3, 4]), seeds([1, 2, 3]))
+    assert same.word == "reproduced" and same.difference.low == same.difference.high == 1
+    assert verdict("c", "greater", seeds([1, 2, 3]), seeds([1, 2, 3])).word == "undecided"
+    assert verdict("c", "not measurable").word == "not measurable as published"
+
+
+def test_pairing_is_by_seed_not_by_order():
+    ours, other = {0: 10.0, 1: 20.0, 2: 30.0}, {2: 29.0, 0: 9.1, 1: 19.05}
+    assert verdict("c", "greater", ours, other).word == "reproduced"  # unpaired, the spread would hide it
+
+
+def test_similar_needs_the_whole_interval_inside():
+    close, far = seeds([50.0, 50.1, 49.9]), seeds([53.0, 53.1, 52.9])
+    assert verdict("c", "similar", close, seeds([50.1, 50.0, 50.0])).word == "reproduced"
+    assert verdict("c", "similar", far, close).word == "contradicted"
+    assert verdict("c", "similar", seeds([50, 55, 45]), close).word == "undecided"
+    assert verdict("c", "similar", far, close, tolerance=5.0).word == "reproduced"
+
+
+def slow_kendall(a, b):
+    agree = disagree = ties_a = ties_b = 0
+    for i, j in itertools.combinations(range(len(a)), 2):
+        x, y = (a[i] > a[j]) - (a[i] < a[j]), (b[i] > b[j]) - (b[i] < b[j])
+        agree, disagree = agree + (x * y > 0), disagree + (x * y < 0)
+        ties_a, ties_b = ties_a + (x != 0), ties_b + (y != 0)
+    return (agree - disagree) / math.sqrt(ties_a * ties_b) if ties_a * ties_b else 0.0
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(3, 5).flatmap(lambda n: st.tuples(*[st.lists(st.integers(0, 4), min_size=n, max_size=n)] * 2)))
+def test_correlation_is_an_exact_permutation_test(pair):
+    a, b = pair
+    found = verdict("c", "correlates", seeds(a), seeds(b))
+    tau = slow_kendall(a, b)
+    assert found.tau == pytest.approx(tau) == pytest.approx(kendall(np.array(a, float), np.array(b, float))[0])
+    as_extreme = [abs(slow_kendall(a, order)) >= abs(tau) - 1e-12 for order in itertools.permutations(b)]
+    assert found.p == pytest.approx(sum(as_extreme) / len(as_extreme))
+
+
+def test_correlation_words():
+    up = seeds([1, 2, 3, 4, 5, 6])
+    assert verdict("c", "correlates", up, seeds([2, 3, 5, 6, 8, 9])).word == "reproduced"
+    assert verdict("c", "correlates", up, seeds([9, 8, 6, 5, 3, 2])).word == "contradicted"
+    assert verdict("c", "correlates", seeds([1, 2, 3]), seeds([1, 2, 3])).word == "undecided"  # p = 1/3 at best
+    ten = seeds(range(12))
+    assert verdict("c", "correlates", ten, ten).word == "reproduced"
+
+
+def test_correlation_beyond_the_exact_orders():
+    """n > 9: without ties SciPy's exact distribution is a twin; with ties a slow loop over random orders."""
+    rng = np.random.default_rng(5)
+    for n, slope in ((10, 0.0), (10, 0.8), (12, 0.3), (15, -0.9), (15, 0.5)):
+        a = rng.permutation(n).astype(float)
+        b = slope * a + rng.normal(size=n) * 3
+        found, exact = verdict("c", "correlates", seeds(a), seeds(b)), stats.kendalltau(a, b, method="exact")
+        assert found.tau == pytest.approx(exact.statistic) and found.n == n
+        assert found.p == pytest.approx(exact.pvalue, abs=0.01), (n, slope)
+        decided = "reproduced" if exact.statistic > 0 else "contradicted"
+        assert found.word == (decided if exact.pvalue < 0.05 else "undecided")
+    a, b = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4], [1, 3, 1, 2, 3, 2, 1, 3, 3, 2]
+    found, tau = verdict("c", "correlates", seeds(a), seeds(b)), slow_kendall(a, b)
+    slow = np.mean([abs(slow_kendall(a, rng.permutation(b).tolist())) >= abs(tau) - 1e-12 for _ in range(4000)])
+    assert 0.1 < slow < 0.6
+    assert found.tau == pytest.approx(tau) and found.p == pytest.approx(slow, abs=0.03)
+    a = np.array([1.0, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+    b = np.array([2.0, 1, 4, 6, 3, 5, 10, 7, 9, 8])
+    assert verdict("c", "correlates", seeds(a), seeds(b)).word == "reproduced"
+    assert verdict("c", "correlates", seeds(a), seeds(-b)).word == "contradicted"
+    assert verdict("c", "correlates", seeds(a), seeds(-b), own=True).word == "fails"
+    weak = verdict("c", "correlates", seeds(a), seeds([3, 1, 9, 2, 8, 5, 4, 10, 6, 7]))
+    assert weak.word == "undecided" and weak.p > 0.05 and weak.tau > 0.3
+    flat = verdict("c", "correlates", seeds(a), seeds([1.0] * 10))
+    assert flat.word == "undecided" and (flat.tau, flat.p) == (0.0, 1.0)
+
+
+def test_printed_ties_stay_ties():
+    """With one pair tied on each side τ-b is not what breaking the ties by position would give."""
+    a, b = [40.0, 41.0, 41.0, 43.0, 44.0], [1.0, 3.0, 2.0, 4.0, 4.0]
+    found = verdict("c", "correlates", seeds(a), seeds(b))
+    assert found.tau == pytest.approx(8 / 9)  # 8 of 10 pairs agree, none disagrees, 9 are not tied on either side
+    assert found.tau == pytest.approx(slow_kendall(a, b))
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.integers(3, 8).flatmap(lambda n: st.tuples(*[st.lists(numbers, min_size=n, max_size=n)] * 2)),
+    st.sampled_from([0.5, 3.0, 20.0]),
+)
+def test_equivalence_is_two_one_sided_tests(pair, smallest):
+    """Twin: SciPy's one-sided t-tests against −smallest and +smallest, both below 5 %."""
+    d = np.round(np.subtract(*map(np.array, pair)), 6)
+    if d.std() < 1e-9:
+        return
+    above = stats.ttest_1samp(d, -smallest, alternative="greater").pvalue
+    below = stats.ttest_1samp(d, smallest, alternative="less").pvalue
+    if abs(max(above, below) - 0.05) < 1e-9:
+        return
+    greater = verdict("c", "greater", seeds(pair[0]), seeds(pair[1]), smallest=smallest)
+    same = verdict("c", "equivalent", seeds(pair[0]), seeds(pair[1]), smallest=smallest)
+    assert greater.small == same.small == (max(above, below) < 0.05)
+    assert (greater.word == "equivalent") == (same.word == "reproduced") == greater.small
+    assert greater.p == pytest.approx(stats.ttest_rel(*pair).pvalue, abs=1e-9)
+    low, high = stats.ttest_rel(*pair).confidence_interval(0.95)
+    assert (greater.difference.low, greater.difference.high) == pytest.approx((low, high), abs=1e-9)
+    outside = low > smallest or high < -smallest
+    assert (same.word == "contradicted") == outside == (same.p < 0.05)
+
+
+def test_the_smallest_difference_that_matters():
+    """3 rsum for records; a 90 % interval inside of it says equivalent even where 0 is outside of it."""
+    base = [400.0, 404.0, 398.0, 402.0]
+    for shift, word in ((1.0, "equivalent"), (2.6, "equivalent"), (6.0, "reproduced"), (-6.0, "contradicted")):
+        ours = group("triplet", [b + shift + e for b, e in zip(base, (0.2, -0.2, 0.1, -0.1), strict=True)])
+        found = verdict("c", "greater", ours, group("ntxent", base))
+        assert found.word == word and found.p < 0.05, shift
+    wide = group("triplet", [b + e for b, e in zip(base, (4, -4, 3, -3), strict=True)])
+    assert verdict("c", "greater", wide, group("ntxent", base)).word == "undecided"
+    assert verdict("c", "greater", wide, group("ntxent", base), smallest=20.0).word == "equivalent"
+    near = group("triplet", [b + e for b, e in zip(base, (1.5, -1.5, 1.5, -1.5), strict=True)])
+    found = verdict("c", "equivalent", near, group("ntxent", base))
+    t90, t95 = 2.353 * 3**0.5 / 2, 3.182 * 3**0.5 / 2  # s = √3, n = 4: the 95 % interval would need 2.8, and has it
+    assert t90 < t95 < 3 and found.word == "reproduced"
+    inside = verdict("c", "equivalent", seeds([1.0, 1.1, 0.9]), seeds([0.0, 0.0, 0.0]), smallest=3.0)
+    assert inside.p == 1.0  # nothing speaks against a difference within ±3, however far it is from ±3
+    edge = group("triplet", [b + e for b, e in zip(base, (1.8, -1.8, 1.8, -1.8), strict=True)])
+    found = verdict("c", "less", edge, group("ntxent", base))  # 90 %: ±2.45; 95 %: ±3.31
+    assert found.word == "equivalent" and found.difference.high > 3
+    swap = verdict("c", "greater", near, group("ntxent", base), measure="test.i2t.r1")
+    assert not swap.small and swap.word == "undecided"  # no smallest difference is known for R@1
+    with pytest.raises(ValueError, match="needs smallest="):
+        verdict("c", "equivalent", seeds([1, 2, 3]), seeds([1, 2, 3]))
+
+
+def test_fewer_than_three_runs_decide_nothing():
+    for kind in ("greater", "less", "equivalent"):
+        for n in (1, 2):
+            found = verdict("c", kind, group("triplet", [500.0, 501.0][:n]), group("ntxent", [400.0, 401.0][:n]))
+            assert found.word == f"undecided (n = {n})" and found.p is None
+            assert family([found])[0] == found
+
+
+def test_our_own_claims_hold_or_fail():
+    high, low = [10.0, 11.0, 10.5], [1.0, 2.2, 1.0]
+    assert verdict("c", "greater", seeds(high), seeds(low), own=True).word == "holds"
+    assert verdict("c", "less", seeds(high), seeds(low), own=True).word == "fails"
+    assert verdict("c", "greater", seeds(high), seeds(low), own=True, smallest=30.0).word == "equivalent"
+    assert verdict("c", "equivalent", seeds(high), seeds(high), own=True, smallest=1.0).word == "holds"
+
+
+def with_p(p: float, sign: int = 1, n: int = 5):
+    """A verdict of a made-up claim with that p."""
+    spread = np.array([-1.0, 0.5, 0.5, -0.5, 0.5])[:n]
+    mean = stats.t.isf(p / 2, n - 1) * spread.std(ddof=1) / n**0.5
+    return verdict(f"p = {p}", "greater", seeds(sign * mean + spread), seeds(np.zeros(n)))
+
+
+def closed(ps):
+    """Holm as the closed test that it is: of every set of claims with i in it, the largest |set| · smallest p."""
+    sets = [s for size in range(1, len(ps) + 1) for s in itertools.combinations(range(len(ps)), size)]
+    return [max(min(1.0, len(s) * min(ps[j] for j in s)) for s in sets if i in s) for i in range(len(ps))]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.sampled_from([0.0005, 0.004, 0.009, 0.0124, 0.0126, 0.016, 0.02, 0.03, 0.049, 0.051, 0.3, 0.9]),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_holm_is_the_closed_test(ps):
+    found = family([with_p(p) for p in ps])
+    assert [v.adjusted for v in found] == pytest.approx(closed(ps))
+    assert [v.word == "reproduced" for v in found] == [p < 0.05 for p in closed(ps)]
+    assert [v.p for v in found] == pytest.approx(ps)
+
+
+def test_holm_in_order_and_what_does_not_count():
+    # Sorted .01, .02, .03, .04: 4·.01, 3·.02, 2·.03, 1·.04; each at least the one before.
+    found = family([with_p(0.04), with_p(0.01), with_p(0.03, sign=-1), with_p(0.02)])
+    assert [v.adjusted for v in found] == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert [v.word for v in found] == ["undecided", "reproduced", "undecided", "undecided"]
+    assert all(v.word != "undecided" for v in (with_p(0.04), with_p(0.03, sign=-1)))  # alone they were decided
+    strong = family({"a": with_p(0.001, sign=-1), "b": with_p(0.2)})
+    assert strong["a"].word == "contradicted" and strong["a"].adjusted == pytest.approx(0.002)
+    out = [verdict("c", "not measurable"), verdict("c", "greater", seeds([9, 8]), seeds([1, 2]))]
+    with_out = family([with_p(0.02), *out, with_p(0.024)])
+    assert [v.adjusted for v in with_out] == [pytest.approx(0.04), None, None, pytest.approx(0.04)]
+    assert [v.word for v in with_out[1:3]] == ["not measurable as published", "undecided (n = 2)"]
+    assert family(with_out) == with_out  # correcting twice changes nothing
+    assert [v.word for v in family([with_p(0.04)] * 2, level=0.1)] == ["reproduced"] * 2
+    rows = [{"claim": "x", "paper": "", "ours": "", "verdict": v} for v in (*with_out, with_p(0.5))]
+    assert tabulate(rows)["p"].tolist() == [".040", "–", "–", ".040", "–"]
+    assert "p" not in tabulate(rows[-1:]).columns
+
+
+def test_equivalent_goes_before_holm_and_stays_in_the_family():
+    near = verdict("near", "greater", seeds([1.0, 1.1, 0.9]), seeds([0.0, 0.0, 0.0]), smallest=3.0)
+    found = family([near, with_p(0.03)])
+    assert near.p < 0.05 and found[0].word == "equivalent" and found[0].adjusted == pytest.approx(2 * near.p)
+    assert found[1].word == "reproduced" and family([near, near, near, with_p(0.04)])[3].word == "reproduced"
+    wide = verdict("wide", "equivalent", seeds([1.0, 1.1, 0.9]), seeds([0.0, 0.0, 0.0]), smallest=0.5)
+    assert wide.word == "contradicted" and wide.p == pytest.approx(stats.ttest_1samp([1.0, 1.1, 0.9], 0.5).pvalue)
+    assert family([wide] + [with_p(0.5)] * 9)[0].word == "undecided"
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match=r"seeds do not match: \[0, 1\] against \[0, 2\]"):
+        verdict("c", "greater", {0: 1.0, 1: 2.0}, {0: 1.0, 2: 2.0})
+    with pytest.raises(ValueError, match="seed 1 has no finite number"):
+        verdict("c", "greater", {0: 1.0, 1: float("nan"), 2: 1.0}, seeds([1, 1, 1]))
+    with pytest.raises(ValueError, match="no runs on our side"):
+        verdict("c", "greater", {}, seeds([1, 1, 1]))
+    with pytest.raises(ValueError, match="unknown kind of claim 'bigger'"):
+        verdict("c", "bigger", seeds([1]), seeds([1]))
