@@ -805,12 +805,12 @@ Markdown(f"The first is scaled from another data set and another size, where an 
 # %% [markdown]
 # ```bash
 # make reproduce DATASET=coco FEATURES=path/to/coco_precomp METHODS=vsrn \
-#     LOSSES=ntxent SEEDS=0 SETTINGS="updates=1000" STUDY=timing PROFILE=gpu
+#     LOSSES=ntxent SEEDS=0 SETTINGS="updates=1000" KEEP=timing PROFILE=gpu
 # make reproduce DATASET=coco FEATURES=path/to/coco_precomp METHODS=vsrn \
 #     LOSSES=ntxent SEEDS=0,1,2,3,4 PROFILE=gpu PLAN=1
 # ```
 #
-# `STUDY=timing` puts the record beside the book's, where the next plan finds it, also of another place (`make reproduce`
+# `KEEP=timing` puts the record beside the book's, where the next plan finds it, also of another place (`make reproduce`
 # reads what lies in its own `runs/grid`, too). It has the same method on the same kind of machine, so the plan then rests
 # on your GPU; the evaluations of the short run, which are more frequent, are counted and taken out. With fresh crops a run
 # gets four cores, for as many threads decode its photos.

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import click
 
-from icrlib import paper
-from icrlib.cli import products
+from icrlib.cli import parameters, products
 from icrlib.cli.settings import listing, parsed, read_value
 from icrlib.data.load import DATASETS, DRAWN, has_regions, more_options
 from icrlib.errors import choose
@@ -26,8 +25,8 @@ from icrlib.losses.build import canonical
 from icrlib.names import LOSSES, METHODS
 from icrlib.planning import asked, cost, operations
 from icrlib.progress import LINES
-from icrlib.records.files import find
 from icrlib.records.folder import PACKAGE
+from icrlib.records.index import outlines
 from icrlib.training import checkpoints
 from icrlib.training.options import options_for
 
@@ -74,11 +73,8 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     the same command left there before is replaced, another file only with --force. Unknown names and bad values are
     refused.
     """
-    import papermill
-    from nbclient.exceptions import DeadKernelError
-
     notebook, preset = _find(what)
-    declared = papermill.inspect_notebook(str(notebook))
+    declared = parameters.declared(notebook)
     values = preset | parse(given, declared, notebook, preset)
     for name, allowed in _allowed().items():
         if values.get(name):
@@ -92,6 +88,9 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     click.echo(_expected(full))
     if plan:
         return
+    import papermill  # only here: with all that it brings, this takes longer than a plan
+    from nbclient.exceptions import DeadKernelError
+
     output = products.executed(output or Path("runs") / products.default_name(what, values), notebook, values, force)
     make_folder(output.parent)
     for name in ("papermill", "asyncio"):  # a process that is stopped leaves both with a task that fails: told below
@@ -194,7 +193,7 @@ def _expected(values: dict) -> str:
     )
     if wrong := operations.misfit(config["method"], sizes["features"]):
         raise ValueError(f"{wrong}. {_way_to_features(config)}")
-    known = [*find(study="*"), *asked.of_runs(Path("runs"))]
+    known = [*outlines(), *asked.of_runs(Path("runs"))]
     there = asked.finished(config, known)
     kept = f"\nits record is there already: {there['path']}" if there else ""
     return _about_data(values, config) + cost.sentence(config, sizes, known) + kept
@@ -229,6 +228,8 @@ def _about_data(values: dict, config: dict) -> str:
 @click.argument("table", required=False)
 def tables(table: str | None) -> None:
     """Print a published table, such as ecir/1; without a name, list them."""
+    from icrlib import paper
+
     if table is None:
         for name in paper.tables():
             click.echo(f"{name}  {paper.table(name).attrs['caption']}")
@@ -274,7 +275,7 @@ def _takes_settings(notebook: Path | str) -> bool:
 
 def _value(name: str, text: str, declared: dict):
     default = ast.literal_eval(declared["default"])
-    kind = declared["inferred_type_name"].strip("'\" ")
+    kind = declared["type"] or type(default).__name__
     try:
         value = json.loads({"True": "true", "False": "false", "None": "null"}.get(text, text))
     except json.JSONDecodeError:
@@ -300,6 +301,8 @@ def _find(what: str) -> tuple[Path, dict]:
         if not Path(what).is_file():
             raise FileNotFoundError(f"{what}: no such notebook here")
         return Path(what), {}
+    from icrlib import paper
+
     row = paper.experiment(what)
     notebook = PACKAGE.parent / "book" / "reproduce" / "run.ipynb"
     if not notebook.is_file():

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icrlib.data.cache import cache_dir, keep_arrays, read_arrays
+from icrlib.data.cache import keep_arrays, read_arrays
 from icrlib.data.outline import Outline
 from icrlib.data.scenes import backbone, twins
 from icrlib.data.scenes.grammar import CAPTIONS_PER_IMAGE, caption, truth_matrix
@@ -21,7 +21,7 @@ from icrlib.data.scenes.pictures import regions as draw_regions
 from icrlib.data.scenes.pictures import render
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.text import Vocabulary
-from icrlib.files import sha256_of
+from icrlib.files import cache_dir, sha256_of
 from icrlib.progress import bar
 
 # Sizes and settings are data: what a study finds to be good changes them, and no code.
