@@ -1,6 +1,7 @@
 """Repeat the golden runs: does today's code still do what it did when the records were made?
 
-Without options all of records/goldens.jsonl; NAMES: only those that contain one of them. Nothing is written but with
+Without options all of records/goldens.jsonl; NAMES: only those that contain one of
+them ("scenes/bow/ntxent$": that end so). Nothing is written but with
 --add (a run for what records hold and no golden covers yet) and --again (a run that is meant to be another one now).
 """
 
@@ -42,7 +43,9 @@ def main(names: tuple[str, ...], few: bool, jobs: int, add: bool, again: bool) -
     if add:
         return write_down(known, [golden for golden in cover.missing(find(study="*"), known)], jobs)
     chosen = [
-        g for g in known if (not names or any(n in g["name"] for n in names)) and (g["name"] in cover.FEW or not few)
+        g
+        for g in known
+        if (not names or any(n in g["name"] + "$" for n in names)) and (g["name"] in cover.FEW or not few)
     ]
     if not chosen:
         raise click.ClickException(
