@@ -38,7 +38,7 @@ studies = {
             for name in ("", "smoothap_", "vsrn_", "ltd_", "few_sentences_")
         ),
         *(Study(f"photo_{name}", needs="features") for name in ("constants", "short", "small_edges", "ltd_more")),
-        Study("ecir", ("tuning",), 10),
+        Study("ecir", (), 10),
         Study("tuned", ("tuning",), 10),
         Study("misprint", ("tuning",), 10),
         Study("half", ("half_tuning",), 5),
@@ -51,7 +51,7 @@ studies = {
         Study("vsrn", ("vsrn_tuning",), 10),
         Study("photo_runs", ("photo_tuning",), apart={("vse++", "smoothap"): "photo_smoothap"}, **_PHOTOS),
         Study("photo_smoothap", ("photo_smoothap_tuning",), needs="features"),
-        Study("photo_vsrn", ("photo_vsrn_tuning",), **_PHOTOS),
+        Study("photo_vsrn", **_PHOTOS),
         Study("photo_misprint", ("photo_tuning",), **_PHOTOS),
         Study("photo_own", ("photo_constants",), **_PHOTOS),
         Study("photo_length", ("photo_short",), **_PHOTOS),

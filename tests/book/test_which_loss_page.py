@@ -14,8 +14,10 @@ import pytest
 import chapter_cells
 import icrlib
 import studies
+from icrlib import records
 from icrlib.cli.runs import parse
 from icrlib.evidence import decision
+from icrlib.evidence.decision.commands import missing
 from studies import flickr8k
 from which_loss_runs import (
     BOOK,
@@ -56,6 +58,18 @@ def test_with_the_records_of_today_what_is_missing_has_commands(made):
     assert decision.advice(found, "photos 400")[0]["start here"] == "not run yet"
     because = decision.advice(found, "photos 400")[0]["because"]
     assert "<code>make records STUDY=photo_small_own FEATURES=folder</code>" in because
+
+
+def test_runs_of_a_list_apart_are_asked_of_that_list(made, monkeypatch):
+    real = records.find
+    monkeypatch.setattr(
+        records,
+        "find",
+        lambda folder=None, *, study=None, **wanted: [] if study == "photo_runs" else real(study=study, **wanted),
+    )
+    wanted = {commands: places["photos 6000"] for commands, places in missing(decide(), "photos 6000").items()}
+    apart = tuple(f"make records STUDY=photo_smoothap{of} FEATURES=folder" for of in ("_tuning", ""))
+    assert list(wanted[apart]) == [("vse++", "smoothap")]
 
 
 def test_every_command_about_missing_runs_names_a_list(made):
