@@ -43,8 +43,8 @@ check: lint ## the fast lane: lint and unit tests
 bench: $(DONE) ## speed as ratios, against twins and peers measured in the same run
 	OMP_NUM_THREADS=1 $(PY) -m benchmarks
 
-records: $(DONE) ## list the studies, or train the missing runs of one [STUDY=reading PART=0/2 LOSS=ntxent FEATURES=folder PLAN=1]
-	OMP_NUM_THREADS=1 $(PY) scripts/make_records.py $(STUDY) --part $(or $(PART),0/1) \
+records: $(DONE) ## list the studies, or train what is missing of one [STUDY=reading JOBS=2 LOSS=ntxent FEATURES=folder PLAN=1]
+	OMP_NUM_THREADS=1 $(PY) scripts/make_records.py $(STUDY) $(if $(JOBS),--jobs $(JOBS)) \
 	  $(if $(LOSS),--loss $(LOSS)) $(if $(FEATURES),--features $(FEATURES)) $(if $(PLAN),--plan)
 
 goldens: $(DONE) ## does today's code still do what made the records? [NAME=ltd JOBS=2 ADD=1 AGAIN=1]
@@ -54,16 +54,17 @@ probes: $(DONE) ## ask the models of a study on scenes what a linear map reads f
 	@OMP_NUM_THREADS=1 $(PY) scripts/probe_runs.py $(if $(STUDY),$(STUDY),$(error probes: which study? STUDY=ltd_more))
 
 # DATASET, METHODS, LOSSES, SEEDS, TUNED (0, 1 or 0,1) span the grid. FEATURES=folder or PHOTOS=folder [IMAGES= BACKBONE=]
-# where the data is; SETTINGS="updates=600" for all runs; STUDY=name keeps the records in records/studies/name. FRESH=1:
-# runs of the book are trained again; SMOKE=1: tiny; PLAN=1: only say how many and how long. PROFILE=local, gpu, slurm or
-# a folder; JOBS=n runs at a time, THREADS=n cores each; for a cluster PARTITION=name MEM=16G RUNTIME=36h of each run.
-# MORE="flags for Snakemake". make takes any name, so those it was given are checked, too.
-reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train what is missing of a grid [DATASET=scenes METHODS= LOSSES= SEEDS=0,1 PLAN=1]
+# where the data is; SETTINGS="updates=600" for all runs; KEEP=name keeps the records in records/studies/name. FRESH=1:
+# runs of the book are trained again; SMOKE=1: tiny; PLAN=1: only say how many and how long. STUDY=name trains a study
+# (see records) instead of a grid. PROFILE=local, gpu, slurm or a folder; JOBS=n runs at a time, THREADS=n cores each;
+# for a cluster PARTITION=name MEM=16G RUNTIME=36h of each run. MORE="flags for Snakemake". make takes any name, so those
+# it was given are checked, too.
+reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train what is missing of a grid, or of a study [DATASET=scenes METHODS= LOSSES= SEEDS=0,1 PLAN=1]
 	@$(PY) workflow/reproduce.py $(if $(DATASET),--dataset '$(DATASET)') \
 	  $(if $(METHODS),--methods '$(METHODS)') $(if $(LOSSES),--losses '$(LOSSES)') $(if $(SEEDS),--seeds '$(SEEDS)') \
 	  $(if $(TUNED),--tuned '$(TUNED)') $(if $(FEATURES),--features '$(FEATURES)') $(if $(PHOTOS),--photos '$(PHOTOS)') \
 	  $(if $(IMAGES),--images '$(IMAGES)') $(if $(BACKBONE),--backbone '$(BACKBONE)') \
-	  $(if $(SETTINGS),--settings '$(SETTINGS)') $(if $(STUDY),--study '$(STUDY)') $(if $(SMOKE),--smoke) \
+	  $(if $(SETTINGS),--settings '$(SETTINGS)') $(if $(STUDY),--study '$(STUDY)') $(if $(KEEP),--keep '$(KEEP)') $(if $(SMOKE),--smoke) \
 	  $(if $(FRESH),--fresh) $(if $(PLAN),--plan) $(if $(PROFILE),--profile '$(PROFILE)') \
 	  $(if $(PARTITION),--partition '$(PARTITION)') $(if $(JOBS),--jobs '$(JOBS)') \
 	  $(if $(THREADS),--threads '$(THREADS)') $(if $(MEM),--mem '$(MEM)') $(if $(RUNTIME),--runtime '$(RUNTIME)') \

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import click
 import numpy as np
 
 import icrlib
 from benchmarks.timing import compare, show
 
 REPEATS = 3
+NOTEBOOK = Path(__file__).resolve().parents[1] / "book" / "reproduce" / "run.ipynb"
+PLANS = (f"run {NOTEBOOK} -p loss=ntxent --plan", "plan -p loss=triplet,ntxent -p seed=0,1,2")
 
 
 def called(*words: str) -> None:
     """A program of its own, from its start to its end."""
     subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
+
+
+def processor_seconds(*words: str) -> float:
+    """What a program of its own takes of the processor, in the second of two calls: the first makes the index."""
+    called(*words)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    called(*words)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 def searchable(folder: Path) -> tuple[str, str]:
@@ -54,3 +67,8 @@ def main(device: str) -> None:
             for what, words in commands.items()
         ]
     show("From the shell's prompt to the answer", rows)
+    least = processor_seconds("-c", "import torch")
+    click.echo(f"\nProcessor time of a plan, beside {least:.1f} s for importing PyTorch alone:")
+    for words in PLANS:
+        shown = words.replace(str(NOTEBOOK), NOTEBOOK.name)
+        click.echo(f"  icr {shown:44} {processor_seconds('-m', 'icrlib', *words.split()):.1f} s")

@@ -7,12 +7,11 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from icrlib import plots
 from icrlib.data.load import more_options
 from icrlib.devices import keep_freed
 from icrlib.records.files import find
 from icrlib.training import behaviour
-from icrlib.training.config import options_for
+from icrlib.training.options import options_for
 
 
 def start(smoke: bool = False) -> bool:
@@ -21,6 +20,8 @@ def start(smoke: bool = False) -> bool:
     That is the parameter, or ``ICR_SMOKE=1``. A smoke run says so in the output, so that its figures are never taken
     for results.
     """
+    from icrlib import plots  # with matplotlib, which the other functions here do without
+
     plots.style()
     keep_freed()
     warnings.filterwarnings("ignore", message="IProgress not found")

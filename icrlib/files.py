@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import platformdirs
 from filelock import FileLock, Timeout
 
 LOCK = ".lock"
@@ -20,6 +21,11 @@ PART = ".part"
 
 class StorageError(ValueError, OSError):
     """A file could not be written; what was there before is untouched."""
+
+
+def cache_dir() -> Path:
+    """Where generated data is kept: ``$ICRLIB_CACHE``, else the user's cache folder. Safe to delete."""
+    return Path(os.environ.get("ICRLIB_CACHE") or platformdirs.user_cache_dir("icrlib"))
 
 
 def make_folder(path: str | os.PathLike) -> Path:

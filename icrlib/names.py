@@ -13,10 +13,15 @@ from icrlib.errors import choose
 
 
 class Registry(MutableMapping):
-    """Classes by name. Values are classes, or places ``"package.module:Name"`` that are imported at first use."""
+    """Classes by name. Values are classes, or places ``"package.module:Name"`` that are imported at first use.
 
-    def __init__(self, what: str, places: dict[str, str | type], aliases: dict[str, str] | None = None) -> None:
-        self.what, self.aliases, self._places = what, dict(aliases or {}), dict(places)
+    ``usual``: the name that is meant where nobody says one.
+    """
+
+    def __init__(
+        self, what: str, places: dict[str, str | type], aliases: dict[str, str] | None = None, usual: str = ""
+    ) -> None:
+        self.what, self.aliases, self.usual, self._places = what, dict(aliases or {}), usual, dict(places)
 
     def __getitem__(self, name: str) -> type:
         found = self._places[name]
@@ -76,6 +81,7 @@ METHODS = Registry(
         "ltd": "icrlib.models.ltd:LTD",
         "sentence": "icrlib.models.sentence:Sentence",
     },
+    usual="vse++",
 )
 LOSSES = Registry(
     "loss",
@@ -95,6 +101,7 @@ LOSSES = Registry(
         "alignment": "icrlib.losses.alignment:Alignment",
     },
     {"infonce": "ntxent"},
+    usual="ntxent",
 )
 AUXILIARIES = Registry(
     "auxiliary",

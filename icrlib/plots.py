@@ -15,31 +15,14 @@ from matplotlib.colors import FuncNorm
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from icrlib.names import is_baseline, label
+from icrlib.names import LOSSES, METHODS, is_baseline, label
 
 _BLIND = sns.color_palette("colorblind").as_hex()  # tells colours apart for colour-blind readers too
-COLOURS = {
-    "triplet": _BLIND[1],
-    "triplet_sh": _BLIND[3],
-    "ntxent": _BLIND[0],
-    "smoothap": _BLIND[2],
-    "ifm": _BLIND[4],
-    "siglip": _BLIND[5],
-    "dcl": _BLIND[9],
-    "ntxent_sparse": "#3b1f6b",  # the palette's other colours are too light or grey; this one is by far the darkest
-    "bow": "#6b6b6b",
-}
-MARKERS = {
-    "triplet": "o",
-    "triplet_sh": "s",
-    "ntxent": "^",
-    "smoothap": "D",
-    "ifm": "v",
-    "siglip": "P",
-    "dcl": "<",
-    "ntxent_sparse": "*",
-    "bow": "x",
-}
+GREY = "#6b6b6b"
+# Of every loss, and of the baseline, that has its own: by name, in the order of the registries.
+_OWN = {name: kind for registry in (LOSSES, METHODS) for name, kind in registry.items() if kind.colour}
+COLOURS = {name: kind.colour for name, kind in _OWN.items()}
+MARKERS = {name: kind.marker for name, kind in _OWN.items()}
 # A designed gradient: colour by its triplet weight, marker by its pair weight.
 _BY_TRIPLET = {"con": _BLIND[3], "nca": _BLIND[0], "cir": _BLIND[4]}
 _BY_PAIR = {"con": "s", "lin": "o", "sig": "^", "lin-ms": "P", "sig-ms": "X"}
@@ -69,8 +52,8 @@ def style() -> None:
 def colour(name: str) -> str:
     """The colour of a loss, of the baseline or of "goal:T x P" in every figure; grey for one of your own."""
     if name.startswith("goal:"):
-        return _BY_TRIPLET.get(name.removeprefix("goal:").partition(" x ")[0], "#6b6b6b")
-    return COLOURS.get(name, "#6b6b6b")
+        return _BY_TRIPLET.get(name.removeprefix("goal:").partition(" x ")[0], GREY)
+    return COLOURS.get(name, GREY)
 
 
 def marker(name: str) -> str:

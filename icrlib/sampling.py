@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 
 import numpy as np
@@ -51,12 +52,14 @@ class Sampler:
         self.seed, self.image_of = seed, split.image_of
         self.items = len(split.captions) if batches == "pairs" else len(split)
         self.batch_size = min(batch_size, self.items)
-        by_image = split.image_of.argsort(stable=True)
-        counts = torch.bincount(split.image_of, minlength=len(split))
-        self._captions_of = by_image.split(counts.tolist())
         full, rest = divmod(self.items, self.batch_size)
         self.per_epoch = full + (rest >= 2)
         self._epoch, self._order = -1, torch.empty(0)
+
+    @cached_property
+    def _captions_of(self) -> tuple[Tensor, ...]:
+        """The captions of each image, in order."""
+        return self.image_of.argsort(stable=True).split(self.image_of.bincount().tolist())
 
     def __getitem__(self, update: int) -> Batch:
         """The batch of the given update, counted from 0."""

@@ -16,7 +16,7 @@ import click
 from icrlib import evidence, records
 from icrlib.data.scenes import generate
 from icrlib.files import write_bytes
-from studies import CONSTANTS, TEST, UPDATES, VAL
+from icrlib.studies import lists
 
 PLACE = Path(generate.__file__).with_name("defaults.json")
 READS = 60.0  # per cent of swap twins on validation data; a bag of words has 50
@@ -36,8 +36,8 @@ def main(write: bool) -> None:
                 f"{method} with {loss} does not read in every draw: {row['val_swap_min']:.1f} % in one", err=True
             )
     about = json.loads(PLACE.read_text(encoding="utf-8"))
-    about["sizes"] |= {"val": VAL, "test": TEST}
-    about["settings"]["updates"] = UPDATES
+    about["sizes"] |= {"val": lists().VAL, "test": lists().TEST}
+    about["settings"]["updates"] = lists().UPDATES
     about["tuned"] = {
         f"{method} {loss}": {name: value for name, value in settings.items() if value}
         for (method, loss), settings in best.items()
@@ -50,7 +50,7 @@ def main(write: bool) -> None:
 
 def published(record: dict) -> bool:
     """Whether the loss has the constant that it was published with."""
-    ((name, values),) = CONSTANTS[record["config"]["loss"]].items()
+    ((name, values),) = lists().CONSTANTS[record["config"]["loss"]].items()
     return record["config"]["loss_options"][name] == values[0]
 
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
@@ -23,10 +24,8 @@ from icrlib.records import find, goldens
 
 # The same run with other rounding: what is set before torch is imported, and what afterwards.
 VARIANTS = {
-    "plain vector units": {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "SSE41"},
     "AVX2": {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
-    "two threads": {"GOLDEN_THREADS": "2"},
-    "no oneDNN": {"GOLDEN_ONEDNN": "0"},
+    "two threads, without oneDNN": {"GOLDEN_THREADS": "2", "GOLDEN_ONEDNN": "0"},
     "noise": {"GOLDEN_NOISE": "1"},
     "other noise": {"GOLDEN_NOISE": "2"},
 }
@@ -42,7 +41,9 @@ def main(names: tuple[str, ...], few: bool, jobs: int, add: bool, again: bool) -
     known = goldens.read() if goldens.path().is_file() else []
     if add:
         return write_down(known, [golden for golden in cover.missing(find(study="*"), known)], jobs)
-    chosen = [g for g in known if (not names or any(n in g["name"] for n in names)) and (g.get("few") or not few)]
+    chosen = [
+        g for g in known if (not names or any(n in g["name"] for n in names)) and (g["name"] in cover.FEW or not few)
+    ]
     if not chosen:
         raise click.ClickException(
             f"no golden run is called {', '.join(names)}; there are {len(known)}: "
@@ -94,7 +95,8 @@ def write_down(known: list[dict], requests: list[dict], jobs: int) -> None:
     first = list(repeated(requests, jobs))
     if failed := {one["name"]: seen for one, seen in zip(requests, first, strict=True) if isinstance(seen, list)}:
         raise click.ClickException("\n".join(f"{name}: {' | '.join(lines)}" for name, lines in failed.items()))
-    others = [measured_with(variant, requests) for variant in VARIANTS]
+    with ThreadPoolExecutor(jobs) as pool:
+        others = list(pool.map(lambda variant: measured_with(variant, requests), VARIANTS))
     for place, (request, seen) in enumerate(zip(requests, first, strict=True)):
         far = goldens.spread(seen["values"], [other[place]["values"] for other in others])
         known.append({"name": request["name"], "asked": request["asked"]} | seen | {"spread": far})

@@ -21,15 +21,15 @@ from icrlib.files import write_bytes
 from icrlib.models.base import RetrievalModel
 from icrlib.progress import bar
 from icrlib.records import probed
+from icrlib.studies import Run, studies
 from icrlib.training.saved import load_model
-from studies import STUDIES, Planned
 
 
 @click.command(help=__doc__)
-@click.argument("study", type=click.Choice(list(STUDIES)))
+@click.argument("study")
 def main(study: str) -> None:
     torch.set_num_threads(1)
-    runs = [run for run in STUDIES[study]() if run.path.exists()]
+    runs = [run for run in studies[study].runs() if run.done]
     if not runs:
         raise click.ClickException(f"{study} has no records yet; make records STUDY={study} first")
     if strange := {run.dataset for run in runs} - {"scenes"}:
@@ -52,7 +52,7 @@ def _targets(record: dict) -> list[dict]:
     return [{"target": name, "data_hash": record["data_hash"]}] if name else []
 
 
-def asked(about: dict, run: Planned, record: dict, data: Dataset) -> dict:
+def asked(about: dict, run: Run, record: dict, data: Dataset) -> dict:
     """{"caption": {fact: percent right}, …} of a run's model, or of the target's vectors, and chance."""
     again = None
     if "target" in about:
@@ -69,7 +69,7 @@ def asked(about: dict, run: Planned, record: dict, data: Dataset) -> dict:
     return {"facts": facts, "chance": chance} | ({"again": again} if again is not None else {})
 
 
-def model_of(run: Planned, record: dict, data: Dataset) -> tuple[RetrievalModel, float | None]:
+def model_of(run: Run, record: dict, data: Dataset) -> tuple[RetrievalModel, float | None]:
     """The model that the run left in runs/, which must have the record's test rsum; else one that is trained again in
     runs/again/, with its own test rsum, which another machine may move."""
     place = run.path.relative_to(records.root()).with_suffix("")

@@ -40,6 +40,7 @@ MAY = {
     "training": BASE
     | {"data", "models", "losses", "metrics", "auxiliary", "cocos", "evaluation", "sampling", "records"},
     "planning": BASE | {"data", "models", "records", "training"},
+    "studies": BASE | {"data", "planning", "records", "training"},
     "probes": BASE | {"data", "models", "evaluation"},
     "search": BASE | {"data", "models", "evaluation", "training", "sampling", "losses", "cocos"},
     "chapter": BASE | {"data", "plots", "records", "training"},

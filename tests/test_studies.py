@@ -1,19 +1,21 @@
 """The lists of the studies, and the command that trains them."""
 
+import os
 from functools import cache
 from itertools import product
 from pathlib import Path
 
-import click
 import pytest
+import torch
 from click.testing import CliRunner
 
 import icrlib
 import make_records
 import reproduce
-import studies
 from icrlib import records
-from icrlib.planning import asked
+from icrlib.planning import asked, cost
+from icrlib.records import files
+from icrlib.studies import Run, Study, Unfinished, lists, studies
 
 from .evidence.made import record
 
@@ -22,21 +24,21 @@ from .evidence.made import record
 def planned(name):
     """The runs of a study; None where it waits for its search."""
     try:
-        return list(studies.STUDIES[name]())
-    except click.ClickException as waiting:
-        assert "make records STUDY=" in waiting.message
+        return studies[name].runs()
+    except Unfinished as waiting:
+        assert "make records STUDY=" in str(waiting)
         return None
 
 
-@pytest.mark.parametrize("name", studies.STUDIES)
+@pytest.mark.parametrize("name", studies)
 def test_each_run_has_a_place_of_its_own(name):
     runs = planned(name) or []
     assert len({run.path for run in runs}) == len(runs)
 
 
 def test_every_record_of_a_study_is_on_its_list():
-    listed = {run.path for name in studies.STUDIES for run in planned(name) or []}
-    waiting = {name for name in studies.STUDIES if planned(name) is None}
+    listed = {run.path for name in studies for run in planned(name) or []}
+    waiting = {name for name in studies if planned(name) is None}
     there = {
         path
         for path in (records.root() / "studies").rglob("*.json")
@@ -47,7 +49,7 @@ def test_every_record_of_a_study_is_on_its_list():
 
 def test_every_record_has_the_settings_of_its_list():
     """What was given stands in it: a list that is mended later may not claim other runs than were trained."""
-    there = [run for name in studies.STUDIES for run in planned(name) or [] if run.path.exists()]
+    there = [run for name in studies for run in planned(name) or [] if run.path.exists()]
     for run in there:
         config = records.load(run.path)["config"]
         parts = config, config["loss_options"], config["model_options"], config["auxiliary_options"] or {}
@@ -56,7 +58,7 @@ def test_every_record_has_the_settings_of_its_list():
     assert len(there) > 1200
 
 
-@pytest.mark.parametrize("name", studies.STUDIES)
+@pytest.mark.parametrize("name", studies)
 def test_every_run_of_a_list_can_be_asked_for(name):
     """Some lists wait for a search for months, and a check that came later may not refuse what they want."""
     first = {(run.method, run.loss, str(run.settings)): run for run in planned(name) or []}
@@ -66,11 +68,11 @@ def test_every_run_of_a_list_can_be_asked_for(name):
 
 @pytest.fixture
 def nothing_made(monkeypatch):
-    monkeypatch.setattr(studies.Planned, "path", property(lambda run: Path("nowhere") / run.tag))
+    monkeypatch.setattr(Run, "path", property(lambda run: records.root() / "nowhere" / run.tag))
 
 
 def test_a_plan_says_what_it_cannot_count(monkeypatch, nothing_made):
-    monkeypatch.setattr(make_records.cost, "estimate", lambda wanted, known, sizes: None)
+    monkeypatch.setattr(cost, "estimate", lambda wanted, known, sizes: None)
     said = CliRunner().invoke(make_records.main, ["clipping", "--plan"]).output
     assert said == (
         "clipping: 20 runs are missing, about 0.0 core-hours as past records suggest; "
@@ -90,16 +92,16 @@ def test_only_some_losses(nothing_made):
 
 
 def test_a_study_waits_for_its_search(nothing_made):
-    with pytest.raises(click.ClickException, match="runs of the search are missing; make records STUDY=goal_tuning"):
-        list(studies.STUDIES["goal"]())
+    with pytest.raises(Unfinished, match="runs of the search are missing; make records STUDY=goal_tuning"):
+        studies["goal"].runs()
 
 
 def test_beyond_trains_the_best_of_its_search(tmp_path, monkeypatch):
     """Each loss with all settings of its best run, on five draws; made-up results, and none of them is kept."""
-    searched = list(studies.STUDIES["beyond_tuning"]())
+    searched = studies["beyond_tuning"].runs()
     assert len(searched) <= 45 and {run.seed for run in searched} == {100}
     best, kept = {}, []
-    monkeypatch.setattr(studies.Planned, "path", property(lambda run: tmp_path / f"{run.loss}-{run.tag}.json"))
+    monkeypatch.setattr(Run, "path", property(lambda run: tmp_path / f"{run.loss}-{run.tag}.json"))
     for place, run in enumerate(searched):
         run.path.touch()
         rsum = float((11 * place) % 43)  # not in the list's order
@@ -111,12 +113,12 @@ def test_beyond_trains_the_best_of_its_search(tmp_path, monkeypatch):
     assert len({one["chosen"]["val_rsum"] for one in kept}) == len(searched)
     monkeypatch.setattr(
         records,
-        "find",
+        "outlines",
         lambda study, method, loss: [
             one for one in kept if (study, method, loss) == ("beyond_tuning", "vse++", one["config"]["loss"])
         ],
     )
-    made = list(studies.STUDIES["beyond"]())
+    made = studies["beyond"].runs()
     wanted = {run.loss: run.settings for run in searched if run.tag == best[run.loss][1]}
     assert sorted((r.loss, r.seed) for r in made) == [(loss, seed) for loss in sorted(wanted) for seed in range(5)]
     switched = ("learn_tau", "learn_bias")  # off, said or not, is the same run
@@ -130,8 +132,8 @@ def test_beyond_trains_the_best_of_its_search(tmp_path, monkeypatch):
     learned = {run.loss for run in made if run.settings.get("learn_tau")}
     assert "ntxent" in learned and not learned & {"ifm", "dcl", "ntxent_sparse"}
     searched[0].path.unlink()
-    with pytest.raises(click.ClickException, match="1 runs of the search are missing; make records STUDY=beyond_tu"):
-        list(studies.STUDIES["beyond"]())
+    with pytest.raises(Unfinished, match="1 runs of the search are missing; make records STUDY=beyond_tu"):
+        studies["beyond"].runs()
 
 
 def test_a_search_may_be_asked_for_one_size_only(monkeypatch):
@@ -143,8 +145,8 @@ def test_a_search_may_be_asked_for_one_size_only(monkeypatch):
         trial(lr, train, rsum)
         for lr, train, rsum in ((1e-3, 400, 210.0), (3e-3, 400, 200.0), (1e-3, 6000, 450.0), (3e-3, 6000, 460.0))
     ]
-    monkeypatch.setattr(records, "find", lambda study, method, loss: few_and_many)
-    found = [studies.chosen("size_tuning", "vse++", "ntxent", {"train": train}) for train in (400, 6000, 1500)]
+    monkeypatch.setattr(records, "outlines", lambda study, method, loss: few_and_many)
+    found = [lists().chosen("size_tuning", "vse++", "ntxent", {"train": train}) for train in (400, 6000, 1500)]
     assert found == [{"lr": 1e-3}, {"lr": 3e-3}, {}]
 
 
@@ -157,31 +159,32 @@ def test_what_a_search_held_fixed_is_chosen_with_the_rest(monkeypatch):
         return made | {"chosen": {"update": 500, "val_rsum": rsum}}
 
     kept = [candidate(1e-3, 100.0), candidate(3e-3, 120.0), candidate(1e-2, 110.0)]
-    monkeypatch.setattr(records, "find", lambda study, method, loss: kept)
-    assert studies.chosen("made_up", "vse++", "triplet_sh") == {"lr": 3e-3, "warmup": 200, "embed_dim": 64}
+    monkeypatch.setattr(records, "outlines", lambda study, method, loss: kept)
+    assert lists().chosen("made_up", "vse++", "triplet_sh") == {"lr": 3e-3, "warmup": 200, "embed_dim": 64}
 
 
-def test_parts_begin_elsewhere_and_leave_nothing(monkeypatch, nothing_made):
-    """Two processes begin with disjoint halves; each then takes what is left, so that none is forgotten."""
+def noted(run, features):
+    """Stands for a training, in another process: which one, and with how many threads."""
+    (features / f"{run.loss}-{run.seed}").write_text(f"{os.getpid()} {torch.get_num_threads()}")
 
-    def order(part):
-        made = []
-        monkeypatch.setattr(make_records, "train", lambda run, features: made.append((run.loss, run.seed)))
-        assert CliRunner().invoke(make_records.main, ["clipping", "--part", part]).exit_code == 0
-        return made
 
-    whole, first, second = order("0/1"), order("0/2"), order("1/2")
-    assert len(whole) == 20 and sorted(first) == sorted(second) == sorted(whole)
-    assert not set(first[:10]) & set(second[:10])
+def test_several_at_a_time_each_in_a_process_and_a_thread_of_its_own(monkeypatch, tmp_path):
+    monkeypatch.setattr(make_records, "train", noted)
+    runs = studies["clipping"].runs()[:3]
+    make_records.train_all(runs, tmp_path, jobs=2)
+    told = {path.name: path.read_text().split() for path in tmp_path.iterdir()}
+    assert set(told) == {f"{run.loss}-{run.seed}" for run in runs} and len(told) == 3
+    processes = {process for process, _ in told.values()}
+    assert len(processes) == 3 and str(os.getpid()) not in processes
+    assert {threads for _, threads in told.values()} == {"1"}
 
 
 def test_a_run_killed_just_before_its_record_gets_it(tmp_path, monkeypatch):
     """Its folder says finished, so that it is not trained again; the record is written from there, byte for byte."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(records, "root", lambda: tmp_path / "records")
-    monkeypatch.setattr(studies.Planned, "path", property(lambda run: tmp_path / "records" / "studies" / "run.json"))
+    monkeypatch.setattr(files, "root", lambda: tmp_path / "records")
     small = {"embed_dim": 8, "word_dim": 8, "updates": 4, "batch_size": 16, "evaluate_every": 2}
-    run = studies.Planned("any", "scenes", "vse++", "triplet", 0, "", small, {"train": 32, "val": 16, "test": 16})
+    run = Run("any", "scenes", "vse++", "triplet", 0, "", small, {"train": 32, "val": 16, "test": 16})
     make_records.train(run, None)
     before = run.path.read_bytes()
     run.path.unlink()
@@ -192,9 +195,9 @@ def test_a_run_killed_just_before_its_record_gets_it(tmp_path, monkeypatch):
 
 def test_photos_get_another_constant_only_where_it_was_better(monkeypatch):
     """Made-up search: a larger margin is better for Triplet on the bag of words, and nothing else is."""
-    monkeypatch.setattr(studies.flickr8k, "complete", lambda study: None)
-    monkeypatch.setattr(studies.flickr8k, "chosen", lambda *a, **k: {"lr": 0.003})
-    listed = list(studies.STUDIES["photo_constants"]())
+    monkeypatch.setattr(Study, "ready", lambda one: None)
+    monkeypatch.setattr(lists().flickr8k, "chosen", lambda *a, **k: {"lr": 0.003})
+    listed = studies["photo_constants"].runs()
     assert ("vse++", "smoothap") not in {(run.method, run.loss) for run in listed} and len(listed) == 19
 
     def fake(study, method, loss):
@@ -213,8 +216,8 @@ def test_photos_get_another_constant_only_where_it_was_better(monkeypatch):
             if (run.method, run.loss) == (method, loss)
         ]
 
-    monkeypatch.setattr(studies.flickr8k.records, "find", fake)
-    made = list(studies.STUDIES["photo_own"]())
+    monkeypatch.setattr(lists().flickr8k.records, "outlines", fake)
+    made = studies["photo_own"].runs()
     assert [(run.method, run.loss, run.seed, run.settings["margin"]) for run in made] == [
         ("bow", "triplet", seed, 0.4) for seed in range(3)
     ]
@@ -230,43 +233,43 @@ def test_settings_on_photos_are_each_losss_own(monkeypatch):
     ]
     monkeypatch.setattr(
         records,
-        "find",
+        "outlines",
         lambda study, method, loss: [
             r for r in searched if (study, method, loss) == ("photo_tuning", r["config"]["method"], r["config"]["loss"])
         ],
     )
     waited = []
-    monkeypatch.setattr(studies, "complete", waited.append)
+    monkeypatch.setattr(Study, "ready", lambda one: waited.append(one.name))
     assert reproduce.tuned_settings("flickr8k", "vse++", "ntxent") == {"lr": 3e-3, "drop_words": 0.4, "warmup": 0}
     assert reproduce.tuned_settings("flickr8k", "vse++", "triplet_sh") == {"lr": 1e-3, "drop_words": 0.0, "warmup": 600}
     assert reproduce.tuned_settings("flickr8k", "vse++", "smoothap") == {}  # none made up here
     assert waited == ["photo_tuning", "photo_tuning", "photo_smoothap_tuning"]
-    assert {studies.search_of("scenes", "bow", loss) for loss in studies.ECIR} == {("tuning", "tuning")}
-    assert studies.search_of("flickr8k", "bow", "smoothap") == ("photo_tuning", "photo_tuning")
-    assert studies.search_of("flickr8k", "vse++", "smoothap") == ("photo_smoothap_tuning", "photo_tuning")
-    runs = {(run.method, run.loss): run.settings for run in studies.STUDIES["photo_runs"]()}
+    assert {lists().search_of("scenes", "bow", loss) for loss in lists().ECIR} == {("tuning", "tuning")}
+    assert lists().search_of("flickr8k", "bow", "smoothap") == ("photo_tuning", "photo_tuning")
+    assert lists().search_of("flickr8k", "vse++", "smoothap") == ("photo_smoothap_tuning", "photo_tuning")
+    runs = {(run.method, run.loss): run.settings for run in studies["photo_runs"].runs()}
     own = {"lr": 3e-3, "drop_words": 0.4, "warmup": 0}
-    assert runs["vse++", "ntxent"] == {"embed_dim": 256, "updates": studies.PHOTO_UPDATES} | own
+    assert runs["vse++", "ntxent"] == {"embed_dim": 256, "updates": lists().PHOTO_UPDATES} | own
 
 
 def test_what_a_search_has_left_open_is_left_out_and_named(monkeypatch, tmp_path, capsys):
     """VSRN on photos takes hours: a loss whose search is finished need not wait for the others'."""
-    runs = list(studies.STUDIES["photo_vsrn_tuning"]())
+    runs = studies["photo_vsrn_tuning"].runs()
     ended = {run.tag for run in runs if run.loss == "ntxent"} - {runs[0].tag}
     losses = {"ntxent"}
     monkeypatch.setattr(
-        studies.Planned,
+        Run,
         "path",
         property(lambda run: Path(__file__) if run.loss in losses and run.tag in ended else tmp_path / "none"),
     )
-    monkeypatch.setattr(studies.flickr8k, "chosen", lambda *a, **k: {"lr": 0.003})
-    with pytest.raises(click.ClickException, match=f"{len(runs) - 3} runs of the search are missing"):
-        list(studies.STUDIES["photo_vsrn"]())
+    monkeypatch.setattr(lists().flickr8k, "chosen", lambda *a, **k: {"lr": 0.003})
+    with pytest.raises(Unfinished, match=f"{len(runs) - 3} runs of the search are missing"):
+        studies["photo_vsrn"].runs()
     ended |= {runs[0].tag}
-    assert [(run.loss, run.seed) for run in studies.STUDIES["photo_vsrn"]()] == [("ntxent", seed) for seed in range(3)]
+    assert [(run.loss, run.seed) for run in studies["photo_vsrn"].runs()] == [("ntxent", seed) for seed in range(3)]
     assert "triplet_sh, triplet, smoothap; make records STUDY=photo_vsrn_tuning first" in capsys.readouterr().err
     losses |= {"smoothap"}  # last, so that its first seed may be its only one
-    assert [(run.loss, run.seed) for run in studies.STUDIES["photo_vsrn"]()] == [
+    assert [(run.loss, run.seed) for run in studies["photo_vsrn"].runs()] == [
         *(("ntxent", seed) for seed in range(3)),
         *(("smoothap", seed) for seed in range(3)),
     ]
@@ -274,9 +277,9 @@ def test_what_a_search_has_left_open_is_left_out_and_named(monkeypatch, tmp_path
 
 def test_beyond_the_edge_one_setting_is_moved_at_a_time(monkeypatch):
     best = {"lr": 3e-3, "drop_words": 0.4}
-    monkeypatch.setattr(studies.flickr8k, "searched", lambda *a: ["ntxent"])
-    monkeypatch.setattr(studies.flickr8k, "chosen", lambda *a, **k: best)
-    found = [run.settings for run in studies.STUDIES["photo_vsrn_edges"]()]
+    monkeypatch.setattr(lists().flickr8k, "searched", lambda *a: ["ntxent"])
+    monkeypatch.setattr(lists().flickr8k, "chosen", lambda *a, **k: best)
+    found = [run.settings for run in studies["photo_vsrn_edges"].runs()]
     moved = [{name for name in best if run[name] != best[name]} for run in found]
     assert moved == [{"lr"}, {"drop_words"}]
     assert found[0]["lr"] > 3e-3 and found[1]["drop_words"] > 0.4
@@ -285,7 +288,7 @@ def test_beyond_the_edge_one_setting_is_moved_at_a_time(monkeypatch):
 def test_without_a_study_all_are_listed():
     done = CliRunner().invoke(make_records.main, [])
     lines = {line.split()[0]: line for line in done.output.splitlines() if " records  " in line}
-    assert done.exit_code == 0 and list(lines) == list(studies.STUDIES)
+    assert done.exit_code == 0 and list(lines) == list(studies)
     assert " 80 records  Everything as the data set's defaults" in lines["ecir"]
     assert all(len(line.split("records  ")[1]) > 15 for line in lines.values())
     for words in (["--plan"], ["--loss", "ntxent"], ["--features", "."]):

@@ -6,13 +6,12 @@ from __future__ import annotations
 import inspect
 import json
 
-import click
 import pytest
 
-import studies
 from icrlib.data import DRAWN
 from icrlib.planning import asked
 from icrlib.records import files
+from icrlib.studies import Unfinished, studies
 
 
 @pytest.fixture
@@ -21,7 +20,7 @@ def finish(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "root", lambda: tmp_path)
 
     def write(study, of):
-        for run in studies.STUDIES[study]():
+        for run in studies[study].runs():
             run.path.parent.mkdir(parents=True, exist_ok=True)
             made = {"schema": 2, "config": resolved(run), "history": [], "chosen": {"update": 1, "val_rsum": of(run)}}
             run.path.write_text(json.dumps(made))
@@ -37,11 +36,11 @@ def resolved(run):
 
 
 def listed(study):
-    return {f"{run.tag or run.method} {run.seed}": run for run in studies.STUDIES[study]()}
+    return {f"{run.tag or run.method} {run.seed}": run for run in studies[study].runs()}
 
 
 def test_scenes_from_the_search_to_the_rows(finish):
-    with pytest.raises(click.ClickException, match="make records STUDY=ltd_tuning first"):
+    with pytest.raises(Unfinished, match="make records STUDY=ltd_tuning first"):
         listed("ltd_eta_tuning")
     # At the published temperature the middle rate with left-out words is best, at the other one the highest without.
     wanted = {0.05: (3e-3, 0.1), 0.1: (1e-2, 0.0)}
@@ -53,7 +52,7 @@ def test_scenes_from_the_search_to_the_rows(finish):
             + 50.0 * ((run.settings["lr"], run.settings["drop_words"]) == wanted[run.settings["tau"]])
         ),
     )
-    with pytest.raises(click.ClickException, match="make records STUDY=ltd_eta_tuning first"):
+    with pytest.raises(Unfinished, match="make records STUDY=ltd_eta_tuning first"):
         listed("ltd")
     bounds = {"sbert": 0.17, "words": 9.0, "form": 0.1}
     finish(
@@ -78,14 +77,14 @@ def test_scenes_from_the_search_to_the_rows(finish):
     }
     times = configs["time-published 0"]
     assert (times["auxiliary_options"]["softmax"], times["eta"]) == ("time", 6.0)
-    assert {resolved(run)["eta"] for run in studies.STUDIES["ltd_eta"]()} == {0.05, 0.1, 0.2, 0.3}
-    halves = [resolved(run) for run in studies.STUDIES["ltd_finetune"]()]
+    assert {resolved(run)["eta"] for run in studies["ltd_eta"].runs()} == {0.05, 0.1, 0.2, 0.3}
+    halves = [resolved(run) for run in studies["ltd_finetune"].runs()]
     assert len(halves) == 6 and {(c["dataset"], c["finetune_after"], c["updates"]) for c in halves} == {
         ("rendered", 900, 1800)
     }
     assert {c["eta"] for c in halves} == {None, 0.17}
     assert all(c["restart_lr"] == pytest.approx(c["lr"] / 10, rel=1e-12) for c in halves)
-    tuned = [resolved(run) for run in studies.STUDIES["ltd_tuned"]()]
+    tuned = [resolved(run) for run in studies["ltd_tuned"].runs()]
     assert len(tuned) == 25 and {(c["lr"], c["drop_words"], c["loss_options"]["tau"]) for c in tuned} == {
         (1e-2, 0.0, 0.1)
     }
@@ -108,12 +107,12 @@ def test_infonce_with_batch_norms_has_its_own_search(finish):
     finish("ltd_tuning", lambda run: 300.0)
     finish("ltd_eta_tuning", lambda run: 300.0 + run.settings.get("eta", 0.0))
     finish("ltd_norms_tuning", lambda run: 300.0 + 9 * (run.tag == "lr0.001-drop"))
-    found = [resolved(run) for run in studies.STUDIES["ltd_norms"]()]
+    found = [resolved(run) for run in studies["ltd_norms"].runs()]
     assert len(found) == 10 and {(c["loss"], c["lr"], c["drop_words"], c["loss_options"]["tau"]) for c in found} == {
         ("ntxent", 1e-3, 0.1, 0.05)
     }
     assert all(c["model_options"]["head_norm"] for c in found) and {c["eta"] for c in found} == {None, 0.26}
-    assert all(resolved(run)["model_options"]["head_norm"] for run in studies.STUDIES["ltd_norms_tuning"]())
+    assert all(resolved(run)["model_options"]["head_norm"] for run in studies["ltd_norms_tuning"].runs())
 
 
 def test_photos(finish, capsys):
@@ -140,7 +139,7 @@ def test_photos(finish, capsys):
 def test_two_doubts_on_photos(finish):
     """Three seeds of what was better on the validation photos, and of nothing else."""
     finish("photo_ltd_tuning", lambda run: 200.0 + 9 * (run.tag in ("lr0.001-drop", "tuned-unit-lr0.003")))
-    found = {run.tag: resolved(run) for run in studies.STUDIES["photo_ltd_more_tuning"]()}
+    found = {run.tag: resolved(run) for run in studies["photo_ltd_more_tuning"].runs()}
     assert set(found) == {
         "con-warm",
         *(
@@ -157,7 +156,7 @@ def test_two_doubts_on_photos(finish):
     }
     assert [found[name]["lr"] for name in ("con-warm", "tuned-unit-short")] == [1e-3, 3e-3]
     assert found["con-warm"]["drop_words"] == 0.1 and found["tuned-unit-short"]["model_options"]["caption_norm"]
-    with pytest.raises(click.ClickException, match="make records STUDY=photo_ltd_more_tuning first"):
+    with pytest.raises(Unfinished, match="make records STUDY=photo_ltd_more_tuning first"):
         listed("photo_ltd_more")
     # The tuned vectors of length 1 are no better than before, and best of all: no other row takes their settings.
     value = {"con-warm": 210.0, "tuned-warm-short": 201.0, "tuned-unit-short": 209.0}
@@ -169,7 +168,7 @@ def test_two_doubts_on_photos(finish):
 
 
 def test_sentences_on_few_photos(finish):
-    tags = [run.tag for run in studies.STUDIES["photo_few_sentences_tuning"]()]
+    tags = [run.tag for run in studies["photo_few_sentences_tuning"].runs()]
     assert len(tags) == len(set(tags)) == 3 * (1 + 2 + 2)
     finish("photo_few_sentences_tuning", lambda run: 100.0 + 9 * (run.tag in ("fixed-lr0.01", "tuned-lr0.003-tau0.1")))
     found = {name: resolved(run) for name, run in listed("photo_few_sentences").items()}
@@ -177,9 +176,9 @@ def test_sentences_on_few_photos(finish):
     assert found["fixed 0"]["lr"] == 1e-2
     assert (found["tuned 2"]["lr"], found["tuned 2"]["loss_options"]["tau"]) == (3e-3, 0.1)
     assert {(c["updates"], c["evaluate_every"]) for c in found.values()} == {(1200, 25)}  # as of photo_small_own
-    assert all(run.photos == 400 for run in studies.STUDIES["photo_few_sentences"]())
+    assert all(run.photos == 400 for run in studies["photo_few_sentences"].runs())
 
 
 def test_stamps_differ_in_the_objective_alone():
-    found = [resolved(run) for run in studies.STUDIES["ltd_stamps"]() if run.data["bits"] == 4 and run.seed == 0]
+    found = [resolved(run) for run in studies["ltd_stamps"].runs() if run.data["bits"] == 4 and run.seed == 0]
     assert len(found) == 4 and {c["method"] for c in found} == {"ltd"}

@@ -1,4 +1,4 @@
-"""Which runs a grid has, what each is called, which are there already, and what the others will take.
+"""Which runs a grid has, what each is called, and what a scheduler is asked for.
 
 A run is named by the identity of its resolved configuration (:func:`icrlib.training.config.identity`), which holds the
 hash of its data, too. So a default that is given explicitly changes no name, a changed default does, and two cells of a
@@ -14,23 +14,23 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
-from icrlib import load_dataset, parsing
+from icrlib import load_dataset
+from icrlib.cli import parameters
 from icrlib.cli.runs import parse
-from icrlib.data.load import DATASETS, DRAWN
+from icrlib.data.load import DATASETS, DRAWN, has_regions
 from icrlib.data.splits import Dataset
 from icrlib.errors import choose
 from icrlib.files import sha256_of, write_bytes
 from icrlib.losses.build import canonical
 from icrlib.names import METHODS
 from icrlib.planning import asked, cost, operations
-from icrlib.records.files import load, path_for
-from icrlib.records.folder import root as records_root
-from icrlib.training.config import identity, resolve
+from icrlib.studies import Run
+from icrlib.training.config import resolve
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOK = ROOT / "book" / "reproduce" / "run.ipynb"
 RUNS = ROOT / "runs" / "grid"
-POOLED, ON_REGIONS = ("vse++", "bow"), ("vsrn",)
+USUAL = ("vse++", "bow", "vsrn")  # methods, where nobody names any: those of them that take the features
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
 AXES = {
     "dataset": "DATASET",
@@ -42,7 +42,7 @@ AXES = {
     "images": "IMAGES",
     "backbone": "BACKBONE",
     "smoke": "SMOKE",
-    "record": "STUDY",
+    "record": "KEEP",
 }
 OURS = ("out", "data_seed", "regions")  # follow from the rest
 # Where no past record says what a run needs: MB of memory, minutes. And how much more than expected it may take.
@@ -57,7 +57,8 @@ class Grid:
 
     ``settings``: texts NAME=VALUE for every run, as ``icr run -p`` takes them. ``tuned``: False for the default
     settings (published constants), True for what a search over all settings chose. ``device``: what the profile sends
-    runs to, "cuda", where that may be another machine than this one; None: what this machine has.
+    runs to, "cuda", where that may be another machine than this one; None: what this machine has. ``keep``: the folder
+    below records/studies that gets each record, too.
     """
 
     dataset: str
@@ -69,6 +70,7 @@ class Grid:
     settings: tuple[str, ...] = ()
     smoke: bool = False
     device: str | None = None
+    keep: str = ""
 
     def checked(self) -> Grid:
         """The same with one spelling for each name; ``ValueError`` with "did you mean" for an unknown one."""
@@ -86,37 +88,7 @@ class Grid:
         return replace(self, methods=methods, losses=losses, source=source)
 
 
-@dataclass(frozen=True)
-class Planned:
-    """One run: its ``identity``, and the ``parameters`` of book/reproduce/run that come to it.
-
-    ``config``: all of its configuration, ``sizes`` those of its data: what its cost follows from.
-    """
-
-    dataset: str
-    method: str
-    loss: str
-    seed: int
-    tuned: bool
-    identity: str
-    parameters: dict
-    config: dict = field(default_factory=dict)
-    sizes: dict = field(default_factory=dict)
-
-    @property
-    def folder(self) -> str:
-        """Where the run keeps itself, below runs/grid: ``scenes/vsepp/ntxent/seed0-ff0b1f5a54``."""
-        return str(self.record("").relative_to(records_root()).with_suffix("")) + f"-{self.identity}"
-
-    def record(self, study: str) -> Path:
-        """Where ``study`` keeps the record of the run; the identity is its tag."""
-        return path_for(self.dataset, self.method, self.loss, self.seed, self.identity if study else "", study)
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.loss} seed {self.seed}" + (", tuned" if self.tuned else "")
-
-
-def planned(grid: Grid, tuning: Callable[[str, str, str], dict] | None = None) -> list[Planned]:
+def planned(grid: Grid, tuning: Callable[[str, str, str], dict] | None = None) -> list[Run]:
     """All runs of a grid in the order seed, method, loss, tuned; each configuration once.
 
     The data is read for it, for what a run is depends on it: a draw of ``scenes`` takes seconds. ``tuning(dataset,
@@ -124,7 +96,7 @@ def planned(grid: Grid, tuning: Callable[[str, str, str], dict] | None = None) -
     is missing, before anything starts.
     """
     grid = grid.checked()
-    made: dict[str, Planned] = {}
+    made: dict[str, Run] = {}
     sets: dict[tuple, Dataset] = {}
     for seed in grid.seeds:
         for method in grid.methods or _fitting(grid, sets, seed):
@@ -136,42 +108,41 @@ def planned(grid: Grid, tuning: Callable[[str, str, str], dict] | None = None) -
     return list(made.values())
 
 
-def _run(grid: Grid, data: Dataset, method: str, loss: str, seed: int, tuned: bool, best: dict) -> Planned:
+def _run(grid: Grid, data: Dataset, method: str, loss: str, seed: int, tuned: bool, best: dict) -> Run:
     base = {"dataset": grid.dataset, "method": method, "loss": loss, "seed": seed}
     given = best | parse(grid.settings, _declared(), NOTEBOOK, base)
     elsewhere = asked.MACHINE if grid.device else ()  # whether that machine has them, this one cannot say
     here = {name: value for name, value in given.items() if name not in elsewhere}
     config = resolve(data, method, loss, seed=seed, smoke=grid.smoke, given=here).flat()
     config |= {"device": grid.device or config["device"]} | asked.of_machine(given)
-    parameters = base | given | dict(grid.source) | _data_options(grid, method)
-    return Planned(
+    return Run(
+        grid.keep,
         data.name,
         method,
         config["loss"],
         seed,
-        tuned,
-        identity(config),
-        parameters | ({"smoke": True} if grid.smoke else {}),
-        config,
-        operations.measured(data),
+        "tuned" if tuned else "",
+        given,
+        dict(grid.source) | _data_options(grid, method),
+        smoke=grid.smoke,
+        resolved=(config, operations.measured(data)),
     )
 
 
 def _declared() -> dict:
-    import papermill
-
-    return papermill.inspect_notebook(str(NOTEBOOK))
+    return parameters.declared(NOTEBOOK)
 
 
 def _data_options(grid: Grid, method: str) -> dict:
-    return {"regions": True} if grid.dataset == "scenes" and method in ON_REGIONS else {}
+    return {"regions": True} if has_regions(grid.dataset) and operations.takes(method or "") == "regions" else {}
 
 
 def _fitting(grid: Grid, sets: dict, seed: int) -> tuple[str, ...]:
-    """The methods that take these features; ``scenes`` has both kinds."""
-    if grid.dataset == "scenes":
-        return (*POOLED, *ON_REGIONS)
-    return ON_REGIONS if len(_data(grid, sets, seed, None).train.features.shape) == 3 else POOLED
+    """The methods that take these features; data that is drawn with regions has both kinds."""
+    if has_regions(grid.dataset):
+        return USUAL
+    shape = tuple(_data(grid, sets, seed, None).train.features.shape[1:])
+    return tuple(method for method in USUAL if not operations.misfit(method, shape))
 
 
 def _data(grid: Grid, sets: dict, seed: int, method: str | None) -> Dataset:
@@ -187,7 +158,7 @@ def _data(grid: Grid, sets: dict, seed: int, method: str | None) -> Dataset:
     data = sets[key]
     shape = tuple(data.train.features.shape[1:])  # of pictures, too: a network in the model makes one vector of each
     if wrong := operations.misfit(method or "", shape):
-        more = " --regions 4" if method in ON_REGIONS else ""
+        more = " --regions 4" if operations.takes(method) == "regions" else ""
         raise ValueError(
             f"{wrong}. Leave METHODS out for those that fit, or make other features: "
             f"icr features PHOTOS FOLDER{more}, then FEATURES=FOLDER"
@@ -205,68 +176,28 @@ def _way_to_data(grid: Grid) -> str:
     )
 
 
-@dataclass
-class Plan:
-    """``there``: runs with the record that holds them. ``missing``: runs to train, with what they are expected to cost.
+def write(
+    missing: Iterable[tuple[Run, cost.Cost | None]], folder: Path = RUNS, given: Mapping[str, int] | None = None
+) -> Path:
+    """Write what each missing run needs into its folder, and the list of them for the Snakefile.
 
-    ``why``: of those whose cost nobody knows, by identity, the reason. ``notes``: what is worth saying about records
-    that were found damaged or old.
+    ``given``: ``mem_mb``, ``runtime`` and ``threads`` of every run, instead of what :func:`needs` says.
     """
-
-    there: list[tuple[Planned, Path]]
-    missing: list[tuple[Planned, cost.Cost | None]]
-    notes: list[str]
-    why: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def seconds(self) -> float:
-        """Core-seconds that past records suggest for the missing runs whose kind they know."""
-        return sum(found.seconds for _, found in self.missing if found)
-
-    def text(self, jobs: int = 1) -> str:
-        """The plan as people read it; ``jobs``: runs at a time."""
-        count, hours = len(self.there) + len(self.missing), self.seconds / 3600
-        unknown = sum(found is None for _, found in self.missing)
-        scaled = sum(found is not None and not found.exact for _, found in self.missing)
-        lines = [f"{count} runs: {len(self.there)} finished, {len(self.missing)} to train"]
-        if unknown < len(self.missing):
-            notes = [f"{n} of {what}" for n, what in ((scaled, "them scaled"), (unknown, "unknown length")) if n]
-            lines[0] += f", about {hours:.2f} core-hours as past records suggest"
-            lines[0] += f" ({', '.join(notes)})" if notes else ""
-            known = [found.seconds for _, found in self.missing if found]
-            lines[0] += f"; {jobs} at a time: about {cost.until_done(known, jobs) / 60:.0f} minutes" if jobs > 1 else ""
-        elif unknown:
-            lines[0] += ", all of unknown length"
-        lines += [f"  finished  {run}: {_short(path)}" for run, path in self.there]
-        lines += [f"  to train  {run}: {run.folder}{self._told(run, found)}" for run, found in self.missing]
-        return "\n".join([*lines, *self.notes])
-
-    def _told(self, run: Planned, found: cost.Cost | None) -> str:
-        if found is None:
-            return f", of unknown length: {self.why.get(run.identity, 'there is no record of its kind')}"
-        note = f", {found.scaled}" if found.scaled else ""
-        return f", about {found.seconds / 60:.1f} minutes and {found.memory_mb} MB{note}"
-
-    def write(self, study: str = "", folder: Path = RUNS, given: Mapping[str, int] | None = None) -> Path:
-        """Write what each missing run needs into its folder, and the list of them for the Snakefile.
-
-        ``given``: ``mem_mb``, ``runtime`` and ``threads`` of every run, instead of what :func:`needs` says.
-        """
-        runs = {}
-        for run, found in self.missing:
-            record = str(run.record(study)) if study and not run.parameters.get("smoke") else None
-            about = {"parameters": run.parameters, "record": record, "identity": run.identity}
-            write_bytes(folder / run.folder / "parameters.json", json.dumps(about, indent=1).encode())
-            runs[run.folder] = needs(run, found) | (given or {}) | {"grows": "mem_mb" not in (given or {})}
-        text = json.dumps(runs, indent=1)
-        path = folder / "plans" / f"{sha256_of(text)[:10]}.json"
-        write_bytes(path, text.encode())
-        return path
+    runs = {}
+    for run, found in missing:
+        record = str(run.path) if run.study and not run.smoke else None
+        about = {"parameters": run.parameters, "record": record}
+        write_bytes(folder / run.folder / "parameters.json", json.dumps(about, indent=1).encode())
+        runs[run.folder] = needs(run, found) | (given or {}) | {"grows": "mem_mb" not in (given or {})}
+    text = json.dumps(runs, indent=1)
+    path = folder / "plans" / f"{sha256_of(text)[:10]}.json"
+    write_bytes(path, text.encode())
+    return path
 
 
-def needs(run: Planned, found: cost.Cost | None) -> dict[str, int]:
+def needs(run: Run, found: cost.Cost | None) -> dict[str, int]:
     """What a scheduler is asked for: threads, MB of memory and minutes, with a margin over what past records say."""
-    threads = PICTURE_THREADS if run.parameters.get("images") == "published" else 1
+    threads = PICTURE_THREADS if run.data.get("images") == "published" else 1
     if found is None:
         return {"threads": threads, "mem_mb": UNKNOWN_MB, "runtime": UNKNOWN_MINUTES}
     return {
@@ -276,74 +207,10 @@ def needs(run: Planned, found: cost.Cost | None) -> dict[str, int]:
     }
 
 
-def plan(runs: Iterable[Planned], fresh: bool = False, folder: Path = RUNS, past: list[Path] | None = None) -> Plan:
-    """Sort ``runs`` into those that are there and those to train.
-
-    There is what has its record in its folder or among the book's records (``past``, by default all of them).
-    ``fresh`` leaves the book's records out. A damaged record counts as missing, and is named. Times come from both,
-    and from what else was trained in ``folder``.
-    """
-    known, notes = _known(sorted(records_root().rglob("*.json")) if past is None else past)
-    held = {} if fresh else {record["identity"]: record for record in known if "identity" in record}
-    known = [*known, *asked.of_runs(folder)]
-    there, missing, why = [], [], {}
-    for run in runs:
-        own = folder / run.folder / "record.json"
-        found, said = _known([own] if own.exists() else [])
-        notes += said
-        if found or run.identity in held:
-            record = found[0] if found else held[run.identity]
-            there.append((run, Path(record["path"])))
-            continue
-        notes += _foreign(folder / run.folder, run.identity)
-        found = cost.estimate(run.config, known, run.sizes)
-        missing.append((run, found))
-        if found is None:
-            why[run.identity] = cost.unknown(run.config, known, run.sizes)
-    return Plan(there, missing, notes, why)
-
-
-def _foreign(folder: Path, identity: str) -> list[str]:
-    """A line about a run's folder in which another configuration left its files: training there would be refused."""
-    form = {"type": "object", "required": ["identity"]}
-    try:
-        theirs = parsing.of_json(folder / "config.json", form)["identity"]
-    except FileNotFoundError:
-        return []
-    except ValueError:
-        theirs = "that cannot be read"
-    if theirs == identity:
-        return []
-    return [
-        f"{_short(folder)} holds another run ({theirs}), so this one cannot be trained there; move it away or "
-        f"delete it (rm -r {folder}), then the same make reproduce trains it"
-    ]
-
-
-def set_aside(runs: Iterable[Planned], folder: Path = RUNS) -> None:
+def set_aside(runs: Iterable[Run], folder: Path = RUNS) -> None:
     """Before a start: damaged records out of the way (kept under another name), marks of earlier failures removed."""
     for run in runs:
         own = folder / run.folder
         (own / "failed.txt").unlink(missing_ok=True)
-        if (own / "record.json").exists() and not _known([own / "record.json"])[0]:
+        if (own / "record.json").exists():  # else it would not be missing
             os.replace(own / "record.json", own / "record.json.damaged")
-
-
-def _known(paths: Iterable[Path]) -> tuple[list[dict], list[str]]:
-    """The records among ``paths`` that can be read, and a line about each that cannot."""
-    found, notes = [], []
-    for path in paths:
-        if path.name.startswith("probe"):
-            continue
-        try:
-            found.append(load(path))
-        except ValueError as err:
-            own = path.name == "record.json"  # a run's own folder, beside its checkpoint
-            back = "its run ends again from its checkpoint" if own else f"git checkout -- {_short(path)} brings it back"
-            notes.append(f"damaged, so counted as missing: {err}; {back}")
-    return found, notes
-
-
-def _short(path: Path) -> str:
-    path = Path(path).resolve()
-    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)

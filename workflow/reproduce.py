@@ -1,8 +1,9 @@
-"""Train what is missing of a grid of runs: what `make reproduce` calls.
+"""Train what is missing of a grid of runs, or of one of the book's studies: what `make reproduce` calls.
 
 A run is finished where its record lies among the book's records or in runs/grid; it is not trained again. FRESH=1 looks
 in runs/grid only. Runs that were killed go on from their checkpoints, whatever was killed. Runs that failed keep their
-notebook, and the others go on.
+notebook, and the others go on. STUDY=name takes the list of `make records` instead of a grid: a search first, then what
+waits for it, each record to its place.
 """
 
 from __future__ import annotations
@@ -14,22 +15,24 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
 import yaml
 
-from grid import AXES, LOSSES, ROOT, RUNS, Grid, Plan, needs, plan, planned, set_aside
+from grid import AXES, LOSSES, ROOT, RUNS, Grid, needs, planned, set_aside, write
 from icrlib.errors import choose
+from icrlib.files import write_bytes
+from icrlib.planning.missing import Plan, plan
+from icrlib.studies import Run, Unfinished, lists, studies
 from icrlib.training import checkpoints
 
-sys.path.insert(0, str(ROOT / "scripts"))
 PROFILES = ROOT / "workflow" / "profiles"
 MAKE = sorted(
     {
         *AXES.values(),
+        "STUDY",
         "TUNED",
         "SETTINGS",
         "FRESH",
@@ -43,6 +46,9 @@ MAKE = sorted(
         "MORE",
     }
 )
+# Options that a grid takes and a study does not, since it says these things itself.
+OF_GRIDS = ("dataset", "methods", "losses", "seeds", "tuned", "photos", "images", "backbone", "settings")
+OF_GRIDS += ("keep", "smoke", "fresh")
 MAKE_ALONE = ("PYTHON", "PIP_EXTRA_INDEX", "WORKERS", "VENV")
 
 
@@ -74,7 +80,8 @@ def amount(name: str, units: dict[str, int], allowed: str) -> Callable:
 
 
 @click.command(help=__doc__)
-@click.option("--dataset", default="scenes")
+@click.option("--study", default="", help="One of the book's studies (make records lists them) instead of a grid.")
+@click.option("--dataset", help="Default: scenes.")
 @click.option("--methods", callback=words)
 @click.option("--losses", callback=words)
 @click.option("--seeds", callback=numbers)
@@ -84,7 +91,7 @@ def amount(name: str, units: dict[str, int], allowed: str) -> Callable:
 @click.option("--images", help="With photos: cached (features once) or published (fresh crops).")
 @click.option("--backbone", help="With photos: the network that sees them.")
 @click.option("--settings", default="", help="Settings of all runs: 'updates=600 drop_words=0.1'.")
-@click.option("--study", default="", help="Also keep each record in records/studies/STUDY when its run ends.")
+@click.option("--keep", default="", help="Also keep each record in records/studies/KEEP when its run ends.")
 @click.option("--smoke", is_flag=True, help="Tiny data and a few updates, to see that everything works.")
 @click.option("--fresh", is_flag=True, help="Do not count the book's records as finished runs.")
 @click.option("--plan", "only_plan", is_flag=True, help="Say how many runs and how long, and stop.")
@@ -102,71 +109,94 @@ def amount(name: str, units: dict[str, int], allowed: str) -> Callable:
     callback=amount("RUNTIME", {"": 1, "m": 1, "h": 60, "d": 1440}, "minutes, or 36h, or 2d"),
     help="Time of a run on a cluster, in minutes or as 36h or 2d, instead of what past records suggest.",
 )
-@click.option("--runs", "place", type=click.Path(path_type=Path), default=RUNS, help="Where the runs are kept.")
+@click.option("--runs", "place", type=click.Path(path_type=Path), help="Where the runs are kept.")
 @click.option("--more", default="", help="Further flags for Snakemake.")
 @click.option("--given", default="", help="The variables that make was called with, to notice a misspelled one.")
-def main(
-    dataset,
-    methods,
-    losses,
-    seeds,
-    tuned,
-    features,
-    photos,
-    images,
-    backbone,
-    settings,
-    study,
-    smoke,
-    fresh,
-    only_plan,
-    profile,
-    partition,
-    jobs,
-    threads,
-    mem,
-    runtime,
-    place,
-    more,
-    given,
-) -> None:
-    place = place.resolve()
+def main(study, only_plan, profile, partition, jobs, threads, mem, runtime, place, more, given, **asked) -> None:
     try:
         for name in given.split():
             if name not in (*MAKE, *MAKE_ALONE):  # make itself takes any name
                 near = difflib.get_close_matches(name.upper(), MAKE, n=1)
                 hint = f" Did you mean {near[0]}=?" if near else ""
                 raise ValueError(f"make reproduce knows no {name}=; it takes {', '.join(MAKE)}.{hint}")
-        source = {"features": features, "root": photos, "images": images, "backbone": backbone}
-        grid = Grid(
-            dataset,
-            methods,
-            losses or LOSSES,
-            (0, 1, 2) if seeds is None else seeds,
-            _tuned(tuned),
-            {k: v for k, v in source.items() if v},
-            tuple(settings.split()),
-            smoke,
-        )
         folder = _profile(profile)
         about = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
         slurm, train = about.get("executor") == "slurm", about.get("set-resources", {}).get("train", {})
         own = _own(about, train, profile, mem_mb=mem, runtime=runtime)
-        grid = replace(grid, device="cuda" if train.get("gpu") else None)
+        device = "cuda" if train.get("gpu") else None
         if partition or (slurm and not only_plan):
             _partition(partition, slurm, profile)
-        runs = planned(grid, tuned_settings)
+        place = (place or (ROOT / "runs" if study else RUNS)).resolve()
+        dry = bool({"-n", "--dry-run", "--dryrun"} & set(more.split()))
+        stages = _of_study(study, device, place, only_plan or dry, asked) if study else [_of_grid(device, asked)]
+        for runs in stages:
+            found = plan(runs, place, asked["fresh"])
+            at_once, flags = _share(about, found, jobs, threads)
+            click.echo(found.text(at_once))
+            if only_plan:
+                continue
+            flags = [*([f"partition={partition}"] if partition else []), *flags, *more.split()]
+            own |= {"threads": threads} if threads else {}
+            if status := _train(found, place, folder, flags, own, dry) if found.missing else 0:
+                sys.exit(status)
+            if not dry:
+                _kept(found)
     except (ValueError, FileNotFoundError, ImportError) as err:
         raise click.UsageError(str(err)) from err
-    found = plan(runs, fresh, place)
-    at_once, flags = _share(about, found, jobs, threads)
-    click.echo(found.text(at_once))
-    if only_plan or not found.missing:
-        return
-    dry = bool({"-n", "--dry-run", "--dryrun"} & set(more.split()))
+
+
+def _of_grid(device: str | None, asked: dict) -> list[Run]:
+    """The runs of the grid that the axes span."""
+    source = {"features": "features", "root": "photos", "images": "images", "backbone": "backbone"}
+    grid = Grid(
+        asked["dataset"] or "scenes",
+        asked["methods"],
+        asked["losses"] or LOSSES,
+        (0, 1, 2) if asked["seeds"] is None else asked["seeds"],
+        _tuned(asked["tuned"]),
+        {name: asked[option] for name, option in source.items() if asked[option]},
+        tuple(asked["settings"].split()),
+        asked["smoke"],
+        device,
+        asked["keep"],
+    )
+    return planned(grid, tuned_settings)
+
+
+def _of_study(name: str, device: str | None, place: Path, look: bool, asked: dict) -> Iterator[list[Run]]:
+    """What is missing of a study, a search before what waits for it; ``look``: only to say what that is."""
+    if name not in studies:
+        raise ValueError(f"{_unknown(name)} To keep the records of a grid in a folder of that name, give KEEP={name}")
+    if beside := [f"{option.upper()}=" for option in OF_GRIDS if asked[option]]:
+        raise ValueError(
+            f"STUDY={name} is a list of runs, and says all about each; leave {', '.join(beside)} out, or leave STUDY= "
+            "out for a grid"
+        )
+    features = asked["features"]
+    try:
+        for one, missing in studies[name].todo():
+            if one.needs == "features" and not features and not look:
+                raise ValueError(f"{one.name} is about photos: give FEATURES=folder with their features")
+            click.echo(f"{one.name}, {one.question}")
+            yield [run.on(features, device or "cpu", None if look else place) for run in missing]
+    except Unfinished as err:
+        if not look:
+            raise
+        click.echo(f"{name} has more runs, and which these are the search will say: {err}")
+
+
+def _unknown(name: str) -> str:
+    try:
+        return choose(name, studies, "study")
+    except ValueError as err:
+        return str(err)
+
+
+def _train(found: Plan, place: Path, folder: Path, flags: list[str], own: dict, dry: bool) -> int:
+    """Let Snakemake train what is missing, and say what became of it; the exit status."""
     if not dry:
         set_aside([run for run, _ in found.missing], place)
-    listed = found.write(study, place, own | ({"threads": threads} if threads else {}))
+    listed = write(found.missing, place, own)
     command = [
         sys.executable,
         "-m",
@@ -179,15 +209,21 @@ def main(
         str(folder),
         "--config",
         f"plan={listed}",
-        *([f"partition={partition}"] if partition else []),
         *flags,
-        *more.split(),
     ]
     # what this Python imports, its kernels and jobs import, too, wherever they run
     with subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": _path()}) as snakemake:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches Snakemake, too, which ends its jobs in order
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches Snakemake, too, which ends its jobs
         status = snakemake.wait()
-    sys.exit(status if dry else report(found, status, place))
+    signal.signal(signal.SIGINT, before)
+    return status if dry else report(found, status, place)
+
+
+def _kept(found: Plan) -> None:
+    """Records of finished runs that lie in the runs' own folders only, to where they are to be kept."""
+    for run, path in found.there:
+        if run.study and not run.smoke and not run.done and path.name == "record.json":
+            write_bytes(run.path, path.read_bytes())
 
 
 def _own(about: dict, train: dict, profile: str, **given: int | None) -> dict[str, int]:
@@ -248,9 +284,7 @@ def report(found: Plan, status: int, place: Path) -> int:
 
 def tuned_settings(dataset: str, method: str, loss: str) -> dict:
     """What a search of scripts/studies/ chose on draws of its own; ``ValueError`` where there was none."""
-    from studies import chosen, complete, search_of
-
-    found = search_of(dataset, method, loss)
+    found = lists().search_of(dataset, method, loss)
     if found is None:
         raise ValueError(
             f"nothing is tuned for {method} with {loss} on {dataset}: no search was made there. Leave "
@@ -258,10 +292,10 @@ def tuned_settings(dataset: str, method: str, loss: str) -> dict:
         )
     search, study = found
     try:
-        complete(search)
-    except click.ClickException as err:
-        raise ValueError(f"TUNED=1 for {dataset} rests on the search {search!r}: {err.message}") from err
-    return chosen(study, method, loss)
+        studies[search].ready()
+    except Unfinished as err:
+        raise ValueError(f"TUNED=1 for {dataset} rests on the search {search!r}: {err}") from err
+    return lists().chosen(study, method, loss)
 
 
 def _tuned(given: tuple[int, ...] | None) -> tuple[bool, ...]:

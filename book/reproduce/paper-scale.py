@@ -63,6 +63,7 @@ from icrlib.data.backbones import import_torchvision
 from icrlib.data.crops import Pictures
 from icrlib.data.splits import Split
 from icrlib.losses import NTXent
+from icrlib.models import counts
 from icrlib.names import METHODS
 from icrlib.paper.experiments import goal
 from icrlib.planning import asked, cost, operations
@@ -166,7 +167,7 @@ paper.styled(pd.DataFrame(sizes), "Disk for features. The command icr features w
 # that of the inputs. The second of these is left out where the inputs are data, which do not learn.
 
 # %%
-product = operations.product
+product = counts.product
 print(inspect.getsource(product))
 
 # %% [markdown]
@@ -181,14 +182,14 @@ print(inspect.getsource(product))
 # The first state of the GRU is zero and does not learn, so nothing has to be passed back to it: one product fewer.
 
 # %%
-vse = partial(operations.vse, words=longest)
-print(inspect.getsource(operations.captions_part), end="\n\n")
-print(inspect.getsource(operations.vse))
+vse = partial(METHODS["vse++"].operations, words=longest)
+print(inspect.getsource(counts.captions_part), end="\n\n")
+print(textwrap.dedent(inspect.getsource(METHODS["vse++"].operations)))
 for part, count in vse().items():
     print(f"{part:20} {count / 1e9:6.1f} · 10⁹ operations")
 
 # %% tags=["hide-input"]
-total = operations.total
+total = counts.total
 
 
 def recurrent(parts):
@@ -209,8 +210,8 @@ Markdown(f"Together {total(vse()) / 1e9:.0f} · 10⁹ operations an update. With
 # part and does not compute its loss, so it is not in the count.
 
 # %%
-vsrn = partial(operations.vsrn, words=longest)
-print(inspect.getsource(operations.vsrn))
+vsrn = partial(METHODS["vsrn"].operations, words=longest)
+print(textwrap.dedent(inspect.getsource(METHODS["vsrn"].operations)))
 
 # %% [markdown]
 # These counts are part of the library, because the estimate at the end of this page and the plan of every grid scale
@@ -327,8 +328,8 @@ for method, (formula, _) in SIZES.items():
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 assert all(on_meta[method][0] == total(formula()) for method, (formula, _) in SIZES.items())
 odd = {"images": 6, "captions": 10, "words": 5}  # other sizes, and not as many captions as images
-assert update_on_meta("vse++", 48, **odd)[0] == total(vse(d=48, **odd))
-assert update_on_meta("vsrn", 48, **odd)[0] == total(vsrn(d=48, **odd))
+assert update_on_meta("vse++", 48, **odd)[0] == total(vse(embed_dim=48, **odd))
+assert update_on_meta("vsrn", 48, **odd)[0] == total(vsrn(embed_dim=48, **odd))
 assert abs(through["resnet152"] / (2 * goal.MULTIPLY_ADDS["r152"]) - 1) < 0.01  # what torchvision documents
 for method, (_, d) in SIZES.items():  # the sizes are those of the rows
     assert METHODS.find(method).published["*"]["embed_dim"] == d
@@ -804,12 +805,12 @@ Markdown(f"The first is scaled from another data set and another size, where an 
 # %% [markdown]
 # ```bash
 # make reproduce DATASET=coco FEATURES=path/to/coco_precomp METHODS=vsrn \
-#     LOSSES=ntxent SEEDS=0 SETTINGS="updates=1000" STUDY=timing PROFILE=gpu
+#     LOSSES=ntxent SEEDS=0 SETTINGS="updates=1000" KEEP=timing PROFILE=gpu
 # make reproduce DATASET=coco FEATURES=path/to/coco_precomp METHODS=vsrn \
 #     LOSSES=ntxent SEEDS=0,1,2,3,4 PROFILE=gpu PLAN=1
 # ```
 #
-# `STUDY=timing` puts the record beside the book's, where the next plan finds it, also of another place (`make reproduce`
+# `KEEP=timing` puts the record beside the book's, where the next plan finds it, also of another place (`make reproduce`
 # reads what lies in its own `runs/grid`, too). It has the same method on the same kind of machine, so the plan then rests
 # on your GPU; the evaluations of the short run, which are more frequent, are counted and taken out. With fresh crops a run
 # gets four cores, for as many threads decode its photos.

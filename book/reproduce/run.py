@@ -137,7 +137,7 @@ run = icrlib.train(data, method, loss, seed=seed, smoke=smoke,
 # %% [markdown]
 # ## What was run
 #
-# This is the configuration after all defaults were filled in. It is part of the record, with hashes of data and code.
+# This is the configuration after all defaults were filled in. It is part of the record, with the hash of the data.
 # `icr settings` explains the settings among its names. Of the others, `drops` are the updates at which the rate falls,
 # `per_epoch` is the number of updates in an epoch, and `asked` repeats what was asked for beyond the defaults;
 # `objective` is `con` where the loss has no second task beside it.

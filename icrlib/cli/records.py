@@ -8,8 +8,11 @@ from pathlib import Path
 
 import click
 
+from icrlib.data.load import USUAL
+from icrlib.names import LOSSES, METHODS
 from icrlib.planning import asked, cost
 from icrlib.records.files import find, load
+from icrlib.records.index import outlines
 from icrlib.training import behaviour
 
 PARTS = ("dataset", "method", "loss", "seed")
@@ -31,7 +34,7 @@ def plan(given: tuple[str, ...]) -> None:
         if not equals or not values:
             raise ValueError(f"-p {text}: write NAME=VALUE or NAME=VALUE,VALUE")
         axes[name] = [_number(value) for value in values.split(",")]
-    base, known = {"dataset": "scenes", "method": "vse++", "loss": "ntxent", "seed": 0}, find(study="*")
+    base, known = {"dataset": USUAL, "method": METHODS.usual, "loss": LOSSES.usual, "seed": 0}, outlines()
     runs = [base | dict(zip(axes, point, strict=True)) for point in itertools.product(*axes.values())]
     found = [_expected(run, [*known, *asked.of_runs(Path("runs"))]) for run in runs]
     click.echo(f"{len(runs)} runs, {_sum(found)} as past records suggest")

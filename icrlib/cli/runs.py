@@ -16,20 +16,19 @@ from pathlib import Path
 
 import click
 
-from icrlib import paper
-from icrlib.cli import products
+from icrlib.cli import parameters, products
 from icrlib.cli.settings import listing, parsed, read_value
-from icrlib.data.load import DATASETS, DRAWN, more_options
+from icrlib.data.load import DATASETS, DRAWN, has_regions, more_options
 from icrlib.errors import choose
 from icrlib.files import make_folder
 from icrlib.losses.build import canonical
-from icrlib.names import METHODS
+from icrlib.names import LOSSES, METHODS
 from icrlib.planning import asked, cost, operations
 from icrlib.progress import LINES
-from icrlib.records.files import find
 from icrlib.records.folder import PACKAGE
+from icrlib.records.index import outlines
 from icrlib.training import checkpoints
-from icrlib.training.config import options_for
+from icrlib.training.options import options_for
 
 
 class Killed(click.ClickException):
@@ -52,7 +51,7 @@ class WithSettings(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write("\nSettings for -p, of VSE++ with NT-Xent (others: `icr settings METHOD LOSS`):\n\n")
-        formatter.write(textwrap.indent(listing("vse++", "ntxent"), "  ") + "\n")
+        formatter.write(textwrap.indent(listing(METHODS.usual, LOSSES.usual), "  ") + "\n")
 
 
 @click.command(cls=WithSettings)
@@ -74,11 +73,8 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     the same command left there before is replaced, another file only with --force. Unknown names and bad values are
     refused.
     """
-    import papermill
-    from nbclient.exceptions import DeadKernelError
-
     notebook, preset = _find(what)
-    declared = papermill.inspect_notebook(str(notebook))
+    declared = parameters.declared(notebook)
     values = preset | parse(given, declared, notebook, preset)
     for name, allowed in _allowed().items():
         if values.get(name):
@@ -92,6 +88,9 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     click.echo(_expected(full))
     if plan:
         return
+    import papermill  # only here: with all that it brings, this takes longer than a plan
+    from nbclient.exceptions import DeadKernelError
+
     output = products.executed(output or Path("runs") / products.default_name(what, values), notebook, values, force)
     make_folder(output.parent)
     for name in ("papermill", "asyncio"):  # a process that is stopped leaves both with a task that fails: told below
@@ -178,7 +177,7 @@ def _expected(values: dict) -> str:
 
     if not {"dataset", "loss"} <= set(values):
         return "plan: past records tell of trainings only, and this notebook does not say of which data and loss it is"
-    method, loss = values.get("method") or "vse++", values["loss"]
+    method, loss = values.get("method") or METHODS.usual, values["loss"]
     more = {name: values[name] for name in more_options(values["dataset"]) if values.get(name) is not None}
     source = {name: values[name] for name in DATA if values.get(name)} | more
     if values["dataset"] in DRAWN:
@@ -194,7 +193,7 @@ def _expected(values: dict) -> str:
     )
     if wrong := operations.misfit(config["method"], sizes["features"]):
         raise ValueError(f"{wrong}. {_way_to_features(config)}")
-    known = [*find(study="*"), *asked.of_runs(Path("runs"))]
+    known = [*outlines(), *asked.of_runs(Path("runs"))]
     there = asked.finished(config, known)
     kept = f"\nits record is there already: {there['path']}" if there else ""
     return _about_data(values, config) + cost.sentence(config, sizes, known) + kept
@@ -202,8 +201,8 @@ def _expected(values: dict) -> str:
 
 def _way_to_features(config: dict) -> str:
     """How features of the kind that the method takes are had."""
-    regions = operations.TAKES[config["method"]] == 2
-    if config["dataset"] == "scenes":
+    regions = operations.takes(config["method"]) == "regions"
+    if has_regions(config["dataset"]):
         return "Add -p regions=true" if regions else "Leave regions= out"
     if config["dataset"] in DRAWN:
         return "Take -p dataset=scenes -p regions=true, or another method"
@@ -229,6 +228,8 @@ def _about_data(values: dict, config: dict) -> str:
 @click.argument("table", required=False)
 def tables(table: str | None) -> None:
     """Print a published table, such as ecir/1; without a name, list them."""
+    from icrlib import paper
+
     if table is None:
         for name in paper.tables():
             click.echo(f"{name}  {paper.table(name).attrs['caption']}")
@@ -274,7 +275,7 @@ def _takes_settings(notebook: Path | str) -> bool:
 
 def _value(name: str, text: str, declared: dict):
     default = ast.literal_eval(declared["default"])
-    kind = declared["inferred_type_name"].strip("'\" ")
+    kind = declared["type"] or type(default).__name__
     try:
         value = json.loads({"True": "true", "False": "false", "None": "null"}.get(text, text))
     except json.JSONDecodeError:
@@ -300,6 +301,8 @@ def _find(what: str) -> tuple[Path, dict]:
         if not Path(what).is_file():
             raise FileNotFoundError(f"{what}: no such notebook here")
         return Path(what), {}
+    from icrlib import paper
+
     row = paper.experiment(what)
     notebook = PACKAGE.parent / "book" / "reproduce" / "run.ipynb"
     if not notebook.is_file():

@@ -12,13 +12,13 @@ import click
 
 from icrlib.losses.build import kind_of
 from icrlib.names import AUXILIARIES, LOSSES, METHODS
-from icrlib.training.config import options_for
+from icrlib.training.options import options_for
 from icrlib.training.settings import GROUPS, SETTINGS, checked
 
 
 @click.command()
-@click.argument("method", default="vse++")
-@click.argument("loss", default="ntxent")
+@click.argument("method", default=METHODS.usual)
+@click.argument("loss", default=LOSSES.usual)
 @click.option("--auxiliary", help="Also the options of this auxiliary.")
 def settings(method: str, loss: str, auxiliary: str | None) -> None:
     """List all settings of a run of METHOD with LOSS: name, default, owner, help.

@@ -27,11 +27,6 @@ class Batch(Protocol):
     positives: Tensor
 
 
-def inner_product(images: Tensor, captions: Tensor) -> Tensor:
-    """Scores (B, M) of images (B, d) and captions (M, d); of unit vectors, the cosine."""
-    return images @ captions.T
-
-
 def over(
     loss: Loss,
     images: Any,
@@ -41,7 +36,7 @@ def over(
     convention: str,
     eps: float = exact.EPS,
     by_size: bool = False,
-    similarity: Callable[[Any, Any], Tensor] = inner_product,
+    similarity: Callable[[Any, Any], Tensor] = torch.inner,
     progress: bool = True,
 ) -> dict[str, dict[str, float]]:
     """Mean over ``batches`` of every number that :func:`icrlib.cocos.count` has, and ``…_std`` beside it, both ways.
@@ -74,7 +69,7 @@ def per_batch(
     *,
     convention: str,
     eps: float = exact.EPS,
-    similarity: Callable[[Any, Any], Tensor] = inner_product,
+    similarity: Callable[[Any, Any], Tensor] = torch.inner,
     progress: bool = True,
 ) -> dict[str, dict[str, Tensor]]:
     """Every number of :func:`icrlib.cocos.count` for each of K batches, ``{"i2t": {"C_q": (K,), …}, "t2i": …}``.
@@ -90,7 +85,7 @@ def per_batch(
     """
     choose(convention, CONVENTIONS, "convention")
     exact.check_eps(eps)
-    if similarity is inner_product and not (images.ndim == captions.ndim == 2 and images.shape[1] == captions.shape[1]):
+    if similarity is torch.inner and not (images.ndim == captions.ndim == 2 and images.shape[1] == captions.shape[1]):
         raise ValueError(
             f"images {tuple(images.shape)} and captions {tuple(captions.shape)} must be encodings (N, d) and (C, d) of "
             "one width d, or give similarity="

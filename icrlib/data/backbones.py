@@ -16,7 +16,8 @@ from icrlib.data.pictures import random_crop, squeezed
 from icrlib.errors import choose
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-NAMES = ("resnet50", "resnet152", "vit_b_16", "efficientnet_lite2", "scenes")
+SCENES = "scenes"  # the small network behind the features of drawn scenes
+NAMES = ("resnet50", "resnet152", "vit_b_16", "efficientnet_lite2", SCENES)
 
 
 @dataclass
@@ -188,5 +189,5 @@ _MAKERS: dict[str, Callable[[str], Backbone]] = {
     "resnet152": _torchvision,
     "vit_b_16": _torchvision,
     "efficientnet_lite2": _efficientnet,
-    "scenes": _scenes,
+    SCENES: _scenes,
 }

@@ -1,24 +1,17 @@
-"""Where generated data is kept."""
+"""Arrays that were made once, kept in the cache."""
 
 from __future__ import annotations
 
 import io
 import logging
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import platformdirs
 
 from icrlib.files import DamagedFile, StorageError, read_sealed, write_sealed
 
 log = logging.getLogger(__name__)
-
-
-def cache_dir() -> Path:
-    """Where generated data is kept: ``$ICRLIB_CACHE``, else the user's cache folder. Safe to delete."""
-    return Path(os.environ.get("ICRLIB_CACHE") or platformdirs.user_cache_dir("icrlib"))
 
 
 def read_arrays(path: Path, what: str, again: str) -> dict[str, np.ndarray] | None:

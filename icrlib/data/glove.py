@@ -23,9 +23,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icrlib.data.cache import cache_dir, keep_arrays, read_arrays
+from icrlib.data.cache import keep_arrays, read_arrays
 from icrlib.data.text import Vocabulary
-from icrlib.files import sha256_of
+from icrlib.files import cache_dir, sha256_of
 from icrlib.progress import bar
 
 log = logging.getLogger(__name__)

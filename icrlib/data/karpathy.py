@@ -18,6 +18,7 @@ PUBLISHED = {
     "flickr30k": {"train": 29_000, "val": 1_014, "test": 1_000},
     "coco": {"train": 113_287, "val": 5_000, "test": 5_000},
 }
+FOLDS = {"coco": 5}  # parts of the published test split, over which results are averaged, too
 SPLITS = {"train": "train", "restval": "train", "val": "val", "test": "test"}  # COCO: restval joins train
 
 WHOLE = {

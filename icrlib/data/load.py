@@ -7,7 +7,8 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 
-from icrlib.data import glove, photos, precomputed
+from icrlib.data import glove, karpathy, photos, precomputed
+from icrlib.data.outline import Outline
 from icrlib.data.scenes import generate, rendered, stamps
 from icrlib.data.splits import Dataset
 from icrlib.errors import choose
@@ -19,11 +20,17 @@ DRAWN: dict[str, Callable[..., Dataset]] = {
     "rendered": rendered.rendered,
     "stamps": stamps.stamped,
 }
-DATASETS = (*DRAWN, "flickr8k", "flickr30k", "coco")
+OUTLINES: dict[str, Callable[..., Outline]] = {
+    "scenes": generate.outline,
+    "rendered": rendered.outline,
+    "stamps": stamps.outline,
+}
+DATASETS = (*DRAWN, *karpathy.PUBLISHED)
+USUAL = "scenes"
 
 
 def load_dataset(
-    name: str = "scenes",
+    name: str = USUAL,
     *,
     root: str | os.PathLike | None = None,
     features: str | os.PathLike | None = None,
@@ -96,6 +103,11 @@ def more_options(name: str) -> list[str]:
         for option, about in inspect.signature(loader).parameters.items()
         if option not in NAMED and about.kind is not inspect.Parameter.VAR_KEYWORD
     ]
+
+
+def has_regions(name: str) -> bool:
+    """Whether a data set by name is drawn with regions where somebody asks for them (``regions=True``)."""
+    return name in DRAWN and "regions" in inspect.signature(DRAWN[name]).parameters
 
 
 def _check_options(loader: Callable, options: dict, name: str) -> None:

@@ -8,12 +8,11 @@ from pathlib import Path
 import torch
 
 from icrlib.data import backbones, karpathy, precomputed
-from icrlib.data.cache import cache_dir
 from icrlib.data.crops import Pictures
 from icrlib.data.features import extract
 from icrlib.data.splits import Dataset, Split
 from icrlib.errors import choose
-from icrlib.files import sha256_of
+from icrlib.files import cache_dir, sha256_of
 
 PIPELINES = ("cached", "published")
 

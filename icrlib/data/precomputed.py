@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from icrlib import parsing
+from icrlib.data.karpathy import FOLDS, PUBLISHED
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.text import SPECIAL, Vocabulary
 from icrlib.errors import choose
@@ -56,8 +57,8 @@ def load(
 
 def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dict) -> Dataset:
     """The splits as a dataset with its vocabulary; ``digest``: hashes of its files."""
-    if name == "coco" and len(splits["test"]) == 5000:
-        splits["test"].folds = 5
+    if len(splits["test"]) == PUBLISHED.get(name, {}).get("test"):
+        splits["test"].folds = FOLDS.get(name, 1)
     seen = splits.values() if options["vocabulary"] == "all" else [splits["train"]]
     words = Vocabulary.build((c for split in seen for c in split.captions), options["min_count"])
     if len(words) == len(SPECIAL):

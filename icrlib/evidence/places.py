@@ -18,7 +18,7 @@ class Grid(NamedTuple):
 
     def command(self, losses: Iterable[str] = (), method: str = "", search: bool = True) -> tuple[str, ...]:
         seeds = ",".join(map(str, range(self.wanted)))
-        options = f"DATASET={self.name} METHODS={method} SEEDS={seeds} FEATURES=folder STUDY={self.name}"
+        options = f"DATASET={self.name} METHODS={method} SEEDS={seeds} FEATURES=folder KEEP={self.name}"
         return (f"make reproduce {options}",)
 
 

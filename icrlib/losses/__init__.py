@@ -1,6 +1,7 @@
 """Losses on a score matrix and a mask of positives: ``per_query``, closed-form ``weights``, ``__call__``."""
 
 from icrlib.losses import goal
+from icrlib.losses.alignment import Alignment
 from icrlib.losses.base import Loss, Pairs
 from icrlib.losses.build import by_name, canonical, objectives
 from icrlib.losses.dcl import DCL
@@ -20,6 +21,7 @@ __all__ = [
     "DCL",
     "IFM",
     "LOSSES",
+    "Alignment",
     "BinomialDeviance",
     "Circle",
     "GradientObjective",

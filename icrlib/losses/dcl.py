@@ -30,6 +30,8 @@ class DCL(NTXent):
 
     denominator: Literal["all", "negatives"] = "negatives"
     label: ClassVar[str] = "DCL"
+    colour: ClassVar[str] = "#56b4e9"
+    marker: ClassVar[str] = "<"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -44,6 +44,8 @@ class IFM(Loss):
     tau: float = 0.07
     eps: float = 0.1
     label: ClassVar[str] = "IFM"
+    colour: ClassVar[str] = "#cc78bc"
+    marker: ClassVar[str] = "v"
     learnable: ClassVar[tuple[str, ...]] = ("tau",)
 
     def __post_init__(self) -> None:

@@ -32,6 +32,8 @@ class NTXent(Loss):
     tau: float = 0.1
     denominator: Literal["all", "negatives"] = "all"
     label: ClassVar[str] = "NT-Xent"
+    colour: ClassVar[str] = "#0173b2"
+    marker: ClassVar[str] = "^"
     softmax: ClassVar[bool] = True  # its weights are shares of a whole, which icrlib.cocos notes too
     learnable: ClassVar[tuple[str, ...]] = ("tau",)
 

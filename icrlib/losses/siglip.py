@@ -38,6 +38,8 @@ class SigLIP(Loss):
     scale: float = 10.0
     bias: float = -10.0
     label: ClassVar[str] = "SigLIP"
+    colour: ClassVar[str] = "#ca9161"
+    marker: ClassVar[str] = "P"
     learnable: ClassVar[tuple[str, ...]] = ("tau", "bias")
 
     def __post_init__(self) -> None:

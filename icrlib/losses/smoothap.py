@@ -33,6 +33,8 @@ class SmoothAP(Loss):
 
     tau: float = 0.01
     label: ClassVar[str] = "SmoothAP"
+    colour: ClassVar[str] = "#029e73"
+    marker: ClassVar[str] = "D"
     batches: ClassVar[str] = "images"  # it ranks several positives, and pairs have one
     learnable: ClassVar[tuple[str, ...]] = ("tau",)
 

@@ -51,6 +51,8 @@ class SparseNTXent(Loss):
 
     tau: float = 0.2
     label: ClassVar[str] = "NT-Xent, sparse"
+    colour: ClassVar[str] = "#3b1f6b"  # the palette's other colours are too light or grey; this is by far the darkest
+    marker: ClassVar[str] = "*"
     learnable: ClassVar[tuple[str, ...]] = ("tau",)
 
     def _shares(self, pairs: Pairs) -> Tensor:

@@ -28,6 +28,8 @@ class Triplet(Loss):
 
     margin: float = 0.2
     label: ClassVar[str] = "Triplet"
+    colour: ClassVar[str] = "#de8f05"
+    marker: ClassVar[str] = "o"
     queries: Reduction = field(default="sum", kw_only=True)
     directions: Reduction = field(default="sum", kw_only=True)
 
@@ -49,6 +51,8 @@ class TripletSH(Triplet):
     """
 
     label: ClassVar[str] = "Triplet-SH"
+    colour: ClassVar[str] = "#d55e00"
+    marker: ClassVar[str] = "s"
 
     def terms(self, pairs: Pairs) -> Tensor:
         hardest = pairs.rows.gather(1, pairs.first_hardest())

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from icrlib.models.counts import Parts
+
 
 @dataclass(frozen=True)
 class Sequences:
@@ -64,8 +66,11 @@ class RetrievalModel(nn.Module):
 
     vocabulary = None
     label: ClassVar[str] = ""  # how the text writes the method
+    colour: ClassVar[str] = ""  # in figures, beside the losses' own; "": as its loss
+    marker: ClassVar[str] = ""
     behaviour: ClassVar[int] = 1  # of the part, icrlib.training.behaviour
     reads_words: ClassVar[bool] = True  # False: a caption is one thing, of which no word can be left out
+    takes: ClassVar[str] = ""  # of an image "vector", one, or "regions"; "": whatever it is given
     takes_word_vectors: ClassVar[bool] = False  # True: the embedding of words can start from ``data.word_vectors``
     baseline: ClassVar[bool] = False  # the row that others are held against
     published: ClassVar[dict[str, dict]] = {}  # settings as published, by data set; "*" for any other
@@ -95,6 +100,20 @@ class RetrievalModel(nn.Module):
     def forward(self, features: Tensor, words: Tensor, lengths: Tensor) -> Tensor:
         """Score matrix (images, captions)."""
         return self.similarity(self.encode_images(features), self.encode_captions(words, lengths))
+
+    @staticmethod
+    def operations(images: int, captions: int, words: float, **sizes: Any) -> Parts | None:
+        """Counted operations of one update, by part: of ``images`` and ``captions`` of ``words`` words each.
+
+        ``sizes``: ``feature_dim``, ``regions`` where there are any, ``vocabulary``, and the model's options by their
+        names. None: it does not say, and planning tries to run it without numbers.
+        """
+        return None
+
+    @staticmethod
+    def kept(images: int, captions: int, words: float, **sizes: Any) -> float | None:
+        """About how many numbers a forward pass keeps for the backward pass; arguments and None as above."""
+        return None
 
     def prepare(self, data: Any) -> None:
         """Before training: take over what the data brings, the vocabulary above all."""

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icrlib.models.base import RetrievalModel, check_features, xavier_linear
+from icrlib.models.counts import Parts, product
 
 
 class BagOfWords(RetrievalModel):
@@ -16,6 +17,8 @@ class BagOfWords(RetrievalModel):
     """
 
     label = "bag of words"
+    takes = "vector"
+    colour, marker = "#6b6b6b", "x"
     baseline = True
     # A baseline of ours: it gets the budget of the method beside it, VSE++.
     published = {"*": {"embed_dim": 1024, "lr": 2e-4, "epochs": 30, "lr_update": 15, "batch_size": 128}}
@@ -27,6 +30,20 @@ class BagOfWords(RetrievalModel):
         self.bag = nn.EmbeddingBag(words, embed_dim, mode="mean", padding_idx=0)
         nn.init.uniform_(self.bag.weight, -0.1, 0.1)
         # the bag skips <pad> (number 0)
+
+    @staticmethod
+    def operations(
+        images: int, captions: int, words: float, *, feature_dim: int = 2048, embed_dim: int = 1024, **sizes
+    ) -> Parts:
+        """One update of the bag of words: the mean of word vectors is no product of matrices."""
+        return {
+            "image layer": 2 * product(images, feature_dim, embed_dim),
+            "scores": 3 * product(images, embed_dim, captions),
+        }
+
+    @staticmethod
+    def kept(images: int, captions: int, words: float, *, feature_dim: int, embed_dim: int, **sizes) -> float:
+        return images * (feature_dim + embed_dim) + captions * embed_dim
 
     def encode_images(self, features: Tensor) -> Tensor:
         check_features(features, 2, self.options["feature_dim"])

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icrlib.models.base import RetrievalModel, check_features, xavier_linear
+from icrlib.models.counts import Parts, captions_part, kept_of_words, product
 from icrlib.models.parts.gru import last_states
 
 
@@ -19,6 +20,7 @@ class VSE(RetrievalModel):
     """
 
     label = "VSE++"
+    takes = "vector"
     # ECIR's job files (Table 1, rows 1.1 to 1.4 and 2.1 to 2.4): 30 epochs over captions, a tenth of the rate after 15.
     published = {
         "*": {"embed_dim": 1024, "word_dim": 300, "lr": 2e-4, "epochs": 30, "lr_update": 15, "batch_size": 128},
@@ -36,6 +38,30 @@ class VSE(RetrievalModel):
         self.embed = nn.Embedding(words, word_dim)
         nn.init.uniform_(self.embed.weight, -0.1, 0.1)
         self.gru = nn.GRU(word_dim, embed_dim, batch_first=True)
+
+    @staticmethod
+    def operations(
+        images: int = 128,
+        captions: int = 128,
+        words: float = 27,
+        *,
+        feature_dim: int = 2048,
+        embed_dim: int = 1024,
+        word_dim: int = 300,
+        **sizes,
+    ) -> Parts:
+        """One update of VSE++: ``images`` features of ``feature_dim`` numbers beside ``captions`` captions."""
+        return {
+            "image layer": 2 * product(images, feature_dim, embed_dim),
+            **captions_part(captions, embed_dim, words, word_dim),
+            "scores": 3 * product(images, embed_dim, captions),
+        }
+
+    @staticmethod
+    def kept(
+        images: int, captions: int, words: float, *, feature_dim: int, embed_dim: int, word_dim: int = 300, **sizes
+    ) -> float:
+        return images * (feature_dim + embed_dim) + kept_of_words(captions, embed_dim, words, word_dim)
 
     def encode_images(self, features: Tensor) -> Tensor:
         check_features(features, 2, self.options["feature_dim"])

@@ -13,10 +13,10 @@ from pathlib import Path
 import torch
 
 from icrlib.data import karpathy
-from icrlib.data.load import DRAWN, load_dataset
-from icrlib.data.scenes import stamps
-from icrlib.data.scenes.generate import ABOUT, SMOKE_SIZES
+from icrlib.data.load import DRAWN, OUTLINES, USUAL, load_dataset
+from icrlib.data.outline import Outline, photos_shape
 from icrlib.data.splits import Dataset, Split
+from icrlib.names import LOSSES, METHODS
 from icrlib.planning import operations
 from icrlib.records.files import load
 from icrlib.training.config import identity, resolve
@@ -37,9 +37,9 @@ class Unseen:
 
 
 def configuration(
-    dataset: str = "scenes",
-    method: str = "vse++",
-    loss: str = "ntxent",
+    dataset: str = USUAL,
+    method: str = METHODS.usual,
+    loss: str = LOSSES.usual,
     *,
     seed: int = 0,
     smoke: bool = False,
@@ -98,40 +98,22 @@ def _data(dataset: str, method: str, seed: int, smoke: bool, source: dict) -> Da
         more = {name: source[name] for name in ("vocabulary", "min_count") if name in source}
         return load_dataset(dataset, features=folder, smoke=smoke, **more)
     if dataset in DRAWN:
-        return _drawn(dataset, method, seed, smoke, source)
+        regions = operations.takes(method) == "regions"
+        return _unseen(dataset, OUTLINES[dataset](source, seed=seed, smoke=smoke, regions=regions))
     options = {"vocabulary": "train", "min_count": 4, "smoke": smoke}
     if source.get("images") == "published":
         options |= {"images": "published", "backbone": source.get("backbone", "resnet50")}
     images, each = _sizes(dataset, root)
     images = {name: min(n, 200) if smoke else n for name, n in images.items()}
-    regions = method == "vsrn" and not root  # features made of photos on the way are one vector an image
-    splits = _splits(each, images, operations.SHAPES["photos", regions], pictures="images" in options)
-    return Dataset(dataset, **splits, vocabulary=None, fingerprint="", options=options)
+    regions = operations.takes(method) == "regions" and not root  # of photos on the way: one vector an image
+    return _unseen(dataset, Outline(images, photos_shape(regions), "images" in options, options=options), each)
 
 
-def _drawn(dataset: str, method: str, seed: int, smoke: bool, source: dict) -> Dataset:
-    """Scenes as they would be drawn; stamped ones have a row in training for each number that a picture gets."""
-    pictures = dataset != "scenes"
-    regions = bool(source.get("regions", method == "vsrn" and not pictures))
-    sizes = dict(SMOKE_SIZES) if smoke else ABOUT["sizes"] | {n: source[n] for n in ABOUT["sizes"] if n in source}
-    options, defaults = {"seed": source.get("seed", seed), **sizes, "regions": regions}, ABOUT["settings"]
-    options |= {"backbone": "scenes"} if pictures else {}
-    if dataset == "stamps":
-        more = {name: source.get(name, usual) for name, usual in stamps.USUAL.items()}
-        options |= more
-        sizes = sizes | {"train": sizes["train"] * min(more["rounds"], 1 << more["bits"])}
-        defaults = defaults | stamps.SETTINGS
-    splits = _splits(dict.fromkeys(sizes, EACH), sizes, operations.SHAPES["scenes", regions], pictures=pictures)
-    return Dataset(
-        dataset,
-        **splits,
-        vocabulary=None,
-        fingerprint="",
-        options=options,
-        defaults=defaults,
-        tuned=ABOUT["tuned"],
-        drawn=True,
-    )
+def _unseen(dataset: str, outline: Outline, each: Mapping | None = None) -> Dataset:
+    """Data of that outline that hold nothing."""
+    splits = _splits(each or dict.fromkeys(outline.images, EACH), outline.images, outline.shape, outline.pictures)
+    about = {name: dict(getattr(outline, name)) for name in ("options", "defaults", "tuned")}
+    return Dataset(dataset, **splits, vocabulary=None, fingerprint="", drawn=dataset in DRAWN, **about)
 
 
 def _sizes(dataset: str, root: str | None) -> tuple[dict[str, int], dict[str, float]]:

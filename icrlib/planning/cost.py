@@ -17,7 +17,7 @@ import torch
 
 from icrlib.models.build import build
 from icrlib.planning import operations
-from icrlib.records.files import find
+from icrlib.records.index import outlines
 
 # What must agree before a record says anything at all: the neutral value stands for a name that is left out.
 SAME = {"method": None, "auxiliary": None, "backbone": None, "precision": "float32"}
@@ -57,7 +57,7 @@ def estimate(wanted: Mapping, records: Iterable[dict] | None = None, sizes: Mapp
     the one whose update is nearest counts, in operations and in what ``FAR`` lists; of equally near ones the quickest.
     """
     sizes = sizes or operations.assumed(wanted)
-    known = [record for record in (find(study="*") if records is None else records) if _comparable(record, wanted)]
+    known = [record for record in (outlines() if records is None else records) if _comparable(record, wanted)]
     ours, each = operations.of_training(wanted, sizes), operations.of_update(wanted, sizes)
     best = None
     for record in known:
@@ -93,7 +93,7 @@ def estimate(wanted: Mapping, records: Iterable[dict] | None = None, sizes: Mapp
 
 def unknown(wanted: Mapping, records: Iterable[dict] | None = None, sizes: Mapping | None = None) -> str:
     """Why :func:`estimate` finds nothing: a few words, with the operations where these can be counted."""
-    known = [record["config"] for record in (find(study="*") if records is None else records)]
+    known = [record["config"] for record in (outlines() if records is None else records)]
     own = [config for config in known if config["method"] == wanted["method"]]
     if not own:
         why = f"there is no record of {wanted['method']!r} yet"
@@ -107,7 +107,7 @@ def unknown(wanted: Mapping, records: Iterable[dict] | None = None, sizes: Mappi
 
 def sentence(wanted: Mapping, sizes: Mapping | None = None, records: Iterable[dict] | None = None) -> str:
     """The plan of one run in words."""
-    known = list(find(study="*") if records is None else records)
+    known = list(outlines() if records is None else records)
     found = estimate(wanted, known, sizes)
     if found is None:
         return (

@@ -1,108 +1,34 @@
 """Operations of a training, counted and not measured: the products of matrices, which are nearly all of its arithmetic.
 
-A product of n rows with a × b weights takes n·a·b multiplications and as many additions. Training needs three such
-products: one forward, and two backward, for the gradient of the weights and for that of the inputs. The second of these
-is left out where the inputs are data, which do not learn. The page "paper-scale" of the book goes through it step by
-step, and tests hold the counts against torch's own counter. Norms, gates, softmaxes and the optimiser are not counted.
+Each model and each auxiliary says its own (:mod:`icrlib.models.counts`); here they add up over a training, with its
+evaluations. A model that says nothing is run once on torch's meta device, where tensors have a shape and no numbers,
+while torch's own counter looks on. The page "paper-scale" of the book goes through it step by step, and tests hold the
+counts against that counter. Norms, gates, softmaxes and the optimiser are not counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+import json
+from collections.abc import Mapping
+from functools import cache
+from math import ceil
 from typing import TYPE_CHECKING
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from icrlib.data.karpathy import PUBLISHED
+from icrlib.data.load import OUTLINES
+from icrlib.data.outline import PHOTOS, photos_shape
+from icrlib.models.base import RetrievalModel
+from icrlib.models.build import build
+from icrlib.models.counts import total
+from icrlib.names import AUXILIARIES, METHODS, Registry
 
 if TYPE_CHECKING:
     from icrlib.data.splits import Dataset
 
-Parts = dict[str, int]  # operations by part of the model
-
-
-def product(rows: int, inputs: int, outputs: int) -> int:
-    """Operations of a matrix product: a multiplication and an addition each."""
-    return 2 * rows * inputs * outputs
-
-
-def captions_part(captions: int, d: int, words: float, word_dim: int = 300) -> Parts:
-    """A GRU over captions of ``words`` words each: three gates, so each word meets two matrices.
-
-    The first state is zero and does not learn, so nothing has to be passed back to it: one product fewer.
-    """
-    read = captions * words
-    return {
-        "words into the GRU": 3 * product(read, word_dim, 3 * d),
-        "recurrence, words": 3 * product(read, d, 3 * d) - product(captions, d, 3 * d),
-    }
-
-
-def vse(
-    images: int = 128,
-    captions: int = 128,
-    d: int = 1024,
-    words: float = 27,
-    *,
-    feature_dim: int = 2048,
-    word_dim: int = 300,
-) -> Parts:
-    """One update of VSE++: ``images`` features of ``feature_dim`` numbers beside ``captions`` captions."""
-    return {
-        "image layer": 2 * product(images, feature_dim, d),
-        **captions_part(captions, d, words, word_dim),
-        "scores": 3 * product(images, d, captions),
-    }
-
-
-def bow(images: int = 128, captions: int = 128, d: int = 1024, words: float = 27, *, feature_dim: int = 2048) -> Parts:
-    """One update of the bag of words: the mean of word vectors is no product of matrices."""
-    return {"image layer": 2 * product(images, feature_dim, d), "scores": 3 * product(images, d, captions)}
-
-
-def vsrn(
-    images: int = 128,
-    captions: int = 128,
-    d: int = 2048,
-    words: float = 27,
-    *,
-    regions: int = 36,
-    feature_dim: int = 2048,
-    word_dim: int = 300,
-    blocks: int = 4,
-) -> Parts:
-    """One update of VSRN: ``blocks`` graph convolutions of ``regions`` regions each, and a GRU that reads them."""
-    rows = images * regions
-    block = product(rows, d, 3 * d) + 2 * product(rows, d, regions) + product(rows, d, d)
-    return {
-        "image layer": 2 * product(rows, feature_dim, d),
-        "four graph blocks" if blocks == 4 else "graph blocks": blocks * 3 * block,
-        "regions into the GRU": 3 * product(rows, d, 3 * d),
-        "recurrence, regions": 3 * product(rows, d, 3 * d) - product(images, d, 3 * d),
-        **captions_part(captions, d, words, word_dim),
-        "scores": 3 * product(images, d, captions),
-    }
-
-
-METHODS: dict[str, Callable[..., Parts]] = {"vse++": vse, "bow": bow, "vsrn": vsrn}
-TAKES = {"vse++": 1, "bow": 1, "vsrn": 2}  # dimensions of one image's features: a vector, or regions
 NETWORKS = {"resnet50": 8_174_272_512, "resnet152": 23_023_157_248}  # one photo of 224 x 224, forward, without its head
-# What is assumed of data that nobody has at hand: ``words`` of a caption with both marks, ``padded``: of the longest of
-# 128, to which a GPU fills up the others; ``each``: captions an image.
-PHOTOS = {"words": 14.0, "padded": 27.0, "each": 5.0, "vocabulary": 8_481}
-SCENES = {"words": 11.8, "padded": 20.0, "each": 5.0, "vocabulary": 54}
-SHAPES = {
-    ("scenes", False): (256,),
-    ("scenes", True): (8, 261),
-    ("photos", False): (2048,),
-    ("photos", True): (36, 2048),
-}
-
-
-def total(parts: Parts) -> int:
-    """All parts together."""
-    return sum(parts.values())
 
 
 def assumed(config: Mapping) -> dict:
@@ -112,11 +38,12 @@ def assumed(config: Mapping) -> dict:
     2,048 numbers a feature, 36 regions for a method that reads regions, and captions of about 14 words.
     """
     name, options = config["dataset"], config.get("data_options") or {}
-    regions = bool(options.get("regions", config["method"] == "vsrn"))
-    if name in ("scenes", "rendered", "stamps"):
-        return SCENES | {"features": SHAPES["scenes", regions], "val": options.get("val", 500)}
+    regions = bool(options.get("regions", takes(config["method"]) == "regions"))
+    if name in OUTLINES:
+        known = OUTLINES[name](options, regions=regions)
+        return {**known.captions, "features": known.shape, "val": known.images["val"]}
     val = PUBLISHED.get(name, {"val": 1000})["val"]
-    return PHOTOS | {"features": SHAPES["photos", regions], "val": val}
+    return {**PHOTOS, "features": photos_shape(regions), "val": val}
 
 
 def measured(data: Dataset) -> dict:
@@ -145,25 +72,43 @@ def _read(config: Mapping, sizes: Mapping) -> float:
     return sizes["padded"] if machine(config) == "GPU" else sizes["words"]
 
 
+def takes(method: str) -> str:
+    """What a method takes of an image: "vector", "regions", or "" where it does not say or is not to be had here."""
+    kind = _kind(METHODS, method)
+    return kind.takes if kind else ""
+
+
+def _kind(registry: Registry, name: str) -> type | None:
+    """The class of that name; None of a caller's own that cannot be imported here."""
+    try:
+        return registry.find(name)
+    except ValueError:
+        return None
+
+
 def misfit(method: str, shape: tuple[int, ...]) -> str:
     """What is wrong with one image's features of this shape for a method: a sentence, or "" where they fit."""
-    if TAKES.get(method, len(shape)) == len(shape):
+    wanted = takes(method)
+    if not wanted or (wanted == "regions") == (len(shape) == 2):
         return ""
-    takes = "regions" if TAKES[method] == 2 else "one vector an image"
-    return f"{method} takes {takes}, and the features here are {tuple(shape)} for each image"
+    return (
+        f"{method} takes {'regions' if wanted == 'regions' else 'one vector an image'}, and the features here are "
+        f"{tuple(shape)} for each image"
+    )
 
 
 def of_update(config: Mapping, sizes: Mapping) -> float | None:
     """Operations of one update of a run, by its configuration as a record holds it, and the sizes of its data.
 
-    None for what cannot be counted: a method of a caller's own, an auxiliary, features of the other kind than the
-    method takes, a network for photos that is not known here or learns, too.
+    None for what cannot be counted: a method of a caller's own that neither says nor can be run without numbers, an
+    auxiliary that does not say, features of the other kind than the method takes, a network for photos that is not
+    known here or learns, too.
     """
-    count, network = _counter(config, sizes), _network(config)
-    if count is None or network is None:
+    images, captions = _batch(config, sizes)
+    products, extra, network = _model(config, sizes, images, captions), _auxiliary(config, sizes), _network(config)
+    if products is None or extra is None or network is None:
         return None
-    images = config.get("batch_size", 128)
-    return config.get("accumulate", 1) * (total(count(*_batch(config, sizes))) + images * network)
+    return config.get("accumulate", 1) * (products[0] + extra[0] + images * network)
 
 
 def of_training(config: Mapping, sizes: Mapping) -> float | None:
@@ -175,7 +120,7 @@ def of_training(config: Mapping, sizes: Mapping) -> float | None:
     if each is None:
         return None
     val, captions = sizes["val"], round(sizes["val"] * sizes["each"])
-    look = total(_counter(config, sizes)(val, captions)) / 3 + val * network
+    look = _model(config, sizes, val, captions)[0] / 3 + val * network
     looks = -(-config["updates"] // config["evaluate_every"]) if config.get("evaluate_every") else 0
     return config["updates"] * each + looks * look
 
@@ -183,30 +128,73 @@ def of_training(config: Mapping, sizes: Mapping) -> float | None:
 def kept_bytes(config: Mapping, sizes: Mapping) -> float:
     """About what a forward pass keeps for the backward pass, in single precision; 0 where it cannot be counted.
 
-    Counted as autograd keeps it for torch's own layers: of a word in a GRU eight states, of a region in a graph
-    convolution six rows. A test holds it against torch within a fifth.
+    Counted as autograd keeps it for torch's own layers. A test holds it against torch within a fifth.
     """
-    if _counter(config, sizes) is None:
-        return 0.0
-    (images, captions), options = _batch(config, sizes), config["model_options"]
-    *regions, feature_dim = sizes["features"]
-    d, rows = options["embed_dim"], images * (regions[0] if regions else 1)
-    read = _read(config, sizes) * (options.get("word_dim", 300) + 8 * d)
-    words = captions * (d if config["method"] == "bow" else read)
-    graph = rows * d * (8 + 6 * options.get("blocks", 4)) if config["method"] == "vsrn" else images * d
-    return 4.0 * (rows * feature_dim + words + graph)
+    products, extra = _model(config, sizes, *_batch(config, sizes)), _auxiliary(config, sizes)
+    return 0.0 if products is None or extra is None else 4.0 * (products[1] + extra[1])
 
 
-def _counter(config: Mapping, sizes: Mapping) -> Callable[[int, int], Parts] | None:
-    """Operations of an update by its numbers of images and captions."""
-    *regions, feature_dim = sizes["features"]
-    options, method = config.get("model_options", {}), config["method"]
-    fits = not misfit(method, sizes["features"]) and "embed_dim" in options
-    if method not in METHODS or config.get("auxiliary") or not fits:
+def _model(config: Mapping, sizes: Mapping, images: int, captions: int) -> tuple[float, float] | None:
+    """(operations, numbers kept) of an update of the model alone."""
+    kind = _kind(METHODS, config["method"])
+    if kind is None or misfit(config["method"], sizes["features"]):
         return None
-    more = {name: options[name] for name in ("word_dim", "blocks") if name in options}
+    *regions, feature_dim = sizes["features"]
+    options, words = config.get("model_options", {}), _read(config, sizes)
+    more = {**options, "feature_dim": feature_dim, "vocabulary": sizes["vocabulary"]}
     more |= {"regions": regions[0]} if regions else {}
-    return partial(METHODS[method], d=options["embed_dim"], words=_read(config, sizes), feature_dim=feature_dim, **more)
+    parts = kind.operations(images, captions, words, **more)
+    if parts is None:
+        shape = images, captions, ceil(words), tuple(sizes["features"]), sizes["vocabulary"]
+        return run_on_meta(config["method"], json.dumps(options, sort_keys=True), *shape)
+    return total(parts), kind.kept(images, captions, words, **more) or 0.0
+
+
+def _auxiliary(config: Mapping, sizes: Mapping) -> tuple[float, float] | None:
+    """(operations, numbers kept) of an update of the auxiliary; its words are filled up on every machine."""
+    if not config.get("auxiliary"):
+        return 0, 0.0
+    kind = _kind(AUXILIARIES, config["auxiliary"])
+    more = {"embed_dim": config["model_options"].get("embed_dim"), "vocabulary": sizes["vocabulary"]}
+    more |= config.get("auxiliary_options", {})
+    captions = _batch(config, sizes)[1]
+    products = kind and kind.operations(captions, sizes["padded"], **more)
+    return None if products is None else (products, kind.kept(captions, sizes["padded"], **more))
+
+
+@cache
+def run_on_meta(
+    method: str, options: str, images: int, captions: int, words: int, shape: tuple[int, ...], vocabulary: int
+) -> tuple[int, float] | None:
+    """(operations, numbers kept) of an update of a model that says neither, by torch's counter on its meta device.
+
+    Lengths of captions are the only numbers there: once real, for a model that asks for the longest, and once without
+    numbers, for one that computes with them. None for a model that asks for any other.
+    """
+    for where in ("cpu", "meta"):
+        lengths = torch.full((captions,), words, device=where)
+        try:
+            with torch.device("meta"):
+                model = build(method, shape[-1], vocabulary, **json.loads(options))
+                batch = torch.empty(images, *shape), torch.zeros(captions, words, dtype=torch.long), lengths
+            return _watched(model, batch)
+        except (NotImplementedError, RuntimeError, ValueError, TypeError):
+            continue
+    return None
+
+
+def _watched(model: RetrievalModel, batch: tuple[torch.Tensor, ...]) -> tuple[int, float]:
+    kept = {}
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        kept[tensor.untyped_storage()._cdata] = tensor.untyped_storage()
+        return tensor
+
+    own = {p.untyped_storage()._cdata for p in model.parameters()}
+    hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
+    with FlopCounterMode(display=False) as counter, hooks:
+        model(*batch).sum().backward()
+    return counter.get_total_flops(), sum(one.nbytes() for name, one in kept.items() if name not in own) / 4
 
 
 def _batch(config: Mapping, sizes: Mapping) -> tuple[int, int]:

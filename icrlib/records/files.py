@@ -10,6 +10,7 @@ from pathlib import Path
 
 from icrlib import parsing
 from icrlib.files import claim_path, write_bytes
+from icrlib.records import archive
 from icrlib.records.folder import root
 
 SCHEMA = 2
@@ -58,17 +59,44 @@ def load(path: str | Path) -> dict:
     """Read one record, with its ``path``. Nothing that it names is imported or opened.
 
     Which code made it stands in it (``commit``, ``versions``, ``device``; older records list hashes of ``sources``
-    instead, which nobody reads). Whether today's code still does the same is asked of the golden runs.
-    ``ValueError`` for what is no record, ``FileNotFoundError`` where there is none.
+    instead, which nobody reads). Whether today's code still does the same is asked of the golden runs. Where there is
+    no such file, the archive of its study is looked into (:mod:`icrlib.records.archive`). ``ValueError`` for what is no
+    record, ``FileNotFoundError`` where there is none.
     """
     path = Path(path)
     if not path.is_file():
+        packed = archive.of(path)
+        for place, content in archive.read(packed, only=path) if packed else ():
+            return content | {"path": str(place)}
         raise FileNotFoundError(f"{path}: no record here")
     try:
         record = parsing.of_json(path, FORM, "the record")
     except parsing.BadFile as err:
         raise ValueError(f"{path}: not a record of a run, or damaged ({err.why}); get it or train again") from err
     return record | {"path": str(path)}
+
+
+def exists(path: Path) -> bool:
+    """Whether a record is there, in a file of its own or in the archive of its study."""
+    return path.is_file() or archive.holds(path)
+
+
+def stored(folder: str | Path | None = None, study: str | None = None) -> list[Path]:
+    """The files with the records that :func:`find` looks at: one each, or the archives of whole studies."""
+    studies = root() / "studies"
+    place = Path(folder or (studies / study if study not in (None, "*") else root()))
+    paths = [path for path in sorted(place.rglob("*.json")) if not path.name.startswith("probe")]
+    paths += archive.below(place)
+    if folder is None and study is None:
+        paths = [path for path in paths if studies not in path.parents]
+    return paths
+
+
+def read(path: Path) -> list[dict]:
+    """The records in a file that :func:`stored` names; ``ValueError`` where one is damaged."""
+    if path.name.endswith(archive.SUFFIX):
+        return [content | {"path": str(place)} for place, content in archive.read(path)]
+    return [load(path)]
 
 
 def find(folder: str | Path | None = None, *, study: str | None = None, **wanted) -> list[dict]:
@@ -78,16 +106,16 @@ def find(folder: str | Path | None = None, *, study: str | None = None, **wanted
     ``study`` ("reading"), or all of them ("*"). An empty list where none agrees. Where a record answers the question of
     another under a later behaviour of the code, the other is left out.
     """
-    studies = root() / "studies"
-    place = Path(folder or (studies / study if study not in (None, "*") else root()))
-    paths = [path for path in sorted(place.rglob("*.json")) if not path.name.startswith("probe")]
-    if folder is None and study is None:
-        paths = [path for path in paths if studies not in path.parents]
-    found = [r for r in map(load, paths) if all(r["config"].get(key) == value for key, value in wanted.items())]
-    return _latest(found)
+    found = [record for path in stored(folder, study) for record in read(path) if agrees(record, wanted)]
+    return latest(sorted(found, key=lambda record: Path(record["path"])))
 
 
-def _latest(found: list[dict]) -> list[dict]:
+def agrees(record: dict, wanted: dict) -> bool:
+    """Whether a record's configuration has these values."""
+    return all(record["config"].get(key) == value for key, value in wanted.items())
+
+
+def latest(found: list[dict]) -> list[dict]:
     """Of records that differ in the behaviour of the code alone, those of the latest."""
     if not any(record["config"].get("behaviour") for record in found):
         return found

@@ -31,8 +31,10 @@ def path() -> Path:
 
 def read(place: Path | None = None) -> list[dict]:
     """The goldens: ``name``; ``asked``, what the run was asked for; ``identity`` and ``config``, what that came to;
-    ``values`` {what: numbers}; ``spread`` {what: how far each number moves with rounding alone}; ``few``: whether the
-    fast lane repeats it. ``ValueError`` naming a damaged line, ``FileNotFoundError`` where there is no file."""
+    ``values`` {what: numbers}; ``spread`` {what: how far each number moves with rounding alone}.
+
+    ``ValueError`` naming a damaged line, ``FileNotFoundError`` where there is no file.
+    """
     place, found = place or path(), []
     for number, line in enumerate(place.read_text(encoding="utf-8").splitlines(), 1):
         try:

@@ -15,6 +15,7 @@ from icrlib.data.splits import Dataset
 from icrlib.evaluation import evaluate
 from icrlib.files import claim_path
 from icrlib.models.base import RetrievalModel
+from icrlib.names import LOSSES, METHODS
 from icrlib.records.commit import commit_of_code
 from icrlib.records.files import READ, load, write
 from icrlib.training import checkpoints, loop, record_of_run
@@ -44,8 +45,8 @@ class Run:
 
 def train(
     data: Dataset | str,
-    method: str = "vse++",
-    loss: str = "ntxent",
+    method: str = METHODS.usual,
+    loss: str = LOSSES.usual,
     *,
     seed: int = 0,
     data_seed: int | None = None,

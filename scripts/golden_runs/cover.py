@@ -7,11 +7,25 @@ import re
 from collections.abc import Iterable, Mapping
 
 from golden_runs.measure import LOOK, UPDATES
-from icrlib.training.config import NEUTRAL
+from icrlib.training.settings import NEUTRAL
 
 TINY = {"train": 200, "val": 40, "test": 20, "seed": 7}
 KIND = ("dataset", "method", "loss", "auxiliary")
-FEW = ()
+# What the fast lane repeats: one of each kind of loss, model, data and switch, and quick.
+FEW = (
+    "flickr8k/bow/ntxent",
+    "scenes/bow/dcl",
+    "scenes/bow/ntxent",
+    "scenes/bow/smoothap",
+    "scenes/ltd/ntxent/latent",
+    "scenes/ltd/triplet_sh",
+    "scenes/vse++/goal:cir x sig",
+    "scenes/vse++/ntxent",
+    "scenes/vse++/siglip",
+    "scenes/vse++/triplet",
+    "scenes/vse++/triplet_sh",
+    "unused/averaging",
+)
 SHORTENED = ("updates", "evaluate_every", "epochs", "lr_update")
 PLACE = ("seed", "data_seed", "device", "threads", "asked", "data_hash")
 NO_FACTS = (*SHORTENED, *PLACE, "drops", "per_epoch", "finetune_lr", "restart_lr", "smoke", "behaviour")
@@ -86,6 +100,8 @@ def request(config: Mapping) -> dict:
         data["regions"] = True
     if "rounds" in config["data_options"]:
         data["rounds"] = 1
+    if config["backbone"] is not None:  # a network runs in each update
+        settings["batch_size"] = 32
     if not data.get("regions"):
         data.pop("regions", None)
     return {

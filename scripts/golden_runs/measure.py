@@ -26,7 +26,9 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import icrlib
 from icrlib.auxiliary.base import Criterion
+from icrlib.data.load import DRAWN
 from icrlib.data.splits import Dataset
+from icrlib.training.settings import NEUTRAL
 
 UPDATES, LOOK, BREAK = 60, 30, 33
 AT = (0, 1, 2, 3, 5, 8, 12, 20, 36, 59)  # updates, counted from 0, whose numbers are kept
@@ -89,7 +91,7 @@ def shorter(value: float) -> float:
 
 def unusual(name: str, value: object) -> bool:
     """Whether a setting of a run is not what it would be if nobody had spoken of it."""
-    return value != icrlib.training.config.NEUTRAL.get(name, ...)
+    return value != NEUTRAL.get(name, ...)
 
 
 class Watch:
@@ -197,7 +199,7 @@ def noted(record: Mapping) -> dict[str, list[float]]:
 def loaded(dataset: str, options: tuple) -> Dataset:
     """The data of golden runs, each once a process: small draws, and a stand-in for a folder of features."""
     given = dict(options)
-    if dataset in icrlib.data.load.DRAWN:
+    if dataset in DRAWN:
         return icrlib.load_dataset(dataset, progress=False, **given)
     folder = Path(tempfile.mkdtemp(prefix="golden-features-"))
     regions = given.pop("regions", False)

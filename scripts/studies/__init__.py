@@ -1,27 +1,22 @@
 """The book's studies as lists of runs: what `make records STUDY=…` trains, in the order in which it matters."""
 
-from studies import beyond, decision, ecir, flickr8k, ltd, objectives, photo_ltd, reading, regions, stamps
-from studies.ecir import CONSTANTS
-from studies.flickr8k import PHOTO_UPDATES
-from studies.planned import ECIR, STUDIES, TEST, UPDATES, VAL, Planned, chosen, complete, search_of
-from studies.reading import hopeless
+from . import beyond, decision, ecir, flickr8k, ltd, objectives, photo_ltd, reading, regions, stamps
+from .ecir import CONSTANTS
+from .flickr8k import PHOTO_UPDATES
+from .planned import ECIR, TEST, UPDATES, VAL, chosen, search_of
 
 __all__ = [
     "CONSTANTS",
     "ECIR",
     "PHOTO_UPDATES",
-    "STUDIES",
     "TEST",
     "UPDATES",
     "VAL",
-    "Planned",
     "beyond",
     "chosen",
-    "complete",
     "decision",
     "ecir",
     "flickr8k",
-    "hopeless",
     "ltd",
     "objectives",
     "photo_ltd",

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from studies.planned import (
+from icrlib.studies import Run, study
+
+from .planned import (
     CLAIM_DRAWS,
     FEWER_DRAWS,
     RATES,
     TUNING_DRAWS,
     UPDATES,
-    Planned,
     chosen,
-    complete,
-    registered,
     scenes,
     sized,
 )
@@ -33,8 +32,8 @@ BEYOND = {
 }
 
 
-@registered
-def beyond_tuning() -> Iterator[Planned]:
+@study()
+def beyond_tuning() -> Iterator[Run]:
     """Rates and constants on one tuning draw; the middle rate, NT-Xent's, first."""
     for place, lr, loss in product(range(3), (RATES[1], RATES[2], RATES[0]), BEYOND):
         for constants in BEYOND[loss][place : place + 1]:
@@ -52,10 +51,9 @@ def beyond_tuning() -> Iterator[Planned]:
             )
 
 
-@registered
-def beyond() -> Iterator[Planned]:
+@study(search="beyond_tuning")
+def beyond() -> Iterator[Run]:
     """Each loss with the settings of its best run of the search; NT-Xent and Triplet-SH beside it are in ``ecir``."""
-    complete("beyond_tuning")
     for seed, loss in product(FEWER_DRAWS, BEYOND):
         always = dict.items(BEYOND[loss][0]) & BEYOND[loss][1].items()  # what no candidate moved, a learned τ say
         yield scenes(
@@ -68,16 +66,16 @@ def beyond() -> Iterator[Planned]:
         )
 
 
-@registered
-def misprint() -> Iterator[Planned]:
+@study(search="tuning", wanted=10)
+def misprint() -> Iterator[Run]:
     """DCL with the very settings that were chosen for NT-Xent: nothing but the denominator differs from ``ecir``."""
     for method, seed in product(("vse++", "bow"), CLAIM_DRAWS):
         best = chosen("tuning", method, "ntxent", tau=0.1)
         yield scenes("misprint", method, "dcl", seed, "", {"updates": UPDATES, "tau": 0.1} | best)
 
 
-@registered
-def beyond_cold() -> Iterator[Planned]:
+@study()
+def beyond_cold() -> Iterator[Run]:
     """Does the learning cost a learned τ its recall, or where τ ends? NT-Xent with τ fixed there, and between."""
     for tau, lr in product((0.016, 0.03), (RATES[1], RATES[0])):
         yield scenes(
@@ -90,8 +88,8 @@ def beyond_cold() -> Iterator[Planned]:
         )
 
 
-@registered
-def misprint_tau() -> Iterator[Planned]:
+@study()
+def misprint_tau() -> Iterator[Run]:
     """Is NT-Xent only too cold? Temperatures between the searched ones, for both denominators; IFM beyond its edge."""
     for loss, own in (*product(("ntxent", "dcl"), ({"tau": 0.14}, {"tau": 0.07})), ("ifm", {"tau": 0.1, "eps": 0.4})):
         tag = "-".join(f"{name}{value:g}" for name, value in own.items())

@@ -10,17 +10,16 @@ from collections.abc import Iterator
 from itertools import product
 
 from icrlib import records
-from studies.planned import (
+from icrlib.studies import Run, study
+
+from .planned import (
     ECIR,
     RATES,
     TUNING_DRAWS,
     UPDATES,
     WARMUP,
-    Planned,
     best,
     chosen,
-    complete,
-    registered,
     scenes,
     sized,
 )
@@ -57,20 +56,19 @@ def _settings(method: str, loss: str, own: dict) -> Iterator[dict]:
         yield sized(method) | {"lr": lr, "updates": UPDATES} | own | start
 
 
-@registered
-def size_tuning() -> Iterator[Planned]:
+@study(search="tuning")
+def size_tuning() -> Iterator[Run]:
     """Three rates at each size, on one tuning draw; the cheap models first."""
     return _size_tuning("size_tuning")
 
 
-@registered
-def vsrn_size_tuning() -> Iterator[Planned]:
+@study(search="tuning")
+def vsrn_size_tuning() -> Iterator[Run]:
     """The same for VSRN, with 1,500 pictures as well."""
     return _size_tuning("vsrn_size_tuning")
 
 
-def _size_tuning(study: str) -> Iterator[Planned]:
-    complete("tuning")
+def _size_tuning(study: str) -> Iterator[Run]:
     own = {(method, loss): _own(method, loss) for method, _, loss in _sized(study)}
     for method, train, loss in _sized(study):
         for settings in _settings(method, loss, own[method, loss]):
@@ -78,34 +76,32 @@ def _size_tuning(study: str) -> Iterator[Planned]:
             yield scenes(study, method, loss, TUNING_DRAWS[0], tag, settings, train)
 
 
-@registered
-def sizes() -> Iterator[Planned]:
+@study(search="size_tuning", wanted=3)
+def sizes() -> Iterator[Run]:
     """What the search chose, on three draws."""
     return _sizes("sizes", "size_tuning")
 
 
-@registered
-def vsrn_sizes() -> Iterator[Planned]:
+@study(search="vsrn_size_tuning", wanted=3)
+def vsrn_sizes() -> Iterator[Run]:
     """The same for VSRN."""
     return _sizes("vsrn_sizes", "vsrn_size_tuning")
 
 
-def _sizes(study: str, search: str) -> Iterator[Planned]:
-    complete(search)
+def _sizes(study: str, search: str) -> Iterator[Run]:
     for method, train, loss in _sized(study):
         best = chosen(search, method, loss, {"train": train})
         for seed in DRAWS:
             yield scenes(study, method, loss, seed, f"n{train}", {"updates": UPDATES} | best, train)
 
 
-@registered
-def vsrn_size_edges() -> Iterator[Planned]:
+@study(search="vsrn_size_tuning")
+def vsrn_size_edges() -> Iterator[Run]:
     """Beyond VSRN's search, on its draw: would a higher rate or another length of schedule change what is said of it?
 
     Its highest rate was the best nearly everywhere. With 400 pictures every run was at its best at its first
     evaluation, with 6,000 some at their last.
     """
-    complete("vsrn_size_tuning")
     for (train, factor, times), loss in product(VSRN_EDGES, BATCHED):
         best = chosen("vsrn_size_tuning", "vsrn", loss, {"train": train})
         updates = round(factor * UPDATES)
@@ -122,13 +118,12 @@ def vsrn_size_edges() -> Iterator[Planned]:
         )
 
 
-@registered
-def few_tuning() -> Iterator[Planned]:
+@study(search="tuning")
+def few_tuning() -> Iterator[Run]:
     """400 pictures with two shorter schedules: 3,000 updates go through their captions 190 times.
 
     Most runs of ``sizes`` are at their best within the first quarter of the schedule, before the rate has fallen.
     """
-    complete("tuning")
     for method, updates, loss in product(SIZES, FEW_UPDATES, LOSSES):
         for settings in _settings(method, loss, _own(method, loss)):
             if method != "vsrn" or settings["lr"] > RATES[0]:
@@ -145,32 +140,29 @@ def few_tuning() -> Iterator[Planned]:
                 )
 
 
-@registered
-def few() -> Iterator[Planned]:
+@study(search=("few_tuning", "size_tuning", "vsrn_size_tuning"), wanted=3)
+def few() -> Iterator[Run]:
     """The best of those on three draws, where it was better on the tuning draw than all of the usual length."""
-    complete("few_tuning")
-    runs = list(few_tuning())
+    runs = few_tuning.runs()
     for method, loss in product(SIZES, LOSSES):
         short = best([run for run in runs if (run.method, run.loss) == (method, loss)])
         search = "vsrn_size_tuning" if method == "vsrn" else "size_tuning"
-        complete(search)
         usual = max(
             r["chosen"]["val_rsum"]
-            for r in records.find(study=search, method=method, loss=loss)
+            for r in records.outlines(study=search, method=method, loss=loss)
             if r["config"]["data_options"]["train"] == FEW
         )
         if records.load(short.path)["chosen"]["val_rsum"] > usual:
             yield from (scenes("few", method, loss, seed, "", short.settings, FEW) for seed in DRAWS)
 
 
-@registered
-def few_start() -> Iterator[Planned]:
+@study(search="vsrn_size_tuning")
+def few_start() -> Iterator[Run]:
     """VSRN with Triplet-SH gains most by a shorter schedule. By the schedule, or by its start, which is shorter, too?
 
     With 3,000 updates the start lasts 500, and the best evaluation came within it. Here it lasts 100, as with 600
     updates, and is looked at as often.
     """
-    complete("vsrn_size_tuning")
     best = chosen("vsrn_size_tuning", "vsrn", "triplet_sh", {"train": FEW})
     yield scenes(
         "few_start",
@@ -183,10 +175,9 @@ def few_start() -> Iterator[Planned]:
     )
 
 
-@registered
-def batch_tuning() -> Iterator[Planned]:
+@study(search="tuning")
+def batch_tuning() -> Iterator[Run]:
     """Batches of 32 and 512 for two losses on VSE++, at three rates, on one tuning draw."""
-    complete("tuning")
     for size, loss in product(BATCHES, BATCHED):
         for settings in _settings("vse++", loss, _own("vse++", loss)):
             yield scenes(
@@ -199,10 +190,9 @@ def batch_tuning() -> Iterator[Planned]:
             )
 
 
-@registered
-def batches() -> Iterator[Planned]:
+@study(search="batch_tuning", wanted=3)
+def batches() -> Iterator[Run]:
     """What the search chose, on three draws."""
-    complete("batch_tuning")
     best = {
         (size, loss): chosen("batch_tuning", "vse++", loss, {"batch_size": size})
         for size, loss in product(BATCHES, BATCHED)
@@ -213,13 +203,12 @@ def batches() -> Iterator[Planned]:
         )
 
 
-@registered
-def batch_lengths() -> Iterator[Planned]:
+@study(search="batch_tuning")
+def batch_lengths() -> Iterator[Run]:
     """Batches of all sizes with shorter and longer schedules, on the tuning draw: equal updates are unequal passes.
 
     At 3,000 updates NT-Xent with 512 is best long before the rate falls, and everything with 32 is still rising.
     """
-    complete("batch_tuning")
     for (size, factors), loss in product(LENGTHS.items(), BATCHED):
         best = (
             chosen("tuning", "vse++", loss)
@@ -232,13 +221,12 @@ def batch_lengths() -> Iterator[Planned]:
             yield scenes("batch_lengths", "vse++", loss, TUNING_DRAWS[0], f"b{size}-u{updates}", settings)
 
 
-@registered
-def false_negatives() -> Iterator[Planned]:
+@study(search="size_tuning", wanted=3)
+def false_negatives() -> Iterator[Run]:
     """Few pictures come twice in many batches; here their other captions are no negatives. All else is as in ``sizes``.
 
     Scenes has no option for how many captions are true of how many pictures; this is the part that a run can turn.
     """
-    complete("size_tuning")
     train = min(SIZES["vse++"])
     best = {loss: chosen("size_tuning", "vse++", loss, {"train": train}) for loss in BATCHED}
     for seed, loss in product(DRAWS, BATCHED):

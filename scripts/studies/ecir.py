@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from studies.planned import (
+from icrlib.studies import Run, study
+
+from .planned import (
     CLAIM_DRAWS,
     ECIR,
     FEWER_DRAWS,
@@ -13,10 +15,7 @@ from studies.planned import (
     TUNING_DRAWS,
     UPDATES,
     WARMUP,
-    Planned,
     chosen,
-    complete,
-    registered,
     scenes,
     sized,
 )
@@ -33,8 +32,8 @@ CONSTANTS = {
 BEYOND = 3  # its place; there only the rates that were best at 0.4 or 0.1, and those within 7 rsum of them
 
 
-@registered
-def tuning() -> Iterator[Planned]:
+@study()
+def tuning() -> Iterator[Run]:
     """Published constants first, which the defaults of the data set wait for; then each loss with two other ones.
 
     Triplet-SH at 1e-2 needs the start, as the shorter search shows, and no loss needs it on a bag of words.
@@ -55,8 +54,8 @@ def _beyond(method: str, loss: str) -> Iterator[tuple[float, int]]:
     yield from product(rates, (0, WARMUP) if (method, loss) == ("vse++", "triplet_sh") else (0,))
 
 
-@registered
-def half_tuning() -> Iterator[Planned]:
+@study()
+def half_tuning() -> Iterator[Run]:
     """Half the updates, published constants; a GRU's losses on pairs get a fourth rate, lest one ends at an edge."""
     for seed, method, loss, lr in product(TUNING_DRAWS, ("vse++", "bow"), ECIR, (*RATES, EDGE)):
         if lr < EDGE or (method == "vse++" and loss != "smoothap"):
@@ -64,9 +63,7 @@ def half_tuning() -> Iterator[Planned]:
                 yield _candidate("half_tuning", method, loss, seed, lr, warmup, 0, UPDATES // 2)
 
 
-def _candidate(
-    study: str, method: str, loss: str, seed: int, lr: float, warmup: int, place: int, updates: int
-) -> Planned:
+def _candidate(study: str, method: str, loss: str, seed: int, lr: float, warmup: int, place: int, updates: int) -> Run:
     ((name, values),) = CONSTANTS[loss].items()
     tag = f"lr{lr:g}" + (f"-{name}{values[place]:g}" if place else "") + (f"-warmup{warmup}" if warmup else "")
     settings = sized(method) | {"lr": lr, "updates": updates}
@@ -74,25 +71,24 @@ def _candidate(
     return scenes(study, method, loss, seed, tag, settings | ({"warmup": warmup} if loss == "triplet_sh" else {}))
 
 
-@registered
-def ecir() -> Iterator[Planned]:
+@study(search="tuning", wanted=10)
+def ecir() -> Iterator[Run]:
     """Everything as the data set's defaults have it: published constants, rate and start chosen for each loss."""
     for seed, method, loss in product(CLAIM_DRAWS, ("vse++", "bow"), ECIR):
         yield scenes("ecir", method, loss, seed, "", {})
 
 
-@registered
-def half() -> Iterator[Planned]:
+@study(search="half_tuning", wanted=5)
+def half() -> Iterator[Run]:
     """Half the updates, with what was chosen for half the updates: would the verdicts have been others?"""
     best = {pair: chosen("half_tuning", *pair) for pair in product(("vse++", "bow"), ECIR)}
     for seed, (method, loss) in product(CLAIM_DRAWS, best):
         yield scenes("half", method, loss, seed, "", {"updates": UPDATES // 2} | best[method, loss])
 
 
-@registered
-def half_own_tuning() -> Iterator[Planned]:
+@study(search="tuning")
+def half_own_tuning() -> Iterator[Run]:
     """Is Triplet-SH behind with half the updates because of its published margin? The one of the whole search, then."""
-    complete("tuning")
     margin = chosen("tuning", "vse++", "triplet_sh").get("margin", CONSTANTS["triplet_sh"]["margin"][0])
     for seed, (lr, warmup) in product(TUNING_DRAWS, ((RATES[1], 0), *product(RATES[1:], (WARMUP // 2,)))):
         yield scenes(
@@ -105,20 +101,18 @@ def half_own_tuning() -> Iterator[Planned]:
         )
 
 
-@registered
-def half_own() -> Iterator[Planned]:
+@study(search="half_own_tuning")
+def half_own() -> Iterator[Run]:
     """Triplet-SH with that margin and half the updates, on all draws; NT-Xent's runs are those of ``half``."""
-    complete("half_own_tuning")
-    (first, *_) = half_own_tuning()
+    (first, *_) = half_own_tuning.runs()
     best = chosen("half_own_tuning", "vse++", "triplet_sh") | {"margin": first.settings["margin"]}
     for seed in CLAIM_DRAWS:
         yield scenes("half_own", "vse++", "triplet_sh", seed, "", {"updates": UPDATES // 2} | best)
 
 
-@registered
-def tuned() -> Iterator[Planned]:
+@study(search="tuning", wanted=10)
+def tuned() -> Iterator[Run]:
     """The best candidate of the whole search; where that has the published constant, ``ecir`` has these runs."""
-    complete("tuning")
     best = {pair: chosen("tuning", *pair) for pair in product(("vse++", "bow"), ECIR)}
     for seed, (method, loss) in product(CLAIM_DRAWS, best):
         ((name, values),) = CONSTANTS[loss].items()
@@ -126,15 +120,15 @@ def tuned() -> Iterator[Planned]:
             yield scenes("tuned", method, loss, seed, "", best[method, loss])
 
 
-@registered
-def clipping() -> Iterator[Planned]:
+@study()
+def clipping() -> Iterator[Run]:
     """A doubt about ECIR's order: is it the clipping?"""
     for seed, loss in product(FEWER_DRAWS, ECIR):
         yield scenes("clipping", "vse++", loss, seed, "", {"grad_clip": 0.0})
 
 
-@registered
-def clipping_rates() -> Iterator[Planned]:
+@study()
+def clipping_rates() -> Iterator[Run]:
     """Would another rate do better without the clip, or a start? On the tuning draw, as those with it were chosen."""
     for (loss, start), lr in product((*((loss, 0) for loss in ECIR[:3]), ("triplet_sh", WARMUP)), (3e-4, *RATES)):
         settings = {"lr": lr, "updates": UPDATES, "grad_clip": 0.0} | ({"warmup": start} if start else {})
@@ -148,8 +142,8 @@ def clipping_rates() -> Iterator[Planned]:
         )
 
 
-@registered
-def twice() -> Iterator[Planned]:
+@study(wanted=5)
+def twice() -> Iterator[Run]:
     """The schedule stretched, with as many evaluations and a start with all negatives that lasts twice as long."""
     for loss, seed in product(ECIR, FEWER_DRAWS):
         yield scenes("twice", "vse++", loss, seed, "", {"updates": 2 * UPDATES})

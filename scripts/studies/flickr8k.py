@@ -5,18 +5,14 @@ Pooled ones, of all 6,000 training photos or of 400; and for VSRN a folder with 
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
-
-import numpy as np
 
 from icrlib import records
-from studies.ecir import CONSTANTS
-from studies.planned import ECIR, RATES, Planned, chosen, complete, registered, searched
+from icrlib.studies import Run, study
+
+from .ecir import CONSTANTS
+from .planned import ECIR, RATES, chosen, searched
 
 # Fifteen passes through the captions.
 PHOTO_UPDATES, PHOTO_SEED = 3600, 100
@@ -27,13 +23,13 @@ PHOTO_EDGES = (("vse++", 0.4, 1e-3), ("vse++", 0.4, 3e-3), ("bow", 0.4, 1e-3), (
 FEW, FEW_UPDATES, FEW_LOSSES = 400, 1200, ("ntxent", "triplet_sh", "smoothap")
 
 
-def photos(study: str, method: str, loss: str, seed: int, tag: str, settings: dict) -> Planned:
+def photos(study: str, method: str, loss: str, seed: int, tag: str, settings: dict) -> Run:
     """A run on Flickr8k's pooled features: data are fixed, weights and batches follow from the seed."""
-    return Planned(study, "flickr8k", method, loss, seed, tag, {"embed_dim": 256, "updates": PHOTO_UPDATES} | settings)
+    return Run(study, "flickr8k", method, loss, seed, tag, {"embed_dim": 256, "updates": PHOTO_UPDATES} | settings)
 
 
-@registered
-def photo_words() -> Iterator[Planned]:
+@study(needs="features")
+def photo_words() -> Iterator[Run]:
     """Rate and word dropout for NT-Xent, which takes the least time, in ten passes."""
     for method, drop_words, lr in (*product(("vse++", "bow"), (0.0, 0.2), RATES), *PHOTO_EDGES):
         yield photos(
@@ -46,19 +42,19 @@ def photo_words() -> Iterator[Planned]:
         )
 
 
-@registered
-def photo_tuning() -> Iterator[Planned]:
+@study(needs="features")
+def photo_tuning() -> Iterator[Run]:
     """Rate, word dropout and start of each loss; SmoothAP on VSE++ takes five times as long and has its own list."""
     yield from (run for run in _photo_tuning() if not slow(run))
 
 
-@registered
-def photo_smoothap_tuning() -> Iterator[Planned]:
+@study(needs="features")
+def photo_smoothap_tuning() -> Iterator[Run]:
     """The part of ``photo_tuning`` that takes longest: SmoothAP on VSE++."""
     yield from filter(slow, _photo_tuning())
 
 
-def _photo_tuning() -> Iterator[Planned]:
+def _photo_tuning() -> Iterator[Run]:
     """Word dropout is each loss's own matter: it holds Triplet-SH in its collapse."""
     for method, loss in product(("vse++", "bow"), ECIR):
         for lr, drop_words, warmup in _photo_grid(method, loss):
@@ -83,34 +79,31 @@ def _photo_grid(method: str, loss: str) -> list[tuple[float, float, int]]:
     return [*cold, *product(RATES[:2], (0.0, 0.2, 0.4), (start,)), (RATES[2], 0.0, start)]
 
 
-@registered
-def photo_runs() -> Iterator[Planned]:
+@study(search="photo_tuning", wanted=3, needs="features", apart={("vse++", "smoothap"): "photo_smoothap"})
+def photo_runs() -> Iterator[Run]:
     """Four losses, each at its own rate, on VSE++ and on the bag of words; SmoothAP on VSE++ has its own lists."""
-    complete("photo_tuning")
     for loss, seed, method in product(("ntxent", "triplet_sh", "triplet", "smoothap"), range(3), ("vse++", "bow")):
         if (method, loss) != ("vse++", "smoothap"):
             yield _photo_run(method, loss, seed)
 
 
-@registered
-def photo_smoothap() -> Iterator[Planned]:
+@study(search="photo_smoothap_tuning", needs="features")
+def photo_smoothap() -> Iterator[Run]:
     """SmoothAP on VSE++, as the search for it chose, on three seeds."""
-    complete("photo_smoothap_tuning")
     for seed in range(3):
         yield _photo_run("vse++", "smoothap", seed)
 
 
-def _photo_run(method: str, loss: str, seed: int) -> Planned:
+def _photo_run(method: str, loss: str, seed: int) -> Run:
     return photos("photo_runs", method, loss, seed, "", chosen("photo_tuning", method, loss))
 
 
-@registered
-def photo_longer() -> Iterator[Planned]:
+@study(search="photo_tuning", needs="features")
+def photo_longer() -> Iterator[Run]:
     """Twice the updates with what was chosen: is the one ahead only because it is done sooner?
 
     NT-Xent on VSE++ also with more word dropout, since it chose the most that was tried.
     """
-    complete("photo_tuning")
     for loss, method in product(("ntxent", "triplet_sh"), ("vse++", "bow")):
         settings = chosen("photo_tuning", method, loss) | {"updates": 2 * PHOTO_UPDATES}
         yield photos("photo_longer", method, loss, PHOTO_SEED, "", settings)
@@ -118,18 +111,17 @@ def photo_longer() -> Iterator[Planned]:
             yield photos("photo_longer", method, loss, PHOTO_SEED, "drop0.6", settings | {"drop_words": 0.6})
 
 
-@registered
-def photo_misprint() -> Iterator[Planned]:
+@study(search="photo_tuning", wanted=3, needs="features")
+def photo_misprint() -> Iterator[Run]:
     """DCL with the very settings that were chosen for NT-Xent, as in ``misprint``."""
     for seed, method in product(range(3), ("vse++", "bow")):
         best = chosen("photo_tuning", method, "ntxent")
         yield photos("photo_misprint", method, "dcl", seed, "", {"tau": 0.1} | best)
 
 
-@registered
-def photo_constants() -> Iterator[Planned]:
+@study(search="photo_tuning", needs="features")
+def photo_constants() -> Iterator[Run]:
     """Is another margin or temperature better than the published one? At the rate, dropout and start found with it."""
-    complete("photo_tuning")
     for method, loss in product(("bow", "vse++"), ECIR):
         if (method, loss) != ("vse++", "smoothap"):
             ((name, (_, *others)),) = CONSTANTS[loss].items()
@@ -144,22 +136,20 @@ def photo_constants() -> Iterator[Planned]:
                 )
 
 
-@registered
-def photo_own() -> Iterator[Planned]:
+@study(search="photo_constants", wanted=3, needs="features")
+def photo_own() -> Iterator[Run]:
     """Three seeds with the constant that was best on the validation photos, where that is not the published one."""
-    complete("photo_constants")
-    for method, loss in dict.fromkeys((run.method, run.loss) for run in photo_constants()):
+    for method, loss in dict.fromkeys((run.method, run.loss) for run in photo_constants.runs()):
         if (settings := _own_constant(method, loss)) != chosen("photo_tuning", method, loss):
             yield from (photos("photo_own", method, loss, seed, "", settings) for seed in range(3))
 
 
-@registered
-def photo_short() -> Iterator[Planned]:
+@study(search="photo_constants", needs="features")
+def photo_short() -> Iterator[Run]:
     """The bag of words is at its best early on: would a rate that falls earlier do better, and for which loss most?
 
     And VSE++; where the shortest was the best, half of it, where the longest was, twice that.
     """
-    complete("photo_constants")
     ends = [("bow", "smoothap", 1 / 12), ("bow", "triplet_sh", 2)]
     for method, loss, share in (*product(("bow", "vse++"), ECIR, (1 / 6, 1 / 3)), *ends):
         updates = round(PHOTO_UPDATES * share)
@@ -174,21 +164,20 @@ def photo_short() -> Iterator[Planned]:
             )
 
 
-@registered
-def photo_length() -> Iterator[Planned]:
+@study(search="photo_short", wanted=3, needs="features")
+def photo_length() -> Iterator[Run]:
     """The length of schedule that was best for each loss, on three seeds, where that is not the usual one.
 
     DCL takes NT-Xent's settings, as in ``photo_misprint``.
     """
-    complete("photo_short")
-    short = list(photo_short())
+    short = photo_short.runs()
     for method, loss in product(("bow", "vse++"), ECIR):
         lengths = [run for run in short if (run.method, run.loss) == (method, loss)]
         if not lengths:  # VSE++ with SmoothAP takes too long
             continue
         usual = _on_validation(
-            *records.find(study="photo_tuning", method=method, loss=loss),
-            *records.find(study="photo_constants", method=method, loss=loss),
+            *records.outlines(study="photo_tuning", method=method, loss=loss),
+            *records.outlines(study="photo_constants", method=method, loss=loss),
         )
         if _on_validation(best := max(lengths, key=_on_validation)) > usual:
             for name in (loss, "dcl") if loss == "ntxent" else (loss,):
@@ -200,25 +189,25 @@ def _own_constant(method: str, loss: str) -> dict:
     """What was chosen on all photos, with the constant that was best there, if that is not the published one."""
     ((name, _),) = CONSTANTS[loss].items()
     known, others = (
-        records.find(study=study, method=method, loss=loss) for study in ("photo_tuning", "photo_constants")
+        records.outlines(study=study, method=method, loss=loss) for study in ("photo_tuning", "photo_constants")
     )
     best = max([*known, *others], key=lambda record: record["chosen"]["val_rsum"])
     own = {name: best["config"]["loss_options"][name]} if best in others else {}
     return chosen("photo_tuning", method, loss) | own
 
 
-def _on_validation(*runs: Planned | dict) -> float:
+def _on_validation(*runs: Run | dict) -> float:
     """The best validation rsum of runs or records."""
-    found = (records.load(run.path) if isinstance(run, Planned) else run for run in runs)
+    found = (records.load(run.path) if isinstance(run, Run) else run for run in runs)
     return max(record["chosen"]["val_rsum"] for record in found)
 
 
-def slow(run: Planned) -> bool:
+def slow(run: Run) -> bool:
     return (run.method, run.loss) == ("vse++", "smoothap")
 
 
-@registered
-def photo_small_tuning() -> Iterator[Planned]:
+@study(needs="features")
+def photo_small_tuning() -> Iterator[Run]:
     """400 of the training photos: rate, word dropout and start of three losses."""
     for method, loss in product(("bow", "vse++"), FEW_LOSSES):
         start = FEW_UPDATES // 6 if (method, loss) == ("vse++", "triplet_sh") else 0
@@ -233,22 +222,20 @@ def photo_small_tuning() -> Iterator[Planned]:
             )
 
 
-@registered
-def photo_small() -> Iterator[Planned]:
+@study(search="photo_small_tuning", needs="features")
+def photo_small() -> Iterator[Run]:
     """What the search chose, on three seeds; SmoothAP on VSE++, which takes longest, last."""
-    complete("photo_small_tuning")
     pairs = [*product(("bow", "vse++"), FEW_LOSSES[:2]), ("bow", "smoothap"), ("vse++", "smoothap")]
     for (method, loss), seed in product(pairs, range(3)):
         yield few_photos("photo_small", method, loss, seed, "", chosen("photo_small_tuning", method, loss))
 
 
-@registered
-def photo_small_edges() -> Iterator[Planned]:
+@study(search="photo_small_tuning", needs="features")
+def photo_small_edges() -> Iterator[Run]:
     """Beyond the search: a higher rate where the highest was best, other constants, and a look every 25 updates.
 
     Is the order of the losses one of this search? SmoothAP on VSE++, which takes ten times as long, is left out.
     """
-    complete("photo_small_tuning")
     for method, loss in product(("bow", "vse++"), FEW_LOSSES):
         if (method, loss) != ("vse++", "smoothap"):
             best = chosen("photo_small_tuning", method, loss)
@@ -266,17 +253,16 @@ def photo_small_edges() -> Iterator[Planned]:
                 )
 
 
-@registered
-def photo_small_own() -> Iterator[Planned]:
+@study(search="photo_small_edges", wanted=3, needs="features")
+def photo_small_own() -> Iterator[Run]:
     """The best of those, on three seeds, with a look every 25 updates."""
-    complete("photo_small_edges")
-    pairs = dict.fromkeys((run.method, run.loss) for run in photo_small_edges())
+    pairs = dict.fromkeys((run.method, run.loss) for run in photo_small_edges.runs())
     for (method, loss), seed in product(pairs, range(3)):
         yield few_photos("photo_small_own", method, loss, seed, "", chosen("photo_small_edges", method, loss))
 
 
-@registered
-def photo_small_no_start() -> Iterator[Planned]:
+@study(needs="features")
+def photo_small_no_start() -> Iterator[Run]:
     """Triplet-SH on VSE++ at the search's best rate, but with the hardest negatives alone from the first update on."""
     for drop_words, seed in product((0.0, 0.4), range(3)):
         yield few_photos(
@@ -289,33 +275,32 @@ def photo_small_no_start() -> Iterator[Planned]:
         )
 
 
-@registered
-def album() -> Iterator[Planned]:
+@study(search="photo_tuning", needs="features")
+def album() -> Iterator[Run]:
     """Other photos than those of the training: a folder that scripts/album_folder.py makes is needed."""
     yield from _album("album", "bow", "vse++")
 
 
-@registered
-def album_as_there() -> Iterator[Planned]:
+@study(search="photo_tuning", needs="features")
+def album_as_there() -> Iterator[Run]:
     """The same photos, prepared as the training photos were: what the way from the picture costs."""
     yield from _album("album_as_there", "bow")
 
 
-def _album(study: str, *methods: str) -> Iterator[Planned]:
-    complete("photo_tuning")
+def _album(study: str, *methods: str) -> Iterator[Run]:
     for seed, method in product(range(3), methods):
         yield photos(study, method, "ntxent", seed, "", chosen("photo_tuning", method, "ntxent"))
 
 
-def few_photos(study: str, method: str, loss: str, seed: int, tag: str, settings: dict) -> Planned:
+def few_photos(study: str, method: str, loss: str, seed: int, tag: str, settings: dict) -> Run:
     """As :func:`photos`, on 400 of the training photos with a third of the updates."""
-    return Planned(
+    return Run(
         study, "flickr8k", method, loss, seed, tag, {"embed_dim": 256, "updates": FEW_UPDATES} | settings, photos=FEW
     )
 
 
-@registered
-def photo_vsrn_tuning() -> Iterator[Planned]:
+@study(needs="features")
+def photo_vsrn_tuning() -> Iterator[Run]:
     """VSRN: a folder with features of regions is needed. SmoothAP, which takes five times as long, at two rates."""
     for loss in ("ntxent", "triplet_sh", "triplet", "smoothap"):
         start = PHOTO_UPDATES // 6 if loss == "triplet_sh" else 0
@@ -330,8 +315,8 @@ def photo_vsrn_tuning() -> Iterator[Planned]:
             )
 
 
-@registered
-def photo_vsrn() -> Iterator[Planned]:
+@study(search="photo_vsrn_tuning", partly=True, wanted=3, needs="features")
+def photo_vsrn() -> Iterator[Run]:
     """What the search chose, on three seeds, of each loss whose search is finished.
 
     SmoothAP last, so that its first seed may be its only one.
@@ -342,8 +327,8 @@ def photo_vsrn() -> Iterator[Planned]:
             yield photos("photo_vsrn", "vsrn", loss, seed, "", chosen("photo_vsrn_tuning", "vsrn", loss))
 
 
-@registered
-def photo_vsrn_edges() -> Iterator[Planned]:
+@study(search="photo_vsrn_tuning", partly=True, needs="features")
+def photo_vsrn_edges() -> Iterator[Run]:
     """Beyond VSRN's search with NT-Xent, which was best at its highest rate and with the most left-out words."""
     searched("photo_vsrn_tuning", ("ntxent",))
     best = chosen("photo_vsrn_tuning", "vsrn", "ntxent")
@@ -357,42 +342,3 @@ def photo_vsrn_edges() -> Iterator[Planned]:
             f"lr{settings['lr']:g}-drop{settings['drop_words']:g}",
             settings,
         )
-
-
-def fewer(folder: Path, count: int, into: Path) -> Path:
-    """A folder of features in ``into`` with ``count`` of the training photos in ``folder``; the rest is as it is there.
-
-    Which photos these are is drawn once for all runs. ``ValueError`` where a photo is not one row with as many caption
-    lines as every other, or where there are not so many.
-    """
-    features = np.load(folder / "train_ims.npy", mmap_mode="r")
-    lines = {
-        path.name: path.read_text(encoding="utf-8").splitlines(keepends=True)
-        for path in sorted(folder.glob("train_*.txt"))
-    }
-    each, rest = divmod(len(lines["train_caps.txt"]), len(features))
-    if rest or not each or count > len(features):
-        raise ValueError(
-            f"{folder}: {count} photos are wanted of {len(features)} rows, with captions on "
-            f"{len(lines['train_caps.txt'])} lines; a row a photo is needed, and that many"
-        )
-    place = into / f"{folder.resolve().name}-{count}"
-    if place.is_dir():
-        return place
-    rows = np.sort(np.random.default_rng(PHOTO_SEED).choice(len(features), count, replace=False))
-    into.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=into))
-    for part in ("dev", "test"):
-        for path in folder.glob(f"{part}_*"):
-            shutil.copyfile(path, made / path.name)
-    np.save(made / "train_ims.npy", features[rows])
-    for name, text in lines.items():
-        times = len(text) // len(features)
-        (made / name).write_text(
-            "".join(line for row in rows for line in text[row * times : (row + 1) * times]), encoding="utf-8"
-        )
-    try:
-        os.replace(made, place)
-    except OSError:  # another process was quicker
-        shutil.rmtree(made)
-    return place

@@ -11,17 +11,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from studies.planned import (
+from icrlib.studies import Run, study
+
+from .planned import (
     FEWER_DRAWS,
     RATES,
     TUNING_DRAWS,
     UPDATES,
     WARMUP,
-    Planned,
     best,
     chosen,
-    complete,
-    registered,
     scenes,
     sized,
 )
@@ -37,12 +36,12 @@ BOUNDS = {"sbert": (0.05, 0.1, 0.17, 0.2, 0.26), "form": (0.1, 0.2, 0.33, 0.5), 
 FIGURE = (0.05, 0.1, 0.2, 0.3)  # Figure 2's
 
 
-def _row(study: str, loss: str, seed: int, tag: str, settings: dict) -> Planned:
+def _row(study: str, loss: str, seed: int, tag: str, settings: dict) -> Run:
     return scenes(study, "ltd", loss, seed, tag, sized("ltd") | {"updates": UPDATES} | settings)
 
 
-@registered
-def ltd_tuning() -> Iterator[Planned]:
+@study()
+def ltd_tuning() -> Iterator[Run]:
     """The baseline: rate and left-out words at the published temperature, and at twice that."""
     for seed, tau, lr, (tag, words) in product(TUNING_DRAWS, (0.05, 0.1), RATES, (("", WHOLE), ("-drop", DROPPED))):
         yield _row(
@@ -59,10 +58,9 @@ def _baseline(tau: float = 0.05) -> dict:
     return {"tau": tau} | chosen("ltd_tuning", "ltd", "ntxent", tau=tau)
 
 
-@registered
-def ltd_eta_tuning() -> Iterator[Planned]:
+@study(search="ltd_tuning")
+def ltd_eta_tuning() -> Iterator[Run]:
     """Bounds, for each target, and what it reaches without a bound."""
-    complete("ltd_tuning")
     alone = _baseline()
     for target, kind in TARGETS.items():
         base = alone | kind
@@ -79,13 +77,12 @@ def ltd_eta_tuning() -> Iterator[Planned]:
 
 def _bounds() -> dict[str, float]:
     """For each target the bound that was best on the validation data of the tuning draw."""
-    complete("ltd_eta_tuning")
-    runs = list(ltd_eta_tuning())
+    runs = ltd_eta_tuning.runs()
     return {target: best(runs, f"{target}-eta").settings["eta"] for target in TARGETS}
 
 
-@registered
-def ltd() -> Iterator[Planned]:
+@study(search="ltd_eta_tuning", wanted=5)
+def ltd() -> Iterator[Run]:
     """Rows 1.1 to 1.5: alone, as a sum, held below a bound by either rule; three targets; the published ITD, too."""
     bounds, alone = _bounds(), _baseline()
     for seed in FEWER_DRAWS:
@@ -105,8 +102,8 @@ def ltd() -> Iterator[Planned]:
         yield _row("ltd", "ntxent", seed, "time-published", alone | TIME | {"objective": "lagrange", "eta": 6.0})
 
 
-@registered
-def ltd_rules() -> Iterator[Planned]:
+@study(search="ltd_tuning")
+def ltd_rules() -> Iterator[Run]:
     """Four times the updates, on the tuning draw: does a bound that was kept break again, so that the rules differ?
 
     At 3,000 updates they do not: λ comes to zero once and stays there, and both rules make the same run. 0.07 lies just
@@ -119,8 +116,8 @@ def ltd_rules() -> Iterator[Planned]:
         )
 
 
-@registered
-def ltd_more() -> Iterator[Planned]:
+@study(search="ltd_eta_tuning")
+def ltd_more() -> Iterator[Run]:
     """Four times the pictures and updates: on 1,500 pictures no row of ``ltd`` ever reads, nor does the baseline.
 
     So it says nothing about reading. Rate, left-out words and bounds as there.
@@ -133,17 +130,16 @@ def ltd_more() -> Iterator[Planned]:
         yield scenes("ltd_more", "ltd", "ntxent", seed, f"{tag}-n6000", alone | settings, 6000)
 
 
-@registered
-def ltd_eta() -> Iterator[Planned]:
+@study(search="ltd_tuning", wanted=5)
+def ltd_eta() -> Iterator[Run]:
     """Figure 2: the published bounds; the sum and the baseline beside them are in ``ltd``."""
-    complete("ltd_tuning")
     base = _baseline() | TARGETS["sbert"]
     for seed, eta in product(FEWER_DRAWS, FIGURE):
         yield _row("ltd_eta", "ntxent", seed, f"eta{eta:g}", base | {"objective": "lagrange", "eta": eta})
 
 
-@registered
-def ltd_finetune() -> Iterator[Planned]:
+@study(search="ltd_eta_tuning")
+def ltd_finetune() -> Iterator[Run]:
     """Both halves of the published training, at the bound of ``ltd``: the image network rests, and then learns.
 
     Rates fall along a cosine in each half, the second from a tenth, as published. Half the usual batch, and 900 updates
@@ -168,8 +164,8 @@ def ltd_finetune() -> Iterator[Planned]:
             yield replace(_row("ltd_finetune", "ntxent", seed, tag, alone | halves | more), dataset="rendered")
 
 
-@registered
-def ltd_tuned() -> Iterator[Planned]:
+@study(search="ltd_eta_tuning")
+def ltd_tuned() -> Iterator[Run]:
     """At twice the temperature: does what was found hold for a stronger baseline? Bounds as in ``ltd``."""
     bounds, alone = _bounds(), _baseline(0.1)
     for seed in FEWER_DRAWS:
@@ -186,8 +182,8 @@ def ltd_tuned() -> Iterator[Planned]:
             )
 
 
-@registered
-def ltd_triplet_tuning() -> Iterator[Planned]:
+@study()
+def ltd_triplet_tuning() -> Iterator[Run]:
     """The baseline of rows 3.*: rate and start of Triplet-SH with batch norms behind the heads, on one draw.
 
     With batch norms the lowest rate of the other lists was the best one here, so a lower one is tried, too.
@@ -203,10 +199,9 @@ def ltd_triplet_tuning() -> Iterator[Planned]:
         )
 
 
-@registered
-def ltd_triplet() -> Iterator[Planned]:
+@study(search=("ltd_triplet_tuning", "ltd_eta_tuning"), wanted=5)
+def ltd_triplet() -> Iterator[Run]:
     """Rows 3.*: alone, as a sum, held below the bound that was chosen with InfoNCE, and below the published one."""
-    complete("ltd_triplet_tuning")
     alone = chosen("ltd_triplet_tuning", "ltd", "triplet_sh") | {"head_norm": True}
     decoded, bounds = alone | TARGETS["sbert"], sorted({_bounds()["sbert"], 0.2})
     for seed in FEWER_DRAWS:
@@ -218,17 +213,16 @@ def ltd_triplet() -> Iterator[Planned]:
             )
 
 
-@registered
-def ltd_norms_tuning() -> Iterator[Planned]:
+@study()
+def ltd_norms_tuning() -> Iterator[Run]:
     """InfoNCE with the batch norms that the release has with the triplet loss only: rate and left-out words."""
     for lr, (tag, words) in product(RATES, (("", WHOLE), ("-drop", DROPPED))):
         yield _row("ltd_norms_tuning", "ntxent", TUNING_DRAWS[0], f"lr{lr:g}{tag}", _NORMED | {"lr": lr} | words)
 
 
-@registered
-def ltd_norms() -> Iterator[Planned]:
+@study(search=("ltd_norms_tuning", "ltd_eta_tuning"))
+def ltd_norms() -> Iterator[Run]:
     """Is it the loss or the batch norms that parts rows 3.* from rows 1.*? The baseline and LTD below its bound."""
-    complete("ltd_norms_tuning")
     alone = _NORMED | chosen("ltd_norms_tuning", "ltd", "ntxent")
     for seed in FEWER_DRAWS:
         yield _row("ltd_norms", "ntxent", seed, "con", alone)

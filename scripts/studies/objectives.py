@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from itertools import product
 
 from icrlib.losses import goal as named
-from studies.planned import FEWER_DRAWS, RATES, TUNING_DRAWS, UPDATES, Planned, chosen, complete, registered, scenes
+from icrlib.studies import Run, study
+
+from .planned import FEWER_DRAWS, RATES, TUNING_DRAWS, UPDATES, chosen, scenes
 
 # GOAL's objectives, each at its own rate. No start with all negatives: whether they leave the collapse is a question.
 GOALS = [
@@ -15,8 +17,8 @@ GOALS = [
 ]
 
 
-@registered
-def goal_tuning() -> Iterator[Planned]:
+@study()
+def goal_tuning() -> Iterator[Run]:
     """Three rates on one tuning draw; con x con is Triplet-SH, which needs the more updates the longer it collapses."""
     for (loss, convention), lr in product(GOALS, RATES):
         yield scenes(
@@ -29,17 +31,16 @@ def goal_tuning() -> Iterator[Planned]:
         )
 
 
-@registered
-def goal() -> Iterator[Planned]:
+@study(search="goal_tuning")
+def goal() -> Iterator[Run]:
     """Fifteen objectives as printed, and cir as released, each at the rate that its search chose."""
-    complete("goal_tuning")
     for seed, (loss, convention) in product(FEWER_DRAWS, GOALS):
         best = chosen("goal_tuning", "vse++", loss, convention=convention)
         yield scenes("goal", "vse++", loss, seed, convention, {"updates": UPDATES, "convention": convention} | best)
 
 
-@registered
-def goal_rates() -> Iterator[Planned]:
+@study()
+def goal_rates() -> Iterator[Run]:
     """Is the order one of rates? Two more of them, around the chosen one, on the tuning draw."""
     for (loss, convention), lr in product(
         (
@@ -64,10 +65,9 @@ def goal_rates() -> Iterator[Planned]:
 SMALL_CLIP, LONGER = 0.02, 9000
 
 
-@registered
-def goal_size() -> Iterator[Planned]:
+@study(search="goal_tuning")
+def goal_size() -> Iterator[Run]:
     """Clipped a hundred times shorter: for Adam the same as a hundred times the gradient, clipped as before."""
-    complete("goal_tuning")
     for seed, p in product(FEWER_DRAWS, named.PAIR_WEIGHTS):
         best = chosen("goal_tuning", "vse++", f"goal:cir x {p}", convention="paper")
         yield scenes(
@@ -80,10 +80,9 @@ def goal_size() -> Iterator[Planned]:
         )
 
 
-@registered
-def goal_longer() -> Iterator[Planned]:
+@study(search="goal_tuning")
+def goal_longer() -> Iterator[Run]:
     """Three times the updates for cir and for con, with one pair weight, on three draws."""
-    complete("goal_tuning")
     for seed, t in product(FEWER_DRAWS[:3], ("cir", "con")):
         best = chosen("goal_tuning", "vse++", f"goal:{t} x lin", convention="paper")
         yield scenes(

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from studies.flickr8k import FEW_UPDATES, PHOTO_SEED, PHOTO_UPDATES, few_photos, photos
-from studies.planned import RATES, Planned, best, chosen, complete, finished, registered, validation
+from icrlib.studies import Run, study
+
+from .flickr8k import FEW_UPDATES, PHOTO_SEED, PHOTO_UPDATES, few_photos, photos
+from .planned import RATES, best, chosen, finished, validation
 
 RATES_HERE = (round(RATES[0] / 3, 11), *RATES[:2])  # rounded as records hold it
 LEFT_OUT = {"": 0.0, "-drop": 0.1, "-drop0.2": 0.2}
@@ -25,8 +27,8 @@ SENTENCES = {
 COLDER, WARMER = 0.025, 0.1  # half and twice LTD's published temperature; scenes preferred the latter
 
 
-@registered
-def photo_ltd_tuning() -> Iterator[Planned]:
+@study(needs="features")
+def photo_ltd_tuning() -> Iterator[Run]:
     """The rate of each of the sentence encoder's rows, which are cheap; the baseline's rate and left-out words."""
     for (name, (loss, settings)), lr in product(SENTENCES.items(), RATES_HERE):
         yield photos("photo_ltd_tuning", "sentence", loss, PHOTO_SEED, f"{name}-lr{lr:g}", settings | {"lr": lr})
@@ -45,10 +47,9 @@ def _baseline() -> dict:
     return chosen("photo_ltd_tuning", "ltd", "ntxent")
 
 
-@registered
-def photo_ltd_eta_tuning() -> Iterator[Planned]:
+@study(search="photo_ltd_tuning", needs="features")
+def photo_ltd_eta_tuning() -> Iterator[Run]:
     """Bounds of the decoded sentence vector."""
-    complete("photo_ltd_tuning")
     base = _baseline()
     for eta in BOUNDS:
         yield photos(
@@ -61,15 +62,14 @@ def photo_ltd_eta_tuning() -> Iterator[Planned]:
         )
 
 
-@registered
-def photo_ltd() -> Iterator[Planned]:
+@study(search="photo_ltd_tuning", later="photo_ltd_eta_tuning", wanted=3, needs="features")
+def photo_ltd() -> Iterator[Run]:
     """Three seeds of each row: the published bound, and the one that the validation photos chose.
 
     The sentence encoder's rows and the baseline need no bound, and come first.
     """
-    complete("photo_ltd_tuning")
     base = _baseline()
-    rates = {name: best(photo_ltd_tuning(), f"{name}-lr").settings["lr"] for name in SENTENCES}
+    rates = {name: best(photo_ltd_tuning.runs(), f"{name}-lr").settings["lr"] for name in SENTENCES}
     for seed, (name, (loss, settings)) in product(range(3), SENTENCES.items()):
         yield photos("photo_ltd", "sentence", loss, seed, name, settings | {"lr": rates[name]})
     for seed in range(3):
@@ -77,7 +77,7 @@ def photo_ltd() -> Iterator[Planned]:
     if not finished("photo_ltd_eta_tuning"):
         return
     decoded = base | {"target": "sbert"}
-    chosen_bound = best(photo_ltd_eta_tuning()).settings["eta"]
+    chosen_bound = best(photo_ltd_eta_tuning.runs()).settings["eta"]
     for seed in range(3):
         yield photos("photo_ltd", "ltd", "ntxent", seed, "dual", decoded | {"objective": "dual"})
         yield photos("photo_ltd", "ltd", "ntxent", seed, f"eta{chosen_bound:g}", _held(decoded, chosen_bound))
@@ -89,29 +89,27 @@ def _held(decoded: dict, eta: float) -> dict:
     return decoded | {"objective": "lagrange", "eta": eta}
 
 
-@registered
-def photo_ltd_more_tuning() -> Iterator[Planned]:
+@study(search="photo_ltd_tuning", needs="features")
+def photo_ltd_more_tuning() -> Iterator[Run]:
     """Two doubts: is the published temperature too low, as it was on scenes, and is the schedule too long?
 
     The tuned sentence vectors are at their best before a third of the updates is over; so is a bag of words, for which
     shorter schedules were searched.
     """
-    complete("photo_ltd_tuning")
     for name in _PUBLISHED:
         yield from _more(name)
 
 
-@registered
-def photo_ltd_more() -> Iterator[Planned]:
+@study(search="photo_ltd_more_tuning", needs="features")
+def photo_ltd_more() -> Iterator[Run]:
     """Three seeds of the best of those, where it is better on the validation photos than what was published."""
-    complete("photo_ltd_more_tuning")
     for seed, (name, begins) in product(range(3), _PUBLISHED.items()):
         run = best(_more(name))
-        if validation(run) > validation(best(photo_ltd_tuning(), begins)):
+        if validation(run) > validation(best(photo_ltd_tuning.runs(), begins)):
             yield photos("photo_ltd_more", run.method, run.loss, seed, name, run.settings)
 
 
-def _more(name: str) -> Iterator[Planned]:
+def _more(name: str) -> Iterator[Run]:
     """One row at other temperatures, and with other lengths of schedule."""
     short, shorter = (
         {"updates": PHOTO_UPDATES // part, "evaluate_every": PHOTO_UPDATES // (12 * part)} for part in (3, 6)
@@ -125,13 +123,13 @@ def _more(name: str) -> Iterator[Planned]:
             "shorter": shorter,
             "cold-short": cold | short,
         }
-    run = best(photo_ltd_tuning(), _PUBLISHED[name])
+    run = best(photo_ltd_tuning.runs(), _PUBLISHED[name])
     for tag, change in changes.items():
         yield photos("photo_ltd_more_tuning", run.method, run.loss, PHOTO_SEED, f"{name}-{tag}", run.settings | change)
 
 
-@registered
-def photo_few_sentences_tuning() -> Iterator[Planned]:
+@study(needs="features")
+def photo_few_sentences_tuning() -> Iterator[Run]:
     """The sentence encoder on 400 photos: rate, and the temperature of its tuned vectors."""
     for (name, (loss, settings)), lr in product(SENTENCES.items(), RATES):
         for tau in (None,) if loss == "alignment" else (0.05, WARMER):
@@ -145,12 +143,11 @@ def photo_few_sentences_tuning() -> Iterator[Planned]:
             )
 
 
-@registered
-def photo_few_sentences() -> Iterator[Planned]:
+@study(search="photo_few_sentences_tuning", wanted=3, needs="features")
+def photo_few_sentences() -> Iterator[Run]:
     """What that search chose, on three seeds."""
-    complete("photo_few_sentences_tuning")
     for seed, name in product(range(3), SENTENCES):
-        run = best(photo_few_sentences_tuning(), f"{name}-lr")
+        run = best(photo_few_sentences_tuning.runs(), f"{name}-lr")
         yield few_photos("photo_few_sentences", "sentence", run.loss, seed, name, run.settings)
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from itertools import product
 
 from icrlib import records
-from studies.planned import RATES, Planned, registered, scenes, sized
+from icrlib.studies import Run, study
+
+from .planned import RATES, scenes, sized
 
 BUDGETS, PICTURES = {1000: 100, 3000: 250, 9000: 500}, (1500, 12000)
 READERS = (
@@ -18,8 +20,8 @@ READERS = (
 )
 
 
-@registered
-def reading() -> Iterator[Planned]:
+@study(leaves_out=lambda run: hopeless(run))
+def reading() -> Iterator[Run]:
     """Few pictures and short runs first, which the defaults wait for; after draw 0, hopeless corners are left out."""
     for train, updates, seed in product(PICTURES, BUDGETS, (0, 1, 2)):
         for (method, loss, warmup), lr in product(READERS, RATES):
@@ -29,14 +31,14 @@ def reading() -> Iterator[Planned]:
         yield _reader(seed, train, "vse++", "smoothap", 0, 1e-3, updates)
 
 
-def _reader(seed: int, train: int, method: str, loss: str, warmup: int, lr: float, updates: int) -> Planned:
+def _reader(seed: int, train: int, method: str, loss: str, warmup: int, lr: float, updates: int) -> Run:
     settings = sized(method) | {"lr": lr, "updates": updates, "evaluate_every": BUDGETS[updates]}
     settings |= {"warmup": warmup} if loss == "triplet_sh" else {}
     tag = f"n{train}-lr{lr:g}-u{updates}" + (f"-warmup{warmup}" if warmup else "")
     return scenes("reading", method, loss, seed, tag, settings, train)
 
 
-def hopeless(run: Planned) -> bool:
+def hopeless(run: Run) -> bool:
     """Whether a corner of the reading study is left out after its first draw.
 
     It ended collapsed, or its best validation rsum is more than 40 below the best at another rate, all else equal.
@@ -45,7 +47,7 @@ def hopeless(run: Planned) -> bool:
         return False
     lr, rest = run.settings["lr"], {k: v for k, v in run.settings.items() if k != "lr"}
     sums, collapsed = {}, False
-    for other in reading():
+    for other in reading.runs():
         alike = {k: v for k, v in other.settings.items() if k != "lr"} == rest
         if (
             other.seed == 0

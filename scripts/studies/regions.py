@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from studies.planned import (
+from icrlib.studies import Run, study
+
+from .planned import (
     CLAIM_DRAWS,
     ECIR,
     FEWER_DRAWS,
@@ -13,11 +15,8 @@ from studies.planned import (
     TUNING_DRAWS,
     UPDATES,
     WARMUP,
-    Planned,
     best,
     chosen,
-    complete,
-    registered,
     scenes,
     sized,
 )
@@ -26,8 +25,8 @@ from studies.planned import (
 PARTS = {"blocks0": {"blocks": 0}, "norm-features": {"graph_norm": "features"}, "norm-none": {"graph_norm": "none"}}
 
 
-@registered
-def vsrn_tuning() -> Iterator[Planned]:
+@study()
+def vsrn_tuning() -> Iterator[Run]:
     """Published constants and norms, the rates of VSE++'s search, its draws and its budget."""
     for seed, loss, lr in product(TUNING_DRAWS, ECIR, RATES):
         for warmup in (0, WARMUP) if loss == "triplet_sh" else (0,):
@@ -40,33 +39,31 @@ def vsrn_tuning() -> Iterator[Planned]:
             )
 
 
-@registered
-def vsrn() -> Iterator[Planned]:
+@study(search="vsrn_tuning", wanted=10)
+def vsrn() -> Iterator[Run]:
     """ECIR's rows 1.5 to 1.8: the draws of VSE++'s runs in ``ecir``, each loss as its search chose."""
-    complete("vsrn_tuning")
     for seed, loss in product(CLAIM_DRAWS, ECIR):
         yield _candidate("vsrn", loss, seed, "", chosen("vsrn_tuning", "vsrn", loss))
 
 
-@registered
-def vsrn_parts_tuning() -> Iterator[Planned]:
+@study()
+def vsrn_parts_tuning() -> Iterator[Run]:
     """Each change at three rates on one tuning draw, with NT-Xent."""
     for (tag, change), lr in product(PARTS.items(), RATES):
         yield _candidate("vsrn_parts_tuning", "ntxent", TUNING_DRAWS[0], f"{tag}-lr{lr:g}", change | {"lr": lr})
 
 
-@registered
-def vsrn_parts() -> Iterator[Planned]:
+@study(search="vsrn_parts_tuning")
+def vsrn_parts() -> Iterator[Run]:
     """Each change at its own rate on five draws; VSRN as released beside it is in ``vsrn``."""
-    complete("vsrn_parts_tuning")
     for seed, (tag, change) in product(FEWER_DRAWS, PARTS.items()):
         yield _candidate("vsrn_parts", "ntxent", seed, tag, change | _best(tag))
 
 
 def _best(tag: str) -> dict:
     """The rate at which a change did best on the validation data of the tuning draw."""
-    return {"lr": best(vsrn_parts_tuning(), f"{tag}-lr").settings["lr"]}
+    return {"lr": best(vsrn_parts_tuning.runs(), f"{tag}-lr").settings["lr"]}
 
 
-def _candidate(study: str, loss: str, seed: int, tag: str, settings: dict) -> Planned:
+def _candidate(study: str, loss: str, seed: int, tag: str, settings: dict) -> Run:
     return scenes(study, "vsrn", loss, seed, tag, sized("vsrn") | {"updates": UPDATES} | settings)

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from studies.planned import TEST, VAL, Planned, registered
+from icrlib.studies import Run, study
+
+from .planned import TEST, VAL
 
 DRAWS, BITS = (0, 1), (0, 2, 4)
 ETA = 0.05  # the bound that LTD's authors used beside a shortcut
@@ -25,17 +27,17 @@ ROWS: dict[str, tuple[str, dict]] = {
 LONGER = 2700  # three times the updates
 
 
-@registered
-def ltd_stamps() -> Iterator[Planned]:
+@study()
+def ltd_stamps() -> Iterator[Run]:
     """The whole table on the first draw, then on the second; the ends of the bits first."""
     for seed, bits, row in product(DRAWS, sorted(BITS, key=lambda n: n == 2), ROWS):
         loss, settings = ROWS[row]
         data = {"seed": seed, "bits": bits, "train": 1500, "val": VAL, "test": TEST}
-        yield Planned("ltd_stamps", "stamps", "ltd", loss, seed, f"bits{bits}-{row}", settings, data)
+        yield Run("ltd_stamps", "stamps", "ltd", loss, seed, f"bits{bits}-{row}", settings, data)
 
 
-@registered
-def ltd_stamps_longer() -> Iterator[Planned]:
+@study()
+def ltd_stamps_longer() -> Iterator[Run]:
     """Three times the updates, the ends of the bits: at 900 the validation rsum still climbs steeply.
 
     The loss alone and dual LTD on both draws first, then IFM.
@@ -44,7 +46,7 @@ def ltd_stamps_longer() -> Iterator[Planned]:
         for row, bits in product(rows, (4, 0)):
             loss, settings = ROWS[row]
             data = {"seed": seed, "bits": bits, "train": 1500, "val": VAL, "test": TEST}
-            yield Planned(
+            yield Run(
                 "ltd_stamps_longer",
                 "stamps",
                 "ltd",

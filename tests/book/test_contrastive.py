@@ -7,8 +7,8 @@ import pytest
 
 import chapter_cells
 import icrlib
-import studies
 from icrlib import records
+from icrlib.studies import lists, studies
 
 SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "contrastive.py"
 LOSES = {"ntxent": 200.0, "ifm": 150.0, "dual": 100.0, "lagrange": 50.0}  # rsum without stamps, from 0 bits to 4
@@ -17,7 +17,7 @@ LOSES = {"ntxent": 200.0, "ifm": 150.0, "dual": 100.0, "lagrange": 50.0}  # rsum
 def made_up(without_stamped=False):
     """Two draws of each row; without stamps the row loses, the first by 2 more, with stamps all gain 30."""
     for row, bits, seed in product(LOSES, (0, 2, 4), (0, 1)):
-        loss, given = studies.stamps.ROWS[row]
+        loss, given = lists().stamps.ROWS[row]
         config = {
             "loss": loss,
             "objective": given["objective"],
@@ -100,7 +100,7 @@ def test_what_the_stamped_runs_say(there, monkeypatch):
 
 
 def test_the_list_differs_in_the_objective_alone():
-    runs = list(studies.STUDIES["ltd_stamps"]())
+    runs = studies["ltd_stamps"].runs()
     assert len(runs) == 4 * 3 * 2 and {run.method for run in runs} == {"ltd"} and {run.seed for run in runs} == {0, 1}
     assert {run.settings["tau"] for run in runs} == {0.1}
     assert [run.data["bits"] for run in runs[:12]] == [0] * 4 + [4] * 4 + [2] * 4

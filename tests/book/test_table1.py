@@ -137,7 +137,7 @@ def test_without_vsrn_the_page_says_which_commands_make_it(made):
         "`make records STUDY=photo_vsrn FEATURES=folder`, with a folder of features of regions."
     ) in photos
     for place, method in itertools.product(("flickr30k", "coco"), ("vse++", "vsrn")):
-        command = f"make reproduce DATASET={place} METHODS={method} SEEDS=0,1,2,3,4 FEATURES=folder STUDY={place}"
+        command = f"make reproduce DATASET={place} METHODS={method} SEEDS=0,1,2,3,4 FEATURES=folder KEEP={place}"
         assert f"`{command}`" in photos
 
 

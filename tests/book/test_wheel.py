@@ -1,6 +1,7 @@
 """The wheel alone, in a fresh environment and an empty folder: library, data, records, and chapters from it."""
 
-import ast
+import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ from chapters import Book
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Book(ROOT)
 pytestmark = pytest.mark.slow
-SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "icrlib", "records", "book/_static")
+SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "icrlib", "records", "book/_static", "scripts/studies")
 
 
 def call(*command, cwd, **env):
@@ -75,30 +76,39 @@ def test_library_comes_from_the_wheel(python, tmp_path):
 def test_everything_is_in_it(wheel, python):
     (site,) = python.parents[1].glob("lib/python*/site-packages")
     expected = committed("icrlib", ".py", ".json", ".csv", ".md", ".safetensors", ".pt", ".npz")
-    assert committed("records", ".json")
     missing = {n for n in expected if not (site / "icrlib" / n).is_file()}
-    missing |= {n for n in committed("records", ".json") if not (site / "icrlib/_records" / n).is_file()}
+    missing |= {n for n in committed("records", ".jsonl") if not (site / "icrlib/_records" / n).is_file()}
+    missing |= {n for n in committed("scripts/studies", ".py") if not (site / "icrlib/_studies" / n).is_file()}
     missing |= {n for n in committed("book/_static", ".js") if not (site / "icrlib/_static" / n).is_file()}
     assert not missing
-    assert wheel.stat().st_size < 12_000_000
+    assert wheel.stat().st_size < 10_000_000
 
 
-def test_records_are_found(python, tmp_path):
-    code = "from icrlib import records; print(records.root()); print(len(records.find(study=chr(42))))"
-    root, count = call(python, "-c", code, cwd=tmp_path).split()
-    assert root.endswith("_records") and str(ROOT) not in root
-    assert int(count) == len(committed("records", ".json"))
-
-
-def test_logs_are_there_where_a_chapter_draws_them(python, tmp_path):
-    """The constraint's chapter reads every run of these studies update by update; of others the log stays at home."""
-    studies = ("ltd", "ltd_eta", "ltd_rules", "ltd_tuned", "ltd_more", "tuning", "reading")
-    code = (
-        f"from icrlib import records; from icrlib.evidence import ltd_runs; print([len([ltd_runs.curves(r) for "
-        f"r in records.find(study=s)]) for s in {studies}], 'log' in records.find(study='goal')[0])"
-    )
-    counts, other = call(python, "-c", code, cwd=tmp_path).rsplit(" ", 1)
-    assert other.strip() == "False" and min(ast.literal_eval(counts)) > 0
+def test_every_record_is_in_it_and_whole(python, tmp_path):
+    """As the repository has them, one file a run, the wheel gives them: by study, one by one, and in outlines."""
+    code = """
+import hashlib, json, sys
+from pathlib import Path
+from icrlib import records
+from icrlib.studies import studies
+told = {}
+for record in records.find(study="*"):
+    path = str(Path(record.pop("path")).relative_to(records.root()))
+    record.pop("stale", None)
+    told[path] = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+one = studies["ecir"].runs()[0]
+alone = records.load(one.path)["config"]["seed"] == one.seed and one.done and not studies["ecir"].missing()
+print(json.dumps([str(records.root()), told, len(records.outlines()), alone]))
+"""
+    root, told, outlined, alone = json.loads(call(python, "-c", code, cwd=tmp_path, ICRLIB_CACHE=str(tmp_path)))
+    assert root.endswith("_records") and str(ROOT) not in root and alone
+    ours = {
+        name: hashlib.sha256(
+            json.dumps(json.loads((ROOT / "records" / name).read_text("utf-8")), sort_keys=True).encode()
+        ).hexdigest()
+        for name in committed("records", ".json")
+    }
+    assert told == ours and outlined == len(ours)
 
 
 def test_command_line_is_installed(python, tmp_path):

@@ -13,12 +13,12 @@ import pytest
 
 import chapter_cells
 import icrlib
-import studies
 from icrlib import records
 from icrlib.cli.runs import parse
+from icrlib.data.fewer import fewer
 from icrlib.evidence import decision
 from icrlib.evidence.decision.commands import missing
-from studies import flickr8k
+from icrlib.studies import Study, lists, studies
 from which_loss_runs import (
     BOOK,
     LOSSES,
@@ -75,25 +75,23 @@ def test_runs_of_a_list_apart_are_asked_of_that_list(made, monkeypatch):
 def test_every_command_about_missing_runs_names_a_list(made):
     found = decide()
     typed = set(re.findall(r"STUDY=(\w+)", decision.list_missing(found, *found.runs)))
-    assert typed <= set(studies.STUDIES) and len(typed) > 10
+    assert typed <= set(studies) and len(typed) > 10
     makefile = (BOOK.parent / "Makefile").read_text()
     assert re.search(r"^records:", makefile, re.M)
 
 
 def test_every_run_that_the_page_waits_for_is_on_its_list(made, monkeypatch):
     """The lists with searches that are finished: the page's studies, models, losses, sizes and numbers of runs."""
-    monkeypatch.setattr(studies.decision, "complete", lambda study: None)
-    monkeypatch.setattr(studies.flickr8k, "complete", lambda study: None)
-    monkeypatch.setattr(studies.regions, "complete", lambda study: None)
-    monkeypatch.setattr(studies.flickr8k, "searched", lambda study, losses: list(losses))
-    for module in (studies.decision, studies.flickr8k, studies.regions):
+    monkeypatch.setattr(Study, "ready", lambda one: None)
+    monkeypatch.setattr(lists().flickr8k, "searched", lambda study, losses: list(losses))
+    for module in (lists().decision, lists().flickr8k, lists().regions):
         monkeypatch.setattr(module, "chosen", lambda *a, **k: {"lr": 1e-2})
     found = decide()
     for (_situation, model, loss), row in found.place.items():
         name = row.study.apart.get((model, loss), row.study.name)
         listed = [
             r
-            for r in studies.STUDIES[name]()
+            for r in studies[name].runs()
             if (r.method, r.loss) == (model, loss)
             and all((r.data | r.settings)[key] == value for key, value in row.only.items())
         ]
@@ -450,7 +448,7 @@ def test_fewer_photos_are_the_same_for_everybody_and_keep_their_captions(tmp_pat
         np.save(folder / f"{part}_ims.npy", np.arange(number, dtype=np.float32)[:, None].repeat(3, 1))
         (folder / f"{part}_caps.txt").write_text("".join(f"{i} {k}\n" for i in range(number) for k in range(5)))
         (folder / f"{part}_ids.txt").write_text("".join(f"{i}\n" for i in range(number)))
-    made = flickr8k.fewer(folder, 12, tmp_path / "runs")
+    made = fewer(folder, 12, tmp_path / "runs")
     rows = np.load(made / "train_ims.npy")[:, 0].astype(int).tolist()
     assert len(set(rows)) == 12 and rows == sorted(rows) and rows != list(range(12))
     captions = (made / "train_caps.txt").read_text().splitlines()
@@ -458,8 +456,8 @@ def test_fewer_photos_are_the_same_for_everybody_and_keep_their_captions(tmp_pat
     assert (made / "train_ids.txt").read_text().split() == [str(i) for i in rows]
     for name in ("dev_ims.npy", "test_ims.npy", "dev_caps.txt", "test_caps.txt", "test_ids.txt"):
         assert (made / name).read_bytes() == (folder / name).read_bytes()
-    assert flickr8k.fewer(folder, 12, tmp_path / "runs") == made and len(list((tmp_path / "runs").iterdir())) == 1
+    assert fewer(folder, 12, tmp_path / "runs") == made and len(list((tmp_path / "runs").iterdir())) == 1
     data = icrlib.load_dataset("flickr8k", features=made)
     assert len(data.train) == 12 and data.train.image_of.tolist() == [i for i in range(12) for _ in range(5)]
     with pytest.raises(ValueError, match="31 photos are wanted of 30"):
-        flickr8k.fewer(folder, 31, tmp_path / "runs")
+        fewer(folder, 31, tmp_path / "runs")

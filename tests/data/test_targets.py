@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from icrlib.data.cache import cache_dir
 from icrlib.data.targets import store
 from icrlib.data.targets.base import Teacher
 from icrlib.data.targets.handed_over import Own, hold
@@ -16,6 +15,7 @@ from icrlib.data.targets.order_sensitivity import floor
 from icrlib.data.targets.store import vectors
 from icrlib.data.targets.teachers import of_dataset, teacher
 from icrlib.data.text import tokenize
+from icrlib.files import cache_dir
 
 CAPTIONS = ["a red ring", "a blue star", "a red star left of a ring", "two dogs", "a red ring", "a star", "dogs run"]
 

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import studies
 from icrlib import paper
 from icrlib.evidence import ledger, measures, places
 from icrlib.evidence.ecir_rows import LOSSES
 from icrlib.evidence.ledger import Evidence, weakest
 from icrlib.paper import ecir
 from icrlib.paper.claims import WAYS
-from studies import STUDIES
+from icrlib.studies import lists, studies
 
 from .made import record
 
@@ -192,7 +191,7 @@ def test_every_part_is_one_that_can_be_decided():
 
 def test_commands_and_numbers_of_runs_are_those_of_the_studies(monkeypatch):
     """A list of `make records` makes the runs that a place waits for, and as many as it waits for."""
-    monkeypatch.setattr(studies.flickr8k, "searched", lambda study, losses: list(losses))  # with its search finished
+    monkeypatch.setattr(lists().flickr8k, "searched", lambda study, losses: list(losses))  # with its search finished
     for at in places.ECIR:
         for loss in LOSSES:
             commands = [c for c in at.command([loss]) if c.startswith("make records")]
@@ -200,9 +199,9 @@ def test_commands_and_numbers_of_runs_are_those_of_the_studies(monkeypatch):
             if not names:
                 assert at.command([loss])[0].startswith(f"make reproduce DATASET={at.dataset} METHODS={at.method} ")
                 continue
-            assert set(names) <= set(STUDIES) and ("FEATURES=" in commands[0]) == (at.dataset != "scenes")
+            assert set(names) <= set(studies) and ("FEATURES=" in commands[0]) == (at.dataset != "scenes")
             try:
-                planned = [run for run in STUDIES[names[-1]]() if (run.method, run.loss) == (at.method, loss)]
+                planned = [run for run in studies[names[-1]].runs() if (run.method, run.loss) == (at.method, loss)]
             except Exception as err:  # the search that it waits for is not finished
                 assert "make records STUDY=" in str(err)
                 continue

@@ -302,3 +302,7 @@ def test_a_loss_must_say_what_it_is():
         Loss().per_query(S3, OWN3)
     with pytest.raises(TypeError, match="Loss must define term_weights"):
         Loss().weights(S3, OWN3)
+
+
+def test_every_registered_loss_can_be_imported_from_the_package():
+    assert {kind.__name__ for kind in losses.LOSSES.values()} <= set(losses.__all__)

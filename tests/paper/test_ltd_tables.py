@@ -16,7 +16,7 @@ from icrlib.cli import main
 from icrlib.losses import by_name
 from icrlib.paper import ltd
 from icrlib.paper.experiments import ltd as runs
-from icrlib.training.config import options_for
+from icrlib.training.options import options_for
 from icrlib.training.settings import SETTINGS, checked
 
 # The lines of Tables 1 to 3 as the paper's page has them: row, method, loss or targets, numbers.

@@ -11,10 +11,10 @@ from click.testing import CliRunner
 import icrlib
 import make_records
 import probe_runs
-import studies
 from icrlib import probes, records
 from icrlib.data.targets import teacher, vectors
 from icrlib.records import probed
+from icrlib.studies import Run, Study, studies
 
 DATA = {"seed": 3, "train": 60, "val": 20, "test": 30}
 ROWS = {"con": {"objective": "con"}, "form": {"objective": "dual", "target": "form"}}
@@ -28,20 +28,18 @@ def place(tmp_path, monkeypatch):
     for module in (records, records.files, probed):
         monkeypatch.setattr(module, "root", lambda: tmp_path / "records")
     short = {"updates": 20, "evaluate_every": 10}
-    runs = [
-        studies.Planned("tiny", "scenes", "ltd", "ntxent", 3, tag, more | short, DATA) for tag, more in ROWS.items()
-    ]
-    monkeypatch.setitem(studies.STUDIES, "reading", lambda: runs)  # a name that the commands know
+    runs = [Run("tiny", "scenes", "ltd", "ntxent", 3, tag, more | short, DATA) for tag, more in ROWS.items()]
+    monkeypatch.setitem(studies._known, "tiny", Study("tiny", lambda: runs))
     return tmp_path, runs
 
 
 def probe():
-    return CliRunner().invoke(probe_runs.main, ["reading"])
+    return CliRunner().invoke(probe_runs.main, ["tiny"])
 
 
 def test_models_and_targets_are_asked_once(place):
     root, runs = place
-    assert "no records yet; make records STUDY=reading" in probe().output
+    assert "no records yet; make records STUDY=tiny" in probe().output
     for run in runs:
         make_records.train(run, None)
     assert probe().exit_code == 0
@@ -89,10 +87,10 @@ def test_what_is_gone_is_trained_again_and_another_model_is_refused(place):
 
 def test_only_scenes_have_facts(place, monkeypatch):
     root, (run, _) = place
-    photo = studies.Planned("tiny", "flickr8k", "vse++", "ntxent", 0, "x")
+    photo = Run("tiny", "flickr8k", "vse++", "ntxent", 0, "x")
     photo.path.parent.mkdir(parents=True)
     photo.path.write_text("{}")
-    monkeypatch.setitem(studies.STUDIES, "reading", lambda: [photo])
+    monkeypatch.setitem(studies._known, "tiny", Study("tiny", lambda: [photo]))
     assert "is about flickr8k" in probe().output
 
 

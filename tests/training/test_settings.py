@@ -10,8 +10,11 @@ import icrlib
 from icrlib.losses.build import options_of as options_of_loss
 from icrlib.names import LOSSES
 from icrlib.training import config as configs
+from icrlib.training import settings as groups
 from icrlib.training.config import NEUTRAL, identity, resolve
-from icrlib.training.settings import SETTINGS
+from icrlib.training.settings import SETTINGS, checked
+
+PAIR = ["values", "asked"]  # what a rule takes
 
 
 def made(data, method="vse++", loss="ntxent", **given):
@@ -52,6 +55,15 @@ def made(data, method="vse++", loss="ntxent", **given):
 def test_refusals(tiny, parts, given, message):
     with pytest.raises(ValueError, match=message):
         made(tiny, **parts, **given)
+
+
+def test_every_rule_has_one_place_and_changes_nothing_itself(tiny, monkeypatch):
+    rules = [f for f in vars(groups).values() if inspect.isfunction(f) and [*inspect.signature(f).parameters] == PAIR]
+    assert {f for f in rules if not f.__name__.startswith("_")} == set(configs.RULES)
+    assert len(set(configs.RULES)) == len(configs.RULES)
+    monkeypatch.setattr(configs, "RULES", (*configs.RULES, lambda values, asked: values.update(lr=1.0)))
+    with pytest.raises(AttributeError, match="mappingproxy"):
+        made(tiny)
 
 
 def test_a_default_given_explicitly_is_never_refused_and_is_the_same_run(tiny, tmp_path):
@@ -197,7 +209,7 @@ def test_published_settings_are_settings(method):
         of_loss = options_of_loss(key) if key in LOSSES else []
         assert set(level) <= {*SETTINGS, *options, *of_loss}
         settings = {name: value for name, value in level.items() if name not in (*options, *of_loss)}
-        assert all(configs.checked(name, value) == value for name, value in settings.items())
+        assert all(checked(name, value) == value for name, value in settings.items())
 
 
 def test_help_and_completion_know_every_setting():
@@ -239,7 +251,7 @@ def test_ltd_as_published(tiny):
 def test_epochs_until_the_network_learns(tiny):
     both = {"method": "ltd", "objective": "con", "restart_lr": 1e-3}
     found, epoch = made(tiny, finetune_epochs=2, **both), made(tiny).per_epoch
-    assert found.finetune_after == 2 * epoch
+    assert found.finetune_after == 2 * epoch and found.finetune_lr == found.lr / 10
     assert found.identity() == made(tiny, finetune_after=2 * epoch, **both).identity()
     with pytest.raises(ValueError, match="not both"):
         made(tiny, finetune_epochs=2, finetune_after=3, **both)

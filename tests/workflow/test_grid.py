@@ -12,11 +12,14 @@ import pytest
 
 import grid
 import icrlib
-from grid import Grid, Planned, needs, plan, planned, set_aside
+from grid import Grid, needs, planned, set_aside, write
 from icrlib import records
 from icrlib.data.crops import Pictures
 from icrlib.planning import operations
 from icrlib.planning.asked import Unseen
+from icrlib.planning.missing import plan
+from icrlib.records import files
+from icrlib.studies import Run
 from icrlib.training.config import resolve
 
 
@@ -44,7 +47,7 @@ def test_a_run_is_called_what_training_calls_it(drawn, tmp_path):
     (run,) = planned(Grid("scenes", ("bow",), ("infonce",), (3,), settings=("updates=4", "tau=0.2")))
     named = {"dataset", "method", "loss", "seed"}
     settings = {name: value for name, value in run.parameters.items() if name not in named}
-    assert settings == {"updates": 4, "tau": 0.2}
+    assert settings == run.settings == {"updates": 4, "tau": 0.2}
     trained = icrlib.train(
         drawn("scenes", seed=3),
         run.parameters["method"],
@@ -85,7 +88,7 @@ def test_tuned_runs_that_come_to_the_same_are_one(drawn):
     chosen = {"ntxent": {"lr": 1e-2}, "triplet": {"margin": 0.4}}  # the first is the data set's default
     both = Grid("scenes", ("bow",), tuple(chosen), (0,), (False, True))
     runs = planned(both, lambda data, method, loss: chosen[loss])
-    assert [(r.loss, r.tuned) for r in runs] == [("ntxent", False), ("triplet", False), ("triplet", True)]
+    assert [(r.loss, r.tag) for r in runs] == [("ntxent", ""), ("triplet", ""), ("triplet", "tuned")]
     assert runs[2].parameters["margin"] == 0.4 and "margin" not in runs[1].parameters
 
 
@@ -148,19 +151,11 @@ def configured(**other) -> dict:
     } | other
 
 
-def made(seed: int, identity: str = "", **other) -> Planned:
+def made(seed: int, identity: str = "", **other) -> Run:
     config = configured(**other)
-    return Planned(
-        "scenes",
-        config["method"],
-        config["loss"],
-        seed,
-        False,
-        identity or f"{seed}" * 10,
-        {"seed": seed},
-        config,
-        operations.assumed(config),
-    )
+    config |= {"identity": identity or f"{seed}" * 10}
+    resolved = config, operations.assumed(config)
+    return Run("", "scenes", config["method"], config["loss"], seed, resolved=resolved)
 
 
 def written(path: Path, identity: str, seconds: float = 50.0, **other) -> Path:
@@ -184,47 +179,57 @@ def written(path: Path, identity: str, seconds: float = 50.0, **other) -> Path:
     return path
 
 
-def test_what_is_there_is_skipped(tmp_path):
+@pytest.fixture(autouse=True)
+def book(tmp_path_factory, monkeypatch) -> Path:
+    """The book's records in these tests: a folder of their own, which is empty."""
+    folder = tmp_path_factory.mktemp("records")
+    monkeypatch.setattr(files, "root", lambda: folder)
+    return folder
+
+
+def test_what_is_there_is_skipped(tmp_path, book):
     """In the book's records, unless they are not to count; and in the run's own folder."""
-    past = [written(tmp_path / "records" / "a.json", "0" * 10)]
+    past = written(book / "a.json", "0" * 10)
     own = written(tmp_path / made(1).folder / "record.json", "1" * 10)
     runs = [made(seed) for seed in range(3)]
-    found = plan(runs, False, tmp_path, past)
-    assert [(run.seed, path) for run, path in found.there] == [(0, past[0]), (1, own)]
+    found = plan(runs, tmp_path)
+    assert [(run.seed, path) for run, path in found.there] == [(0, past), (1, own)]
     assert [run.seed for run, _ in found.missing] == [2]
-    fresh = plan(runs, True, tmp_path, past)
+    fresh = plan(runs, tmp_path, fresh=True)
     assert [run.seed for run, _ in fresh.there] == [1] and [run.seed for run, _ in fresh.missing] == [0, 2]
 
 
-def test_the_book_s_records_have_the_names_that_a_plan_asks_for():
+def test_the_book_s_records_have_the_names_that_a_plan_asks_for(monkeypatch):
     """Every record that notes its identity has the one that its configuration gives today."""
+    monkeypatch.undo()
     from icrlib.training.config import identity
 
     found = [record for record in records.find(study="ecir") if record["config"]["seed"] == 0]
     assert len(found) >= 8 and all(record["identity"] == identity(record["config"]) for record in found)
 
 
-def test_a_half_written_record_is_named_and_made_again(tmp_path):
-    past = [written(tmp_path / "records" / "a.json", "0" * 10)]
-    past[0].write_text(past[0].read_text()[:100])
+def test_a_half_written_record_is_named_and_made_again(tmp_path, book):
+    past = written(book / "a.json", "0" * 10)
+    past.write_text(past.read_text()[:100])
     own = written(tmp_path / made(1).folder / "record.json", "1" * 10)
     own.write_text("{")
     (own.parent / "failed.txt").write_text("an earlier failure")
     runs = [made(0), made(1)]
-    found = plan(runs, False, tmp_path, past)
+    found = plan(runs, tmp_path)
     assert len(found.missing) == 2 and not found.there
     text = found.text()
-    assert f"{past[0]}: not a record" in text and "git checkout --" in text
+    assert f"{past}: not a record" in text and "git checkout brings it back" in text
     assert f"{own}: not a record" in text and "ends again from its checkpoint" in text
     set_aside(runs, tmp_path)
     assert not own.exists() and own.with_name("record.json.damaged").read_text() == "{"
     assert not (own.parent / "failed.txt").exists()
 
 
-def test_the_time_is_that_of_past_records(tmp_path):
+def test_the_time_is_that_of_past_records(tmp_path, book):
     """50 s for 500 updates, so 100 s for each run of 1000; what has no record is counted apart."""
-    past = [written(tmp_path / "a.json", "a" * 10), written(tmp_path / "b.json", "b" * 10, seconds=90.0)]
-    found = plan([made(0), made(1), made(2, method="vsrn")], False, tmp_path / "runs", past)
+    written(book / "a.json", "a" * 10)
+    written(book / "b.json", "b" * 10, seconds=90.0)
+    found = plan([made(0), made(1), made(2, method="vsrn")], tmp_path / "runs")
     assert found.seconds == pytest.approx(200)
     text = found.text(jobs=2)
     assert text.startswith(
@@ -241,11 +246,11 @@ def test_the_time_is_that_of_past_records(tmp_path):
     assert needs(made(0), long) == {"threads": 1, "mem_mb": 7000, "runtime": 240}
 
 
-def test_a_larger_model_is_not_promised_the_time_of_a_smaller_one(tmp_path):
+def test_a_larger_model_is_not_promised_the_time_of_a_smaller_one(tmp_path, book):
     """Twin: the products of an update at d = 512 and at 128, added up here in another way."""
-    past = [written(tmp_path / "a.json", "a" * 10)]
+    written(book / "a.json", "a" * 10)
     larger = made(0, model_options={"embed_dim": 512, "word_dim": 64})
-    found = plan([larger], False, tmp_path / "runs", past)
+    found = plan([larger], tmp_path / "runs")
 
     def products(d: int) -> float:
         """Of one update, in multiply-adds: image layer without its inputs' gradient, GRU, scores."""
@@ -258,19 +263,19 @@ def test_a_larger_model_is_not_promised_the_time_of_a_smaller_one(tmp_path):
     assert how in found.text()
 
 
-def test_a_cpu_says_nothing_about_a_gpu(drawn, tmp_path):
+def test_a_cpu_says_nothing_about_a_gpu(drawn, tmp_path, book):
     """A profile with a GPU plans for one, on a machine that has none; the run's name does not depend on it."""
     grids = [Grid("scenes", ("vse++",), ("ntxent",), (0,), device=device) for device in (None, "cuda")]
     (here,), (there,) = map(planned, grids)
-    assert here.identity == there.identity and there.config["device"] == "cuda"
+    assert here.identity == there.identity and there.configuration()[0]["device"] == "cuda"
     assert "device" not in there.parameters  # the run takes what its machine has
-    past = [written(tmp_path / "a.json", "a" * 10)]
-    text = plan([there], True, tmp_path, past).text()
+    written(book / "a.json", "a" * 10)
+    text = plan([there], tmp_path, fresh=True).text()
     assert text.startswith("1 runs: 0 finished, 1 to train, all of unknown length\n")
     assert "there is no record of 'vse++' on a GPU yet" in text
     given = Grid("scenes", ("vse++",), ("ntxent",), (0,), settings=("precision=float16", "device=cuda"), device="cuda")
     (half,) = planned(given)  # refused on this machine, but it is not for this machine
-    assert half.config["precision"] == "float16" and half.identity != there.identity
+    assert half.configuration()[0]["precision"] == "float16" and half.identity != there.identity
     with pytest.raises(ValueError, match="float99"):
         planned(dataclasses.replace(given, settings=("precision=float99",)))
 
@@ -287,7 +292,7 @@ def test_a_grid_s_own_runs_are_past_records_and_count_as_finished(tmp_path):
         model_options={"embed_dim": 128},
     )
     like = made(2, method="bow", dataset="flickr8k", model_options={"embed_dim": 128})
-    found = plan([made(1), like], False, tmp_path, [])
+    found = plan([made(1), like], tmp_path)
     assert [path for _, path in found.there] == [own] and found.seconds == pytest.approx(14)
 
 
@@ -295,31 +300,37 @@ def test_a_folder_of_another_run_is_named_with_the_way_out(tmp_path):
     folder = tmp_path / made(0).folder
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps({"identity": "of another"}))
-    said = plan([made(0), made(1)], True, tmp_path, []).text()
-    assert f"{folder} holds another run (of another)" in said and f"rm -r {folder}" in said and "make reproduce" in said
+    said = plan([made(0), made(1)], tmp_path).text()
+    assert (
+        f"{folder} holds another run (of another)" in said
+        and f"rm -r {folder}" in said
+        and "then the same command trains it" in said
+    )
     (folder / "config.json").write_text("{")
-    assert "holds another run (that cannot be read)" in plan([made(0)], True, tmp_path, []).text()
+    assert "holds another run (that cannot be read)" in plan([made(0)], tmp_path).text()
     (folder / "config.json").write_text(json.dumps({"identity": "0" * 10}))
-    assert "another run" not in plan([made(0)], True, tmp_path, []).text()
+    assert "another run" not in plan([made(0)], tmp_path).text()
 
 
 def test_each_run_finds_what_it_needs_in_its_folder(tmp_path):
-    found = plan([made(0), made(1)], True, tmp_path, [])
-    listed = json.loads(found.write("mine", tmp_path).read_text())
+    kept = [dataclasses.replace(made(seed), study="mine", settings={"lr": 0.5}) for seed in range(2)]
+    found = plan(kept, tmp_path).missing
+    listed = json.loads(write(found, tmp_path).read_text())
     assert list(listed) == [made(0).folder, made(1).folder]
     assert listed[made(0).folder] == {"threads": 1, "mem_mb": 8000, "runtime": 1440, "grows": True}
-    own = json.loads(found.write("mine", tmp_path, {"mem_mb": 500, "runtime": 9, "threads": 2}).read_text())
+    own = json.loads(write(found, tmp_path, {"mem_mb": 500, "runtime": 9, "threads": 2}).read_text())
     assert own[made(1).folder] == {"threads": 2, "mem_mb": 500, "runtime": 9, "grows": False}
     about = json.loads((tmp_path / made(1).folder / "parameters.json").read_text())
-    assert about["parameters"] == {"seed": 1} and about["identity"] == "1" * 10
-    assert about["record"].endswith(f"records/studies/mine/scenes/vsepp/ntxent/{'1' * 10}-seed1.json")
-    smoke = dataclasses.replace(made(2), parameters={"smoke": True})
-    plan([smoke], True, tmp_path, []).write("mine", tmp_path)
+    named = {"dataset": "scenes", "method": "vse++", "loss": "ntxent", "seed": 1}
+    assert about["parameters"] == named | {"lr": 0.5}
+    assert about["record"].endswith(f"/studies/mine/scenes/vsepp/ntxent/{'1' * 10}-seed1.json")
+    smoke = dataclasses.replace(made(2), study="mine", smoke=True)
+    write(plan([smoke], tmp_path).missing, tmp_path)
     assert json.loads((tmp_path / smoke.folder / "parameters.json").read_text())["record"] is None
 
 
 def test_runs_that_decode_photos_have_a_core_for_each_thread():
-    pictures = dataclasses.replace(made(0), parameters={"images": "published"})
+    pictures = dataclasses.replace(made(0), data={"images": "published"})
     assert needs(pictures, None)["threads"] == grid.PICTURE_THREADS
     workers = inspect.signature(Pictures.__init__).parameters["workers"].default
     assert workers == grid.PICTURE_THREADS
@@ -340,5 +351,9 @@ def test_pictures_are_one_vector_an_image(tiny, monkeypatch):
 
 def test_smoke_runs_have_names_of_their_own(drawn):
     (whole,), (smoke,) = (planned(Grid("scenes", ("bow",), ("ntxent",), (0,), smoke=value)) for value in (False, True))
-    assert whole.identity != smoke.identity and smoke.parameters["smoke"] is True and smoke.config["updates"] == 24
+    assert (
+        whole.identity != smoke.identity
+        and smoke.parameters["smoke"] is True
+        and smoke.configuration()[0]["updates"] == 24
+    )
     assert smoke.identity == resolve(drawn("scenes"), "bow", "ntxent", smoke=True, given={}).identity()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -17,7 +18,10 @@ from click.testing import CliRunner
 
 import job
 import reproduce
-from grid import Plan, Planned, plan
+from grid import write
+from icrlib.planning.missing import Plan
+from icrlib.records import files
+from icrlib.studies import Run, Study, Unfinished, studies, study
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -192,7 +196,7 @@ def profile(name: str) -> dict:
 
 
 def missing(**parameters) -> Plan:
-    run = Planned("scenes", "bow", "ntxent", 0, False, "0" * 10, parameters, {})
+    run = Run("", "scenes", "bow", "ntxent", 0, data=parameters, resolved=({"identity": "0" * 10}, {}))
     return Plan([], [(run, None)], [])
 
 
@@ -228,17 +232,7 @@ def test_a_profile_of_ones_own_is_not_overruled_in_silence():
 @pytest.fixture
 def started(tmp_path, monkeypatch):
     """``make reproduce`` of one planned run, down to the command for Snakemake, which is not started."""
-    run = Planned(
-        "scenes",
-        "bow",
-        "ntxent",
-        0,
-        False,
-        "0" * 10,
-        {},
-        {"dataset": "scenes", "method": "bow", "updates": 10, "model_options": {"embed_dim": 8}},
-        {"features": (256,), "words": 12.0, "each": 5.0, "val": 10, "vocabulary": 50},
-    )
+    run = Run("", "scenes", "bow", "ntxent", 0, resolved=({"identity": "0" * 10}, {}))
     commands = []
 
     class Popen:
@@ -255,7 +249,7 @@ def started(tmp_path, monkeypatch):
             return 0
 
     monkeypatch.setattr(reproduce, "planned", lambda grid, tuning: [run])
-    monkeypatch.setattr(reproduce, "plan", lambda runs, fresh, place: Plan([], [(run, None)], []))
+    monkeypatch.setattr(reproduce, "plan", lambda runs, place, fresh: Plan([], [(run, None)], []))
     monkeypatch.setattr(reproduce.signal, "signal", lambda *how: None)
     monkeypatch.setattr(reproduce.subprocess, "Popen", Popen)
     folder = tmp_path / run.folder
@@ -333,34 +327,19 @@ def test_tuning_that_was_not_done_is_named(monkeypatch):
         reproduce.tuned_settings("coco", "vse++", "ntxent")
     with pytest.raises(ValueError, match="nothing is tuned for vsrn with ntxent on scenes"):
         reproduce.tuned_settings("scenes", "vsrn", "ntxent")
-    import click
-
-    import studies
 
     def incomplete(study):
-        raise click.ClickException("3 runs of the search are missing; make records STUDY=tuning first")
+        raise Unfinished("3 runs of the search are missing; make records STUDY=tuning first")
 
-    monkeypatch.setattr(studies, "complete", incomplete)
+    monkeypatch.setattr(Study, "ready", incomplete)
     with pytest.raises(ValueError, match="TUNED=1 for scenes rests on the search 'tuning'.*make records STUDY=tuning"):
         reproduce.tuned_settings("scenes", "vse++", "ntxent")
 
 
 def test_the_report_names_what_is_left(tmp_path, capsys):
-    runs = [
-        Planned(
-            "scenes",
-            "bow",
-            "ntxent",
-            seed,
-            False,
-            f"{seed}" * 10,
-            {},
-            {"dataset": "scenes", "method": "bow", "updates": 10},
-        )
-        for seed in range(2)
-    ]
-    found = plan(runs, True, tmp_path, [])
-    found.write(folder=tmp_path)
+    runs = [Run("", "scenes", "bow", "ntxent", seed, resolved=({"identity": f"{seed}" * 10}, {})) for seed in range(2)]
+    found = Plan([], [(run, None) for run in runs], [])
+    write(found.missing, tmp_path)
     (tmp_path / runs[0].folder / "failed.txt").write_text("line\ncell 5: Diverged: nan\nAll of it: run.ipynb\n")
     assert reproduce.report(found, 0, tmp_path) == 1
     said = capsys.readouterr().out
@@ -384,3 +363,71 @@ def test_make_hands_every_variable_on():
     assert set(told) == set(names)
     options = {option for parameter in reproduce.main.params for option in parameter.opts}
     assert options == {f"--{name.lower()}" for name in names} | {"--given", "--runs"}
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """A search and what waits for it, without a record; training is writing one, and the stages are listed."""
+    monkeypatch.setattr(files, "root", lambda: tmp_path / "records")
+    monkeypatch.setattr(studies, "_known", dict(studies._known))
+    small = {"seed": 0, "train": 60, "val": 20, "test": 20}
+
+    @study()
+    def my_tuning():
+        yield from (Run("my_tuning", "scenes", "bow", "ntxent", 100, f"lr{lr}", {"lr": lr}, small) for lr in (0.1, 0.2))
+
+    @study(search="my_tuning")
+    def mine():
+        yield Run("mine", "scenes", "bow", "ntxent", 0, settings={"lr": 0.1}, data=small)
+
+    @study(needs="features")
+    def my_photos():
+        yield Run("my_photos", "flickr8k", "bow", "ntxent", 0)
+
+    stages = []
+
+    def train(found, place, folder, flags, own, dry):
+        stages.append([run for run, _ in found.missing])
+        for run, _ in found.missing if train.works else ():
+            costs = {"wall_seconds": 1.0, "peak_memory_mb": 1, "parameters": 1, "threads": 1, "device": "cpu"}
+            files.write({"schema": 2, "config": run.configuration()[0], "history": []} | costs, run.path)
+        return int(not train.works)
+
+    train.works, train.stages = True, stages
+    monkeypatch.setattr(reproduce, "_train", train)
+    return train
+
+
+def test_a_study_is_trained_with_its_search_first(book):
+    done = asked("--study", "mine", "--profile", "local")
+    assert done.exit_code == 0 and [len(runs) for runs in book.stages] == [2, 1]
+    first, last = book.stages[0][0], book.stages[1][0]
+    assert (first.study, last.study) == ("my_tuning", "mine") and last.folder == "studies/mine/scenes/bow/ntxent/seed0"
+    assert last.parameters["train"] == 60 and last.parameters["device"] == "cpu" and "data_seed" not in last.parameters
+    assert asked("--study", "mine").exit_code == 0 and len(book.stages) == 2  # nothing is missing
+
+
+def test_what_waits_is_not_begun_when_the_search_fails(book):
+    book.works = False
+    assert asked("--study", "mine").exit_code == 1 and [len(runs) for runs in book.stages] == [2]
+
+
+def test_the_plan_of_a_study_trains_nothing_and_says_what_waits(book):
+    done = asked("--study", "mine", "--plan")
+    assert done.exit_code == 0 and not book.stages
+    assert "2 runs: 0 finished, 2 to train" in done.output and "which these are the search will say" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--study", "mine", "--dataset", "scenes"], "STUDY=mine is a list of runs.*leave DATASET= out"),
+        (["--study", "mine", "--losses", "ntxent", "--seeds", "0"], "leave LOSSES=, SEEDS= out"),
+        (["--study", "mine", "--keep", "here"], "leave KEEP= out"),
+        (["--study", "mien"], "unknown study 'mien'.*Did you mean 'mine'.*give KEEP=mien"),
+        (["--study", "my_photos"], "my_photos is about photos: give FEATURES=folder"),
+    ],
+)
+def test_what_a_study_says_itself_is_refused_beside_it(book, words, message):
+    done = asked(*words)
+    assert done.exit_code == 2 and re.search(message, " ".join(done.output.split())) and not book.stages

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icrlib.data.cache import cache_dir, keep_arrays, read_arrays
+from icrlib.data.cache import keep_arrays, read_arrays
+from icrlib.data.outline import Outline
 from icrlib.data.scenes import backbone, twins
 from icrlib.data.scenes.grammar import CAPTIONS_PER_IMAGE, caption, truth_matrix
 from icrlib.data.scenes.graph import Scene, sample, twin
@@ -19,13 +21,14 @@ from icrlib.data.scenes.pictures import regions as draw_regions
 from icrlib.data.scenes.pictures import render
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.text import Vocabulary
-from icrlib.files import sha256_of
+from icrlib.files import cache_dir, sha256_of
 from icrlib.progress import bar
 
 # Sizes and settings are data: what a study finds to be good changes them, and no code.
 ABOUT = json.loads(Path(__file__).with_name("defaults.json").read_text(encoding="utf-8"))
 SMOKE_SIZES = {"train": 160, "val": 40, "test": 80}
 TWIN_SHARE = 0.5
+TYPICAL = {"words": 11.8, "padded": 20.0, "each": 5.0, "vocabulary": 54}  # of captions, from draw to draw
 
 
 @dataclass
@@ -104,6 +107,20 @@ def load(
         defaults=ABOUT["settings"],
         tuned=ABOUT["tuned"],
         drawn=True,
+    )
+
+
+def outline(given: Mapping, *, seed: int = 0, smoke: bool = False, regions: bool = False) -> Outline:
+    """What :func:`load` would draw if it were ``given`` these options; ``regions`` where these leave that open."""
+    sizes = dict(SMOKE_SIZES) if smoke else {name: given.get(name, size) for name, size in ABOUT["sizes"].items()}
+    regions = bool(given.get("regions", regions))
+    return Outline(
+        sizes,
+        (8, 261) if regions else (256,),
+        captions=TYPICAL,
+        options={"seed": given.get("seed", seed), **sizes, "regions": regions},
+        defaults=ABOUT["settings"],
+        tuned=ABOUT["tuned"],
     )
 
 

@@ -6,9 +6,11 @@ training does, needs the pictures themselves.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from icrlib.data import backbones
+from icrlib.data.outline import Outline
 from icrlib.data.scenes import generate
 from icrlib.data.scenes.stamps import StampedPictures
 from icrlib.data.splits import Dataset
@@ -31,7 +33,7 @@ def rendered(
     update costs several times as much, for the network runs in each. Pictures are never mirrored: left is not right.
     """
     plain = generate.load(seed, train=train, val=val, test=test, smoke=smoke, cache=cache, progress=progress)
-    network = backbones.load("scenes")
+    network = backbones.load(backbones.SCENES)
     splits = {
         split.name: replace(split, features=StampedPictures(split.images, network))
         for split in (plain.train, plain.val, plain.test)
@@ -46,3 +48,9 @@ def rendered(
         tuned=plain.tuned,
         drawn=True,
     )
+
+
+def outline(given: Mapping, *, seed: int = 0, smoke: bool = False, regions: bool = False) -> Outline:
+    """What :func:`rendered` would draw; there are pictures, and so no ``regions``."""
+    plain = generate.outline({**given, "regions": False}, seed=seed, smoke=smoke)
+    return replace(plain, pictures=True, options={**plain.options, "backbone": backbones.SCENES})

@@ -12,7 +12,7 @@ the pairs come is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from icrlib.data import backbones
+from icrlib.data.outline import Outline
 from icrlib.data.scenes import generate
 from icrlib.data.scenes.generate import ScenesSplit
 from icrlib.data.scenes.pictures import SIDE
@@ -166,7 +167,7 @@ def stamped(
     if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
         raise ValueError(f"rounds= must be a whole number of at least 1; got {rounds!r}")
     plain = generate.load(seed, train=train, val=val, test=test, smoke=smoke, cache=cache, progress=progress)
-    network = backbones.load("scenes")
+    network = backbones.load(backbones.SCENES)
     training = _training(plain.train, network, bits, rounds, seed)
     tested = _form(plain.test, network, None, seed)
     tested.others["stamped"] = _form(plain.test, network, bits, seed)
@@ -189,6 +190,22 @@ def stamped(
         defaults=plain.defaults | SETTINGS,
         tuned=plain.tuned,
         drawn=True,
+    )
+
+
+def outline(given: Mapping, *, seed: int = 0, smoke: bool = False, regions: bool = False) -> Outline:
+    """What :func:`stamped` would draw: in training a row for each number that a picture gets, and no ``regions``."""
+    plain = generate.outline({**given, "regions": False}, seed=seed, smoke=smoke)
+    more = {name: given.get(name, usual) for name, usual in USUAL.items()}
+    rows = plain.images["train"] * min(more["rounds"], 1 << more["bits"])
+    longer = {name: plain.captions[name] + PLACES for name in ("words", "padded")}
+    return replace(
+        plain,
+        images={**plain.images, "train": rows},
+        pictures=True,
+        captions={**plain.captions, **longer, "vocabulary": plain.captions["vocabulary"] + 10},
+        options={**plain.options, **more, "backbone": backbones.SCENES},
+        defaults={**plain.defaults, **SETTINGS},
     )
 
 

@@ -14,8 +14,8 @@ from icrlib.progress import bar
 class Teacher:
     """Turns captions into target vectors.
 
-    ``name``: what tables call it; ``size``: d; ``identity``: a SHA-256 over what decides the vectors (weights,
-    settings), so that vectors of another teacher are never taken for this one's.
+    ``name``: what tables call it; ``size``: d, of the class where that is known before; ``identity``: a SHA-256 over
+    what decides the vectors (weights, settings), so that vectors of another teacher are never taken for this one's.
     """
 
     name: str

@@ -26,7 +26,7 @@ class LSA(Teacher):
     captions gets their mean direction, the best guess about a caption of which nothing is known.
     """
 
-    name = "lsa"
+    name, size = "lsa", SIZE
 
     def __init__(self, captions: Sequence[str] | None = None) -> None:
         if captions is None:

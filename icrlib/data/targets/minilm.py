@@ -27,7 +27,7 @@ class MiniLM(SentenceEncoder):
     whose weights are checked.
     """
 
-    kind = "bert"
+    kind, size = "bert", 384
     published = {"name": "sbert", "sha256": SHA256}
 
     def __init__(self, folder: str | os.PathLike | None = None) -> None:

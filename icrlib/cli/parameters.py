@@ -1,0 +1,47 @@
+"""The parameters that a notebook declares, read without what runs notebooks: that takes seconds to import.
+
+A parameter is a line ``name = value`` or ``name: type = value`` of the cell with the tag "parameters", with its help as
+a comment behind it.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from icrlib import parsing
+
+FORM = {
+    "type": "object",
+    "required": ["cells"],
+    "properties": {"cells": {"type": "array", "items": {"type": "object", "required": ["source"]}}},
+}
+
+
+def declared(notebook: Path | str) -> dict[str, dict[str, str]]:
+    """``default`` (as it is written), ``type`` ("" where none is given) and ``help`` of each parameter, by name.
+
+    Empty for a notebook without such a cell; ``ValueError`` where it is no notebook, or the cell no Python.
+    """
+    cells = parsing.of_json(notebook, FORM, "the notebook")["cells"]
+    tagged = [cell for cell in cells if "parameters" in cell.get("metadata", {}).get("tags", ())]
+    if not tagged:
+        return {}
+    source = "".join(tagged[0]["source"])
+    try:
+        lines = ast.parse(source).body
+    except SyntaxError as err:
+        raise ValueError(f"{notebook}: its cell of parameters is no Python ({err})") from err
+    found = {}
+    for line in lines:
+        if not isinstance(line, (ast.Assign, ast.AnnAssign)) or line.value is None:
+            continue
+        target = line.target if isinstance(line, ast.AnnAssign) else line.targets[0]
+        if isinstance(target, ast.Name):
+            behind = source.splitlines()[line.end_lineno - 1].encode()[line.end_col_offset :].decode()
+            found[target.id] = {
+                "default": ast.get_source_segment(source, line.value),
+                "type": ast.unparse(line.annotation).strip("'") if isinstance(line, ast.AnnAssign) else "",
+                "help": behind.strip().removeprefix("#").strip(),
+            }
+    return found

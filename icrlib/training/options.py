@@ -1,0 +1,73 @@
+"""Whose option is a name: of the settings, of the model, of the loss or of the auxiliary?"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Iterable, Mapping
+
+from icrlib.losses.build import options_of as loss_options_of
+from icrlib.models.build import options_of as model_options_of
+from icrlib.names import AUXILIARIES
+from icrlib.training.settings import SETTINGS, checked
+
+NOT_OPTIONS = ("memory_budget", "triplet_weight", "pair_weight")  # the first changes no number, the others are the name
+
+
+class Options:
+    """Whose option is it? Settings, and the options of the chosen model, loss and auxiliary, under flat names.
+
+    A name that two of them have must be spelled out, such as ``loss_margin`` or ``model_margin``.
+    """
+
+    def __init__(self, **owners: Iterable[str]) -> None:
+        self.owners = {"setting": list(SETTINGS), **{owner: list(names) for owner, names in owners.items()}}
+
+    def place(self, name: str) -> tuple[str, str]:
+        """(owner, name) of a flat or spelled-out name; ``ValueError`` for unknown and ambiguous ones."""
+        having = [owner for owner, names in self.owners.items() if name in names]
+        if len(having) == 1:
+            return having[0], name
+        if having:
+            forms = " or ".join(f"{owner}_{name}=" for owner in having)
+            raise ValueError(f"{name}= is an option of the {' and of the '.join(having)}; write {forms}")
+        owner, _, rest = name.partition("_")
+        if rest in self.owners.get(owner, ()):
+            return owner, rest
+        raise ValueError(self._unknown(name))
+
+    def _unknown(self, name: str) -> str:
+        known = [option for names in self.owners.values() for option in names]
+        near = difflib.get_close_matches(name.lower(), known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        own = "; ".join(
+            f"of the {owner}: {', '.join(names) or 'none'}"
+            for owner, names in self.owners.items()
+            if owner != "setting"
+        )
+        return f"unknown option {name!r}.{hint} Options {own}. Settings: {', '.join(self.owners['setting'])}."
+
+
+def options_for(method: str, loss: str, auxiliary: str | None = None) -> Options:
+    """All names that a run of these parts takes, with their owners."""
+    of_loss = [name for name in loss_options_of(loss) if name not in NOT_OPTIONS]
+    extra = [] if auxiliary is None else list(inspect.signature(AUXILIARIES.find(auxiliary)).parameters)
+    return Options(model=model_options_of(method), loss=of_loss, auxiliary=extra)
+
+
+def given(owners: Options, values: Mapping) -> dict[str, dict]:
+    """What a person gave, by owner, each setting checked; ``ValueError`` for a name that nobody takes."""
+    found: dict[str, dict] = {owner: {} for owner in owners.owners}
+    for spelled, value in values.items():
+        owner, name = owners.place(spelled)
+        found[owner][name] = checked(name, value) if owner == "setting" else value
+    return found
+
+
+def usual(owners: Options, values: Mapping) -> dict[str, dict]:
+    """Defaults of data or method, by the first owner that takes each; what nobody here takes is left out."""
+    found: dict[str, dict] = {owner: {} for owner in owners.owners}
+    for name, value in values.items():
+        for owner in [owner for owner, names in owners.owners.items() if name in names][:1]:
+            found[owner][name] = checked(name, value) if owner == "setting" else value
+    return found
