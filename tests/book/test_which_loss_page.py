@@ -8,12 +8,12 @@ import math
 import re
 
 import numpy as np
-import papermill
 import pytest
 
 import chapter_cells
 import icrlib
 from icrlib import records
+from icrlib.cli import parameters
 from icrlib.cli.runs import parse
 from icrlib.data.fewer import fewer
 from icrlib.evidence import decision
@@ -120,7 +120,7 @@ def test_budgets_that_agree_make_one_line(made):
 
 def test_the_commands_give_the_settings_of_the_runs(made):
     """What is typed for whatever might be recommended: taken by the command line, and the runs' own settings."""
-    found, declared = decide(), papermill.inspect_notebook(str(NOTEBOOK))
+    found, declared = decide(), parameters.declared(NOTEBOOK)
     for situation in ("scenes 1500", "photos 6000"):
         for system in found.ready(situation):
             text = decision.command(found, situation, system)
@@ -138,7 +138,7 @@ def test_the_commands_give_the_settings_of_the_runs(made):
 
 def test_commands_for_other_sizes_ask_for_them(made):
     sizes(made, rsum={("vsrn", loss): 360.0 for loss in LOSSES})
-    found, declared = decide(), papermill.inspect_notebook(str(NOTEBOOK))
+    found, declared = decide(), parameters.declared(NOTEBOOK)
     for system, regions in ((("vsrn", "dcl"), True), (("bow", "dcl"), None)):
         values = parse(tuple(decision.command(found, "scenes 400", system).split(" -p ")[1:]), declared, NOTEBOOK)
         assert values | {"lr": 0.003, "updates": 3000, "tau": 0.1, "train": 400} == values
