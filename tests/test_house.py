@@ -34,7 +34,7 @@ MAY = {
     "auxiliary": BASE | {"losses", "data"},
     "records": BASE,
     "paper": BASE | {"losses"},
-    "evidence": BASE | {"paper"},
+    "evidence": BASE | {"paper", "studies"},
     "plots": BASE,
     "widgets": BASE | {"plots"},
     "training": BASE

@@ -70,7 +70,7 @@ from IPython.display import HTML, Markdown
 from icrlib import chapter, evidence, paper, plots, records
 from icrlib.evidence import ledger, places
 from icrlib.evidence.ecir_rows import LossRows
-from icrlib.evidence.studies import studies
+from icrlib.studies import studies
 
 smoke = chapter.start(smoke)
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from icrlib.evidence.ledger import NO, YES, Evidence, Find, Groups, Place
 from icrlib.evidence.measures import MEASURES
-from icrlib.evidence.studies import Study
 from icrlib.evidence.tuning import choices
 from icrlib.evidence.verdicts import Verdict
 from icrlib.names import is_baseline, label
+from icrlib.studies import Study
 
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
 PAIRS = tuple(combinations(LOSSES, 2))

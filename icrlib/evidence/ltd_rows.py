@@ -15,7 +15,7 @@ from typing import ClassVar
 from icrlib.evidence.ledger import Find, Groups, Place
 from icrlib.evidence.measures import MEASURES
 from icrlib.evidence.record_settings import by_settings
-from icrlib.evidence.studies import Study
+from icrlib.studies import Study
 
 INFONCE = "ntxent_"
 SEARCHED = ("lr", "finetune_lr", "restart_lr")  # each row may have the rate that a search chose for it

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from icrlib.evidence.ecir_rows import LossRows
 from icrlib.evidence.ltd_rows import ObjectiveRows
-from icrlib.evidence.studies import studies
+from icrlib.studies import studies
 
 
 class Grid(NamedTuple):

@@ -8,14 +8,16 @@ import math
 import re
 
 import numpy as np
-import papermill
 import pytest
 
 import chapter_cells
 import icrlib
+from icrlib import records
+from icrlib.cli import parameters
 from icrlib.cli.runs import parse
 from icrlib.data.fewer import fewer
 from icrlib.evidence import decision
+from icrlib.evidence.decision.commands import missing
 from icrlib.studies import Study, lists, studies
 from which_loss_runs import (
     BOOK,
@@ -56,6 +58,18 @@ def test_with_the_records_of_today_what_is_missing_has_commands(made):
     assert decision.advice(found, "photos 400")[0]["start here"] == "not run yet"
     because = decision.advice(found, "photos 400")[0]["because"]
     assert "<code>make records STUDY=photo_small_own FEATURES=folder</code>" in because
+
+
+def test_runs_of_a_list_apart_are_asked_of_that_list(made, monkeypatch):
+    real = records.find
+    monkeypatch.setattr(
+        records,
+        "find",
+        lambda folder=None, *, study=None, **wanted: [] if study == "photo_runs" else real(study=study, **wanted),
+    )
+    wanted = {commands: places["photos 6000"] for commands, places in missing(decide(), "photos 6000").items()}
+    apart = tuple(f"make records STUDY=photo_smoothap{of} FEATURES=folder" for of in ("_tuning", ""))
+    assert list(wanted[apart]) == [("vse++", "smoothap")]
 
 
 def test_every_command_about_missing_runs_names_a_list(made):
@@ -106,7 +120,7 @@ def test_budgets_that_agree_make_one_line(made):
 
 def test_the_commands_give_the_settings_of_the_runs(made):
     """What is typed for whatever might be recommended: taken by the command line, and the runs' own settings."""
-    found, declared = decide(), papermill.inspect_notebook(str(NOTEBOOK))
+    found, declared = decide(), parameters.declared(NOTEBOOK)
     for situation in ("scenes 1500", "photos 6000"):
         for system in found.ready(situation):
             text = decision.command(found, situation, system)
@@ -124,7 +138,7 @@ def test_the_commands_give_the_settings_of_the_runs(made):
 
 def test_commands_for_other_sizes_ask_for_them(made):
     sizes(made, rsum={("vsrn", loss): 360.0 for loss in LOSSES})
-    found, declared = decide(), papermill.inspect_notebook(str(NOTEBOOK))
+    found, declared = decide(), parameters.declared(NOTEBOOK)
     for system, regions in ((("vsrn", "dcl"), True), (("bow", "dcl"), None)):
         values = parse(tuple(decision.command(found, "scenes 400", system).split(" -p ")[1:]), declared, NOTEBOOK)
         assert values | {"lr": 0.003, "updates": 3000, "tau": 0.1, "train": 400} == values

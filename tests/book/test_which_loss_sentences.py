@@ -6,10 +6,10 @@ import copy
 import itertools
 
 import numpy as np
-import papermill
 import pytest
 from scipy import stats
 
+from icrlib.cli import parameters
 from icrlib.cli.runs import parse
 from icrlib.evidence.decision import sentences
 from which_loss_runs import NOTEBOOK, decide, of_sentences, real, section, without_runs
@@ -130,7 +130,7 @@ def test_the_command_gives_the_settings_of_the_better_row(made):
     of_sentences(made, "photo_ltd", like(), "tuned", 250.0, unit=True, tau=0.1)
     of_sentences(made, "photo_ltd", like(), "fixed", 300.0, val=200.0)
     text = sentences.command(decide(), MANY)
-    values = parse(tuple(text.split(" -p ")[1:]), papermill.inspect_notebook(str(NOTEBOOK)), NOTEBOOK)
+    values = parse(tuple(text.split(" -p ")[1:]), parameters.declared(NOTEBOOK), NOTEBOOK)
     wanted = {
         "dataset": "flickr8k",
         "method": "sentence",

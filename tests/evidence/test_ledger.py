@@ -218,6 +218,22 @@ def test_commands_of_losses_that_have_their_own():
     assert at.command(["ntxent"]) == usual and at.command(["smoothap"]) == own
     assert at.command(["smoothap", "ntxent"]) == (*usual, *own)
     assert places.of_model("flickr8k", "bow").command(["smoothap"]) == usual
+    ecir = places.of_model("scenes", "vse++").command(["ntxent"])
+    assert ecir == ("make records STUDY=tuning", "make records STUDY=ecir")
+
+
+def test_the_search_counts_with_the_constants_of_the_runs_alone():
+    """Of rates beside other temperatures another may be the best one; the runs that are judged have none of these."""
+    tried = {(0.1, 0.001): 300.0, (0.1, 0.003): 320.0, (0.05, 0.01): 400.0}
+    searched = []
+    for (tau, lr), rsum in tried.items():
+        one = record("ntxent", 100, method="vsrn", lr=lr, loss_options={"tau": tau})
+        searched.append(one | {"chosen": {"update": 250, "val_rsum": rsum}})
+
+    def find(study, **wanted):
+        return searched if study == "vsrn_tuning" else of(every())(study, **wanted)
+
+    assert Evidence(VSRN, find).tuning == {"ntxent": {"lr": 0.003}}
 
 
 def test_ecirs_claims_against_its_own_tables():

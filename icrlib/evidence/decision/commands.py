@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from icrlib.evidence.decision.plan import MODELS, TITLES, Row, name_of
 from icrlib.evidence.decision.rule import CONSTANTS, Decision, System
-from icrlib.evidence.studies import studies
+from icrlib.studies import studies
 
 PHOTOS = {"dataset": "flickr8k", "features": "FOLDER"}
 Lacking = dict[tuple[str, ...], dict[str, dict[System, tuple[int, int]]]]

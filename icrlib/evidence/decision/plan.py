@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from icrlib.evidence.studies import Study, studies
 from icrlib.evidence.tuning import tuned_studies
 from icrlib.names import label
+from icrlib.studies import Study, studies
 
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap", "dcl")
 FOUR = LOSSES[:4]  # ECIR's

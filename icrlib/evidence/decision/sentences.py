@@ -14,8 +14,8 @@ from icrlib.evidence.decision.commands import PHOTOS, settings, typed
 from icrlib.evidence.decision.plan import OF_SENTENCES
 from icrlib.evidence.decision.rule import Decision, System, validation, whole
 from icrlib.evidence.record_settings import common_draws
-from icrlib.evidence.studies import studies
 from icrlib.evidence.verdicts import Verdict, family, verdict
+from icrlib.studies import studies
 
 SENTENCES = {"fixed": "sentence vectors as they are", "tuned": "a trained head on sentence vectors"}
 WANTED = 3
