@@ -139,6 +139,7 @@ def test_files_that_are_there_count_and_not_the_archive(book):
     pack()
     files.write(content(5), files.path_for("scenes", "bow", "ntxent", 5, study="mine"))
     assert seeds(records.find(study="mine")) == seeds(records.outlines("mine")) == [5]
+    assert not records.exists(files.path_for("scenes", "bow", "ntxent", 0, study="mine"))
 
 
 @pytest.mark.parametrize(
