@@ -86,6 +86,8 @@ def test_gzip(path, damage):
         ('{"a": NaN}', "NaN is no number"),
         ('{"a": -Infinity}', "-Infinity is no number"),
         ('{"a": 1e999}', "too large: 1e999"),
+        ("1e999", "too large: 1e999"),
+        ('[1E999 , "e123"]', "too large: 1E999"),
         ('{"a": ' + "9" * 5000 + "}", "too large: 9"),
         ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
         ('{"a": "\\ud83d"}', "lone surrogate"),
