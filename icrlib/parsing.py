@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 
 BOM = "\ufeff"
-# What needs a closer look, which costs as much as the reading itself: numbers that may be too large (by exponent; a hash
-# of which a piece looks like one is followed by a quote, a number is not; or by twenty digits), and escapes of halves of
-# characters. The digits are searched as zeros in bytes, for a pattern would try each of them anew.
+# What needs a closer look, which costs as much as the reading itself: numbers that may be too large, by their exponent
+# (a piece of a hash that looks like one is followed by a quote, a number is not) or by twenty digits (searched as
+# zeros, for a pattern would try each digit anew), and escapes of halves of characters.
 EXPONENT, HALF = re.compile(r"[eE]\+?\d{3,}(?:[\s,\]}]|\Z)"), re.compile(r"\\u[dD]")
 AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 
