@@ -30,7 +30,7 @@ PERCENT = {"extension": ".py", "format_name": "percent"}
 PAIRING = {"formats": "ipynb,py:percent", "text_representation": PERCENT}
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 SETUP_TAG = "colab-setup"
-PATIENCE = 600  # seconds for a kernel to start, or to send what a cell wrote; one that died is noticed at once
+PATIENCE = 3600  # seconds for a kernel to start, or to send what a cell wrote; one that died is noticed at once
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # What an output depends on besides the repository. Other packages are pinned beside these.
 VERSIONS = ("torch", "numpy", "pandas", "matplotlib", "seaborn")

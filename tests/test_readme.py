@@ -64,8 +64,11 @@ def serve(words, folder):
         env=dict(os.environ, PYTHONUNBUFFERED="1"),
         start_new_session=True,
     )
-    address = re.search(r"http://[\d.:]+/", process.stdout.readline())[0]
-    with urllib.request.urlopen(f"{address}?q=a%20red%20ring", timeout=30) as answer:
-        assert "40 photos searched" in answer.read().decode()
-    os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(timeout=30) == 0
+    try:
+        address = re.search(r"http://[\d.:]+/", process.stdout.readline())[0]
+        with urllib.request.urlopen(f"{address}?q=a%20red%20ring") as answer:
+            assert "40 photos searched" in answer.read().decode()
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait() == 0
+    finally:
+        process.kill()

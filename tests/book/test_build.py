@@ -15,6 +15,7 @@ import yaml
 from click.testing import CliRunner
 
 import build_book
+from tests.killing import gone, until
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = "# %% [markdown]\n# # {title}\n\n# %%\n"
@@ -126,7 +127,7 @@ def under_way(small):
 def test_a_killed_build_goes_on_where_it_was(small, under_way):
     build, kernel = under_way
     build.kill()
-    kernel.wait()  # it ends by itself
+    until(lambda: gone(kernel))  # by itself
     assert not (small.root / "book/one.ipynb").exists() and not (small.root / "book/part/two.ipynb").exists()
     ran, said = small.run("notebooks", OPEN="1")
     assert ran == ["part/two"] and "one: unchanged" in said
@@ -136,8 +137,8 @@ def test_a_killed_build_goes_on_where_it_was(small, under_way):
 def test_ctrl_c_ends_the_kernels_too(under_way):
     build, kernel = under_way
     build.send_signal(signal.SIGINT)
-    kernel.wait()
     assert build.wait() == 1
+    until(lambda: gone(kernel))
 
 
 def test_chapters_run_at_the_same_time(small):

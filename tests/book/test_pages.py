@@ -27,12 +27,6 @@ def site(tmp_path_factory):
     return target
 
 
-@pytest.fixture(scope="module")
-def chrome():
-    with browser.launch() as running:
-        yield running
-
-
 def has_mathematics(name):
     """Whether the prose of the page has $...$ or a math directive outside code."""
     source = BOOK.path(name, ".md")
@@ -72,10 +66,10 @@ def test_links_inside_the_book(site, name):
 
 
 def test_index_leads_to_the_first_page(site, chrome):
-    page = chrome.new_page()
+    page = browser.context(chrome).new_page()
     page.goto((site / "index.html").as_uri())
     page.wait_for_url(f"**/{PAGES[0]}.html")
-    page.close()
+    page.context.close()
 
 
 def test_phone_shows_text_of_readable_size(site, chrome):

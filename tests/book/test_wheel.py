@@ -113,6 +113,6 @@ def test_chapter_from_the_wheel(python, name, tmp_path):
     shutil.copyfile(BOOK.path(name, ".ipynb"), tmp_path / "in.ipynb")
     code = (
         "import papermill; papermill.execute_notebook('in.ipynb', 'out.ipynb', kernel_name='python3',"
-        " progress_bar=False, extra_arguments=['--log-level=ERROR'])"
+        " progress_bar=False, extra_arguments=['--log-level=ERROR'], start_timeout=3600, iopub_timeout=3600)"
     )
     call(python, "-c", code, cwd=tmp_path, ICR_SMOKE="1", TQDM_DISABLE="1", OMP_NUM_THREADS="1")

@@ -32,7 +32,7 @@ def test_a_ledger_fits_and_numbers_are_not_broken(tmp_path, rows, fits):
     table = paper.styled(pd.DataFrame(rows), name="ledger").data
     page.write_text(f'{HEAD} {style}</style><div class="bd-article"><div class="cell_output">{table}</div></div>')
     with browser.launch() as chrome:
-        phone = chrome.new_page(viewport={"width": 390, "height": 844})
+        phone = browser.context(chrome, viewport={"width": 390, "height": 844}).new_page()
         phone.goto(page.as_uri())
         over, width = phone.evaluate(OVERHANG)
         assert (over == 0) == fits and width <= 358

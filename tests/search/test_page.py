@@ -59,7 +59,7 @@ def address(index):
 
 def get(url, **headers):
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
             return answer.status, answer.headers, answer.read()
     except urllib.error.HTTPError as err:
         return err.code, err.headers, err.read()
