@@ -37,6 +37,7 @@ def test_lines_instead_of_a_bar(monkeypatch, capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.process
 @pytest.mark.slow
 def test_what_a_run_says(tmp_path, monkeypatch):
     """No dump, no warning of the kernel's; progress, result, and where things are."""
@@ -99,6 +100,7 @@ def test_values_that_no_run_takes(settings, what):
         icrlib.train(data, progress=False, smoke=True, **settings)
 
 
+@pytest.mark.process
 @pytest.mark.slow
 @pytest.mark.parametrize("out", [True, False])
 def test_ctrl_c(tmp_path, out):

@@ -33,6 +33,7 @@ def test_there_is_something_to_follow():
     assert {words[1] for words in found} == {"data", "features", "run", "search", "status", "index"}
 
 
+@pytest.mark.process
 @pytest.mark.slow
 def test_the_way(tmp_path):
     make(tmp_path / "photos", train=24, val=8, test=8)

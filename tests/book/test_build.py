@@ -19,7 +19,7 @@ from tests.killing import gone, until
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = "# %% [markdown]\n# # {title}\n\n# %%\n"
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 
 class Small:

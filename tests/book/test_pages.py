@@ -12,6 +12,8 @@ import browser
 import page_checks as checks
 from chapters import Book
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Book(ROOT)
 PAGES = [*BOOK.pages(), "search", "genindex"]

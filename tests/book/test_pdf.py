@@ -39,7 +39,7 @@ NAVIGATION = (
     "Toggle",
     "Download",
 )
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 
 @pytest.fixture(scope="module")

@@ -261,6 +261,7 @@ def test_the_bar_counts_photos(root, tmp_path, monkeypatch):
     assert extract_again() == [(12, 7, [2, 2, 1]), (6, 6, []), (6, 6, [])]
 
 
+@pytest.mark.process
 @pytest.mark.slow
 def test_a_killed_extraction_goes_on(root, tmp_path):
     """SIGKILL to a real process between two parts; what it had done is not done again, and the result is the same."""

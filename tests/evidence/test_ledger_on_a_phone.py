@@ -24,6 +24,7 @@ LEDGER = [
 NUMBERS = [{f"R@{k}": "353.8 ± 1.6" for k in range(8)}]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("rows, fits", [(LEDGER, True), (NUMBERS, False)], ids=["ledger", "many numbers"])
 def test_a_ledger_fits_and_numbers_are_not_broken(tmp_path, rows, fits):
     """Eight columns of numbers are wider than a phone; they stay whole and are moved in their own box."""

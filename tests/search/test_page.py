@@ -15,6 +15,8 @@ from icrlib.search.index import Hit, Index, names_picture, plain
 from icrlib.search.page import About, is_page, page, warning, write_page
 from icrlib.search.serve import server
 
+pytestmark = pytest.mark.process
+
 EVIL = '<script>alert("1")</script>&"\'\x1b[31m'
 
 

@@ -78,6 +78,7 @@ def test_a_run_that_ends_without_a_whole_record_has_not_ended_well(folder, monke
         job.main(folder)
 
 
+@pytest.mark.process
 def test_a_job_waits_for_one_that_outlived_its_snakemake(folder):
     """The lock ends with its process, though that is killed."""
     script = (
@@ -288,6 +289,7 @@ def test_amounts_are_read_with_their_units():
     assert [read(None, None, text) for text in (None, "500", "500M", "16G")] == [None, 500, 500, 16000]
 
 
+@pytest.mark.process
 def test_a_run_ends_with_the_snakemake_that_called_it(folder):
     """kill -9 of the caller: within seconds neither the job nor what it started is there."""
     script = (
@@ -360,6 +362,7 @@ def test_the_report_names_what_is_left(tmp_path, capsys):
     assert "did not begin: bow ntxent seed 1" in said and "0 of 2 trained; the same make reproduce goes on" in said
 
 
+@pytest.mark.process
 def test_make_hands_every_variable_on():
     """Each name that reproduce.py takes for one of make's is one of its options, and the other way round."""
     names = {name: f"x{k}" for k, name in enumerate(reproduce.MAKE)}

@@ -16,6 +16,8 @@ import pytest
 import icrlib
 from tests.killing import ROOT, gone, until
 
+pytestmark = pytest.mark.process
+
 # In each notebook's kernel: the first to start is killed in its 18th update. All later ones count their updates, and
 # stay in the fifth where there is a file "hold".
 SITE = """

@@ -57,6 +57,7 @@ def test_stopping_leaves_a_foreign_configuration(machine, monkeypatch):
     assert (machine / "slurm.conf").exists() and not (machine / "run").exists()
 
 
+@pytest.mark.process
 def test_only_a_process_of_that_name_is_ended(tmp_path):
     """A number in an old file may be somebody else's by now."""
     with subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]) as other:
