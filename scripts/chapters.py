@@ -118,7 +118,7 @@ class Book:
         with ThreadPoolExecutor(jobs) as pool:
             try:
                 done = list(pool.map(lambda one: self._execute(*one, say, kernels), todo))
-            except KeyboardInterrupt:  # a kernel is in a session of its own, where Ctrl-C does not reach it
+            except BaseException:  # Ctrl-C above all: a kernel is in a session of its own, where that does not arrive
                 for one in kernels:
                     with contextlib.suppress(AttributeError):  # not yet started, or done
                         one.km.provisioner.process.kill()
