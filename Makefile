@@ -3,6 +3,7 @@
 #   PIP_EXTRA_INDEX=URL        one more package index, e.g. PyTorch's for CPU-only builds
 #   CHAPTER=foundations/task   one chapter (book, notebooks, pdf)
 #   WORKERS=2                  test processes
+#   JOBS=2                     chapters executed at a time (book, notebooks)
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help records goldens probes reproduce test-slurm book html pdf notebooks test check bench soak bookstats lint lab wheel browser screenshots clean distclean venv
@@ -23,7 +24,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 book: $(DONE) ## execute the chapters that changed, then build the pages (_build/html/index.html)
-	$(PY) scripts/build_book.py book $(CHAPTERS)
+	$(PY) scripts/build_book.py book $(CHAPTERS) $(if $(JOBS),--jobs $(JOBS))
 
 html: $(DONE) ## build the pages from the committed outputs, without executing
 	$(PY) scripts/build_book.py html
@@ -32,7 +33,7 @@ pdf: browser ## print the pages into one PDF (_build/book.pdf) [CHAPTER=name], w
 	$(PY) scripts/pdf.py $(CHAPTERS)
 
 notebooks: $(DONE) ## execute changed chapters and refresh their committed outputs [CHAPTER=name]
-	$(PY) scripts/build_book.py notebooks $(CHAPTERS)
+	$(PY) scripts/build_book.py notebooks $(CHAPTERS) $(if $(JOBS),--jobs $(JOBS))
 
 test: lint browser ## everything: lint, unit tests, notebooks at smoke scale, pages in a browser, wheel
 	$(PYTEST) tests

@@ -12,9 +12,11 @@ from functools import cache
 from pathlib import Path
 
 BOM = "\ufeff"
-# What needs a closer look, which costs as much as the reading itself: numbers that may be too large, and escapes of
-# halves of characters.
-LARGE, HALF = re.compile(r"\d{20}|[eE]\+?\d{3}"), re.compile(r"\\u[dD]")
+# What needs a closer look, which costs as much as the reading itself: numbers that may be too large, by their exponent
+# (a piece of a hash that looks like one is followed by a quote, a number is not) or by twenty digits (searched as
+# zeros, for a pattern would try each digit anew), and escapes of halves of characters.
+EXPONENT, HALF = re.compile(r"[eE]\+?\d{3,}(?:[\s,\]}]|\Z)"), re.compile(r"\\u[dD]")
+AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 
 
 class BadFile(ValueError):
@@ -75,7 +77,8 @@ def of_json(path: str | os.PathLike, schema: dict | None = None, name: str = "it
 def parsed(content: str, path: str | os.PathLike, schema: dict | None = None, name: str = "it") -> object:
     """:func:`of_json` for text that was read already; ``path`` is for the messages."""
     try:
-        odd = {"parse_float": _finite, "parse_int": _whole} if LARGE.search(content) else {}
+        large = EXPONENT.search(content) or b"0" * 20 in content.encode(errors="replace").translate(AS_ZEROS)
+        odd = {"parse_float": _finite, "parse_int": _whole} if large else {}
         found = json.loads(content, parse_constant=_refuse, **odd)
         if HALF.search(content):
             _encodable(found)

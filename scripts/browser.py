@@ -26,6 +26,9 @@ ARGUMENTS = [
 ]
 
 
+PATIENCE = 600_000  # ms for anything that a page is asked for: how fast a machine is decides over nothing
+
+
 class NoBrowser(FileNotFoundError):
     """No Chromium or Chrome on this machine."""
 
@@ -70,11 +73,18 @@ def launch() -> Iterator:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find(), args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=find(), args=ARGUMENTS, timeout=PATIENCE)
         try:
             yield browser
         finally:
             browser.close()
+
+
+def context(browser, **options):
+    """A new context of ``browser`` (Playwright's) that waits for what its pages do, however long it takes."""
+    made = browser.new_context(**options)
+    made.set_default_timeout(PATIENCE)
+    return made
 
 
 if __name__ == "__main__":

@@ -79,18 +79,17 @@ def main(context: click.Context, root: Path) -> None:
 
 
 ONE = click.option("--chapter", "names", multiple=True, metavar="NAME", help="Only this chapter (repeatable).")
-
-
-def run_or_exit(book: Book, names: list[str]) -> None:
-    """Execute; exit with 1 and the list of names if any failed."""
-    if failed := book.run(names, say):
-        raise click.ClickException(f"{len(failed)} of {len(names)} chapters failed: {', '.join(failed)}")
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+JOBS = click.option(
+    "--jobs", type=click.IntRange(1), default=min(2, CORES), show_default="2, or 1 core", help="Chapters at a time."
+)
 
 
 @main.command("book")
 @ONE
+@JOBS
 @click.pass_obj
-def make_book(book: Book, names: tuple[str, ...]) -> None:
+def make_book(book: Book, names: tuple[str, ...], jobs: int) -> None:
     """Execute what changed into _build/executed, then write the pages. Committed notebooks stay."""
     try:
         todo = chosen(book, names)
@@ -99,7 +98,8 @@ def make_book(book: Book, names: tuple[str, ...]) -> None:
     for name in todo:
         if all(book.path(name, s).is_file() for s in (".py", ".ipynb")) and not book.in_step(name):
             say(f"{name}: .py and .ipynb differ; the .py is taken (`make notebooks` brings them in step)")
-    run_or_exit(book, todo)
+    if failed := book.run(todo, say, jobs):
+        raise click.ClickException(f"{len(failed)} of {len(todo)} chapters failed: {', '.join(failed)}")
     # With --chapter, the others come as they were last executed or committed.
     best = {n: next(p for p in (book.executed(n), book.path(n, ".ipynb")) if p.is_file()) for n in book.chapters()}
     build_html(book, best.__getitem__, book.build / "html", book.build)
@@ -119,8 +119,9 @@ def make_html(book: Book, output: Path | None) -> None:
 
 @main.command("notebooks")
 @ONE
+@JOBS
 @click.pass_obj
-def make_notebooks(book: Book, names: tuple[str, ...]) -> None:
+def make_notebooks(book: Book, names: tuple[str, ...], jobs: int) -> None:
     """Execute what changed at full scale and write NAME.ipynb (cells of NAME.py, fresh outputs)."""
     if os.environ.get("ICR_SMOKE", "0") not in ("", "0"):
         raise click.ClickException("ICR_SMOKE is set: outputs of smoke runs are not kept. Unset it first.")
@@ -131,7 +132,7 @@ def make_notebooks(book: Book, names: tuple[str, ...]) -> None:
     for name in todo:
         if book.path(name, ".py").is_file():
             write_setup_cells(book, name, say)
-    failed = book.run(todo, say)
+    failed = book.run(todo, say, jobs)
     for name in [n for n in todo if n not in failed]:
         if write_if_new(book.path(name, ".ipynb"), book.executed(name).read_text()):
             say(f"{name}: outputs refreshed")

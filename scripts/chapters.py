@@ -6,6 +6,7 @@ Everything here takes the folder of the book's project, so that tests can use a 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -16,18 +17,20 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
 import jupytext
+import nbclient
 import nbformat
-import papermill
 import yaml
 
 PERCENT = {"extension": ".py", "format_name": "percent"}
 PAIRING = {"formats": "ipynb,py:percent", "text_representation": PERCENT}
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 SETUP_TAG = "colab-setup"
+PATIENCE = 3600  # seconds for a kernel to start, or to send what a cell wrote; one that died is noticed at once
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # What an output depends on besides the repository. Other packages are pinned beside these.
 VERSIONS = ("torch", "numpy", "pandas", "matplotlib", "seaborn")
@@ -92,13 +95,14 @@ class Book:
         digest.update(json.dumps([sys.version_info[:2], installed, os.environ.get("ICR_SMOKE", "")]).encode())
         return digest.hexdigest()
 
-    def run(self, names: list[str], say: Callable[[str], None]) -> list[str]:
+    def run(self, names: list[str], say: Callable[[str], None], jobs: int = 1) -> list[str]:
         """Execute the chapters whose cells or surroundings changed; return the names of those that failed.
 
-        A result and its key are written when a chapter has succeeded. So a build that was killed goes on
-        with the chapter in which it was, and a chapter that fails does not stop the others.
+        ``jobs`` at a time, each in a kernel of one thread: first those of which no time is known, then the longest.
+        A result and its key are written when a chapter has succeeded. So a build that was killed goes on with the
+        chapters in which it was, and a chapter that fails does not stop the others.
         """
-        around, failed = self.surroundings(), []
+        around, todo = self.surroundings(), []
         for number, name in enumerate(names, 1):
             notebook = self.load(name)
             key = hashlib.sha256(f"{cells_hash(notebook)} {around}".encode()).hexdigest()
@@ -107,46 +111,59 @@ class Book:
             head = f"[{number}/{len(names)}] {name}"
             if last.get("key") == key and self.executed(name).is_file():
                 say(f"{head}: unchanged")
-                continue
-            say(f"{head}: executing" + (f" (last time {last['seconds']:.0f} s)" if last else ""))
-            start = time.monotonic()
+            else:
+                todo.append((name, notebook, key, head, last.get("seconds")))
+        todo.sort(key=lambda one: -(one[4] or float("inf")))
+        kernels: list[nbclient.NotebookClient] = []
+        with ThreadPoolExecutor(jobs) as pool:
             try:
-                done = execute(notebook, name)
-            except Exception as err:  # whatever a chapter does, the others still get their turn
-                failed.append(name)
-                say(f"{head}: FAILED after {time.monotonic() - start:.0f} s\n{explain(name, err)}")
-                continue
-            seconds = time.monotonic() - start
-            mark.unlink(missing_ok=True)
-            write_text(self.executed(name), nbformat.writes(done) + "\n")
-            write_text(mark, json.dumps({"key": key, "seconds": round(seconds, 1)}))
-            say(f"{head}: done in {seconds:.1f} s")
-        return failed
+                done = list(pool.map(lambda one: self._execute(*one, say, kernels), todo))
+            except BaseException:  # Ctrl-C above all: a kernel is in a session of its own, where that does not arrive
+                for one in kernels:
+                    with contextlib.suppress(AttributeError):  # not yet started, or done
+                        one.km.provisioner.process.kill()
+                raise
+        return [name for name in names if name in {one[0] for one, well in zip(todo, done, strict=True) if not well}]
+
+    def _execute(self, name, notebook, key: str, head: str, last: float | None, say, kernels: list) -> bool:
+        """Execute one chapter and keep its result; whether it succeeded."""
+        say(f"{head}: executing" + (f" (last time {last:.0f} s)" if last else ""))
+        start = time.monotonic()
+        try:
+            done = execute(notebook, kernels)
+        except Exception as err:  # whatever a chapter does, the others still get their turn
+            say(f"{head}: FAILED after {time.monotonic() - start:.0f} s\n{explain(name, notebook, err)}")
+            return False
+        seconds, mark = time.monotonic() - start, self.executed(name).with_suffix(".key")
+        mark.unlink(missing_ok=True)
+        write_text(self.executed(name), nbformat.writes(done) + "\n")
+        write_text(mark, json.dumps({"key": key, "seconds": round(seconds, 1)}))
+        say(f"{head}: done in {seconds:.1f} s")
+        return True
 
 
-def execute(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
-    """Run all cells in a fresh kernel and an empty folder; return the cleaned result."""
+def execute(notebook: nbformat.NotebookNode, kernels: list) -> nbformat.NotebookNode:
+    """Run all cells in a fresh kernel and an empty folder; return the cleaned result.
+
+    ``notebook`` gets the outputs up to a failure, and ``kernels`` the client, for whoever has to stop it.
+    """
     os.environ.update(TQDM_DISABLE="1", JUPYTER_PREFER_ENV_PATH="1", PYDEVD_DISABLE_FILE_VALIDATION="1")
     os.environ.pop("MPLBACKEND", None)  # the kernel chooses the inline one
-    # Threads that spin while they wait take a shared core from each other: encoders took 445 s instead of 60 beside two
-    # trainings.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # One thread: several chapters share the cores, and a figure should not depend on their number.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     with tempfile.TemporaryDirectory(prefix="chapter-") as folder:
-        source, result = Path(folder, "in.ipynb"), Path(folder, "out.ipynb")
-        work = Path(folder, "work")
-        work.mkdir()
-        nbformat.write(notebook, source)
-        papermill.execute_notebook(
-            source,
-            result,
-            cwd=work,
+        client = nbclient.NotebookClient(
+            notebook,
             kernel_name="python3",
-            progress_bar=False,
-            log_output=False,
-            request_save_on_cell_execute=False,
+            resources={"metadata": {"path": folder}},
+            timeout=None,
+            startup_timeout=PATIENCE,
+            iopub_timeout=PATIENCE,
             extra_arguments=["--log-level=CRITICAL"],  # else a line about loopback sockets, each chapter
         )
-        return normalised(nbformat.read(result, as_version=4), outputs=True)
+        kernels.append(client)
+        client.execute()
+    return normalised(notebook, outputs=True)
 
 
 def normalised(notebook: nbformat.NotebookNode, outputs: bool) -> nbformat.NotebookNode:
@@ -220,14 +237,15 @@ def write_setup_cells(book: Book, name: str, say: Callable[[str], None]) -> None
         say(f"{name}: set-up cell written anew")
 
 
-def explain(name: str, err: Exception) -> str:
+def explain(name: str, notebook: nbformat.NotebookNode, err: Exception) -> str:
     """Which cell of the chapter failed, and the last lines of the error."""
     tail = [str(err)]
     where = f"  {name}: {type(err).__name__}"
-    if isinstance(err, papermill.PapermillExecutionError):
-        first = next(iter(err.source.strip().splitlines()), "")
-        where = f"  {name}, cell {err.cell_index + 1} (code cell {err.exec_count}): {first}"
-        tail = "\n".join(err.traceback).splitlines() or [f"{err.ename}: {err.evalue}"]
+    if isinstance(err, nbclient.exceptions.CellExecutionError):
+        place, cell = [(n, c) for n, c in enumerate(notebook.cells, 1) if c.cell_type == "code" and c.outputs][-1]
+        first = next(iter(cell.source.strip().splitlines()), "")
+        where = f"  {name}, cell {place} (code cell {cell.execution_count}): {first}"
+        tail = err.traceback.splitlines() or [f"{err.ename}: {err.evalue}"]
     return "\n".join([where, *(f"  | {COLOUR.sub('', line)}" for line in tail[-12:])])
 
 

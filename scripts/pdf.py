@@ -296,7 +296,7 @@ def make_pdf(book: Book, names: list[str], site: Path, output: Path) -> int:
     with browser.launch() as chrome:
         if int(chrome.version.split(".")[0]) < OLDEST:
             raise ValueError(f"this browser is version {chrome.version}; page numbers need {OLDEST} or newer.")
-        context = chrome.new_context(viewport={"width": WIDTH, "height": HEIGHT}, offline=True)
+        context = browser.context(chrome, viewport={"width": WIDTH, "height": HEIGHT}, offline=True)
         front = print_chapters(context.new_page(), book, chapters)
     writer = bound(front, chapters, config, site)
     with atomic_path(output) as part:

@@ -55,6 +55,7 @@ def test_help_explains_every_command():
         assert result.exit_code == 0 and len(result.output.splitlines()) > 4
 
 
+@pytest.mark.process
 def test_run_executes_with_parameters(notebook, tmp_path):
     result = icr("run", notebook, str(tmp_path / "out.ipynb"), "-p", "seed=3", "-p", "lr=1e-3", "-p", "smoke=true")
     assert result.exit_code == 0, result.output
@@ -81,6 +82,7 @@ def test_run_refuses_before_it_starts(notebook, tmp_path, given, message):
     assert not (tmp_path / "out.ipynb").exists()
 
 
+@pytest.mark.process
 def test_a_failing_cell_is_named(notebook, tmp_path):
     result = icr("run", notebook, str(tmp_path / "out.ipynb"), "-p", "seed=7")
     assert result.exit_code == 1 and "AssertionError: too large a seed" in result.output
@@ -156,6 +158,7 @@ def test_status_goes_on_past_a_damaged_run(tiny, tmp_path):
     assert "damaged" in shown.splitlines()[0] and "finished, test rsum" in shown.splitlines()[1]
 
 
+@pytest.mark.process
 def test_the_list_of_commands_is_there_at_once():
     """Whoever asks what there is should not wait for PyTorch; and what is listed is there."""
     code = (

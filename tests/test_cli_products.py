@@ -43,6 +43,7 @@ def test_a_notebook_is_never_its_own_output(notebook, tmp_path):
     assert Path(notebook).read_bytes() == before
 
 
+@pytest.mark.process
 def test_runs_with_other_parameters_keep_their_notebooks(notebook, tmp_path):
     for given in ((), ("-p", "n=1"), ("-p", "n=2"), ("-p", "n=2")):
         assert icr("run", notebook, *given).exit_code == 0
@@ -51,6 +52,7 @@ def test_runs_with_other_parameters_keep_their_notebooks(notebook, tmp_path):
     assert all(any(f"n is {n}" in text for text in made.values()) for n in (0, 1, 2))
 
 
+@pytest.mark.process
 def test_what_the_same_command_left_is_replaced_and_nothing_else(notebook):
     assert icr("run", notebook, "out.ipynb", "-p", "n=7").exit_code == 1  # a failed one is a product, too
     assert icr("run", notebook, "out.ipynb", "-p", "n=7").exit_code == 1

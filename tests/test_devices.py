@@ -26,6 +26,7 @@ print(faults())
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has these settings")
 def test_freed_memory_is_not_fetched_again():
     """Matrices that are freed and made again, a little larger: all their pages were faults, and only what is new is.

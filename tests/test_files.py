@@ -46,6 +46,7 @@ def test_disk_faults_name_the_file_and_the_way_out(tmp_path, monkeypatch, number
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file.bin"]
 
 
+@pytest.mark.process
 def test_what_a_killed_write_left_goes_with_the_next_one(tmp_path, monkeypatch):
     """However young it is; but not what another process is writing, nor another file's part."""
     path = tmp_path / "file [1].bin"
@@ -90,6 +91,7 @@ def test_a_part_that_was_swept_before_its_lock_is_made_again(tmp_path, monkeypat
     assert path.read_bytes() == b"new" and os.listdir(tmp_path) == ["file.bin"]
 
 
+@pytest.mark.process
 def test_two_processes_write_one_file_again_and_again(tmp_path):
     """Each sweeps beside the other; every write succeeds, and what is there is always whole."""
     path = tmp_path / "file.bin"

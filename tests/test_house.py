@@ -12,6 +12,7 @@ import icrlib
 
 PACKAGE = Path(icrlib.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
+TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 
 # Which rooms a room may look into, beside itself. A room that is not listed may look into none.
 BASE = {"parsing", "errors", "files", "names", "progress", "devices", "score_checks"}
@@ -108,7 +109,36 @@ def test_there_is_no_circle():
     assert cycle(rooms) == []
 
 
+# The helper that looks whether something is there, again and again, for as long as it takes.
+MAY_SLEEP = {"tests/killing.py": 1}
+
+
+def clocks(text: str) -> list[int]:
+    """Lines that wait for a number of seconds."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            given = {word.arg for word in node.keywords if not isinstance(word.value, ast.Constant) or word.value.value}
+            numbers = [n for n in node.args if isinstance(n, ast.Constant) and isinstance(n.value, (int, float))]
+            waits = name in ("wait", "wait_procs", "communicate", "join") and numbers
+            if name in ("sleep", "wait_for_timeout") or "timeout" in given or waits:
+                found.append(node.lineno)
+    return found
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda p: p.relative_to(Path(__file__).parent).as_posix())
+def test_no_test_watches_the_clock(path):
+    """It waits for a line, a file, an exit; the one limit is pytest's, for what hangs."""
+    found = clocks(path.read_text("utf-8"))
+    name = path.relative_to(Path(__file__).parents[1]).as_posix()
+    assert len(found) == MAY_SLEEP.get(name, 0), f"{name}, lines {found}: wait for an event (tests/killing.py: until)"
+
+
 def test_the_checks_find_what_they_are_for(tmp_path, monkeypatch):
+    for line in ("time.sleep(1)", "process.wait(5)", "process.communicate(timeout=60)", "page.wait_for_timeout(9)"):
+        assert clocks(line) == [1] and clocks(f"x = {line!r}") == []
+    assert clocks("process.wait(); words.join(all)") == []
     assert cycle({"a": {"b"}, "b": {"a"}})
     assert {"losses"} - MAY["data"] and {"data"} - MAY["models"] and {"training"} - MAY["records"]
     text = tmp_path / "icrlib" / "data" / "bad.py"

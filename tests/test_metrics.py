@@ -52,7 +52,7 @@ def slow_measures(scores, positives, ties="pessimistic"):
 
 @pytest.mark.parametrize("ties", ["pessimistic", "optimistic"])
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_equals_the_naive_loops(ties, data):
     scores, mask = data.draw(problems(ties=data.draw(st.booleans()), largest=14))
     scores = scores.mul(10).round() / 10  # ties of relevant with non-relevant, too
@@ -107,7 +107,7 @@ def test_collapsed_scores_are_worth_nothing():
 
 
 @given(problem=problems(largest=12))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_equals_torchmetrics_without_ties(problem):
     scores, mask = problem
     scores = scores + 1  # above 0: see the next test
@@ -142,7 +142,7 @@ def test_where_torchmetrics_differs():
 
 
 @given(problem=problems(ties=True), room=st.sampled_from([1, 20, 100]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_neither_the_buffer_nor_the_layout_changes_anything(problem, room):
     scores, mask = problem
     whole = ranks(scores, mask)

@@ -33,6 +33,7 @@ def test_there_is_something_to_follow():
     assert {words[1] for words in found} == {"data", "features", "run", "search", "status", "index"}
 
 
+@pytest.mark.process
 @pytest.mark.slow
 def test_the_way(tmp_path):
     make(tmp_path / "photos", train=24, val=8, test=8)
@@ -64,8 +65,11 @@ def serve(words, folder):
         env=dict(os.environ, PYTHONUNBUFFERED="1"),
         start_new_session=True,
     )
-    address = re.search(r"http://[\d.:]+/", process.stdout.readline())[0]
-    with urllib.request.urlopen(f"{address}?q=a%20red%20ring", timeout=30) as answer:
-        assert "40 photos searched" in answer.read().decode()
-    os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(timeout=30) == 0
+    try:
+        address = re.search(r"http://[\d.:]+/", process.stdout.readline())[0]
+        with urllib.request.urlopen(f"{address}?q=a%20red%20ring") as answer:
+            assert "40 photos searched" in answer.read().decode()
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait() == 0
+    finally:
+        process.kill()

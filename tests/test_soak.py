@@ -10,6 +10,8 @@ import pytest
 
 from .killing import ROOT
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["training", "features", "replacing", "index"])

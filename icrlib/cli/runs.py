@@ -30,6 +30,8 @@ from icrlib.records.index import outlines
 from icrlib.training import checkpoints
 from icrlib.training.options import options_for
 
+PATIENCE = 3600  # seconds: a process that starts or tells slowly, on a busy machine, is no failure; a dead one is seen
+
 
 class Killed(click.ClickException):
     """The notebook's process was killed from outside, so trying again makes sense: exit status 75."""
@@ -107,6 +109,8 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
                 log_output=True,
                 stdout_file=sys.stdout,
                 stderr_file=sys.stderr,
+                start_timeout=PATIENCE,
+                iopub_timeout=PATIENCE,
             )
     except KeyboardInterrupt:
         raise Stopped(_kept(values)) from None

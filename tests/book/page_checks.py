@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import browser
+
 PHONE = 390
 _MARKUP = re.compile(r"\{(?:doc|ref|numref|eq|term|cite:?[pt]?)\}|\((?:eq|fig)-[\w-]+\)")
 LOCAL = ("file:", "data:", "blob:", "about:")
@@ -62,9 +64,9 @@ _FAINT = """([theme, least]) => { document.documentElement.dataset.theme = theme
 class Visit:
     """A page opened from disk without a network, with everything that it complained about or asked for."""
 
-    def __init__(self, browser, path: Path):
+    def __init__(self, chrome, path: Path):
         self.path, self.messages, self.requests = Path(path), [], []
-        self.context = browser.new_context(viewport={"width": 1280, "height": 900})
+        self.context = browser.context(chrome, viewport={"width": 1280, "height": 900})
         self.context.route("**/*", self._route)
         self.page = self.context.new_page()
         self.page.on("console", self._console)
@@ -73,7 +75,17 @@ class Visit:
         self.page.goto(self.path.resolve().as_uri())
         self.page.wait_for_load_state("load")
         self.page.evaluate("() => window.MathJax && MathJax.startup && MathJax.startup.promise")
-        self.page.wait_for_timeout(150)  # late scripts
+        self.settled()
+
+    def settled(self) -> None:
+        """Wait until the page was drawn and has nothing more to do."""
+        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestIdleCallback(done)))")
+
+    def clock(self):
+        """The page's time, stopped: from now on it passes only by ``.run_for(ms)``."""
+        self.page.clock.install(time=0)
+        self.page.clock.pause_at(1000)
+        return self.page.clock
 
     def __enter__(self) -> Visit:
         return self
@@ -166,7 +178,7 @@ def fits_phone(visit: Visit) -> list[str]:
     """At 390 px the page does not scroll sideways (wide tables and equations do, in their own boxes), and the captions
     of wide tables are read without moving the table."""
     visit.page.set_viewport_size({"width": PHONE, "height": 844})
-    visit.page.wait_for_timeout(100)
+    visit.settled()
     width = visit.page.evaluate("() => document.documentElement.scrollWidth")
     cut = visit.page.evaluate(
         """width => [...document.querySelectorAll('table caption')]

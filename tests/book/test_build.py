@@ -1,20 +1,25 @@
 """The build tool on a small book: what is skipped, what is run again, a kill, a failure, and a clean git tree."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+from unittest import mock
 
 import nbformat
+import psutil
 import pytest
 import yaml
+from click.testing import CliRunner
+
+import build_book
+from tests.killing import gone, until
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOL = ROOT / "scripts" / "build_book.py"
 HEADER = "# %% [markdown]\n# # {title}\n\n# %%\n"
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 
 class Small:
@@ -42,21 +47,14 @@ class Small:
         line = f"open({str(self.log)!r}, 'a').write('{name}\\n')\n{code}\nprint('{name}')\n"
         self.write(f"book/{name}.py", HEADER.format(title=name) + line)
 
-    def command(self, *arguments):
-        return [sys.executable, TOOL, "--root", self.root, *arguments]
-
     def run(self, *arguments, code=0, **env):
-        """Run the tool; return (chapters that were executed, its words)."""
+        """Run the tool as its command would; return (chapters that were executed, by name, and its words)."""
         self.log.write_text("")
-        done = subprocess.run(
-            self.command(*arguments),
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            env={k: v for k, v in os.environ.items() if k != "ICR_SMOKE"} | env,
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return self.log.read_text().split(), done.stdout + done.stderr
+        env = {k: v for k, v in os.environ.items() if k not in ("ICR_SMOKE", "OMP_NUM_THREADS")} | env
+        with mock.patch.dict(os.environ, env, clear=True):
+            done = CliRunner().invoke(build_book.main, ["--root", str(self.root), *arguments])
+        assert done.exit_code == code, f"{done.output}\n{done.exception!r}"
+        return sorted(self.log.read_text().split()), done.output
 
 
 @pytest.fixture
@@ -73,7 +71,8 @@ def test_only_what_changed_is_run_again(small):
     small.chapter("part/two", "x = 1")
     ran, said = small.run("notebooks")
     assert ran == ["part/two"] and "[1/2] one: unchanged" in said and "[2/2] part/two: done in" in said
-    assert small.run("book", ICR_SMOKE="1")[0] == ["one", "part/two"]  # another scale is another result
+    with mock.patch.object(build_book, "build_html"):  # another scale is another result
+        assert small.run("book", ICR_SMOKE="1")[0] == ["one", "part/two"]
     small.chapter("one", "y = 1")
     small.chapter("part/two", "y = 1")
     assert small.run("notebooks", "--chapter", "part/two")[0] == ["part/two"]
@@ -106,22 +105,61 @@ def test_pages_from_committed_outputs_and_a_clean_tree(small):
     assert subprocess.run([*git, "status", "--porcelain"], capture_output=True, check=True).stdout == b""
 
 
-def test_a_killed_build_goes_on_where_it_was(small):
-    small.chapter("part/two", "import time, os\nif not os.environ.get('FAST'): time.sleep(60)")
+@pytest.fixture
+def under_way(small):
+    """A build of which one chapter is done and the other waits for a signal: its process, and the kernel's."""
+    gate = small.root.parent / "gate"
+    os.mkfifo(gate)
+    wait = f"open({str(gate)!r}, 'w').write(str(os.getpid())); signal.pause()"
+    small.chapter("part/two", f"import os, signal\nif not os.environ.get('OPEN'): {wait}")
     small.log.write_text("")
-    build = subprocess.Popen(small.command("notebooks"), stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 120
-        while "part/two" not in small.log.read_text():
-            assert build.poll() is None and time.monotonic() < deadline
-            time.sleep(0.1)
-    finally:
-        build.send_signal(signal.SIGKILL)
-        build.wait()
+    build = subprocess.Popen(
+        [sys.executable, build_book.__file__, "--root", small.root, "notebooks", "--jobs", "2"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert any("one: done" in line for line in build.stdout)
+    yield build, psutil.Process(int(gate.read_text()))
+    build.kill()
+    build.wait()
+
+
+def test_a_killed_build_goes_on_where_it_was(small, under_way):
+    build, kernel = under_way
+    build.kill()
+    until(lambda: gone(kernel))  # by itself
     assert not (small.root / "book/one.ipynb").exists() and not (small.root / "book/part/two.ipynb").exists()
-    ran, said = small.run("notebooks", FAST="1")
+    ran, said = small.run("notebooks", OPEN="1")
     assert ran == ["part/two"] and "one: unchanged" in said
     assert (small.root / "book/one.ipynb").is_file() and (small.root / "book/part/two.ipynb").is_file()
+
+
+def test_ctrl_c_ends_the_kernels_too(under_way):
+    build, kernel = under_way
+    build.send_signal(signal.SIGINT)
+    assert build.wait() == 1
+    until(lambda: gone(kernel))
+
+
+def test_chapters_run_at_the_same_time(small):
+    """One opens a FIFO that the other must open, too; one after the other they would wait for ever."""
+    gate = small.root.parent / "gate"
+    os.mkfifo(gate)
+    small.chapter("one", f"open({str(gate)!r}, 'w').write('x')")
+    small.chapter("part/two", f"assert open({str(gate)!r}).read() == 'x'")
+    assert small.run("notebooks", "--jobs", "2")[0] == ["one", "part/two"]
+
+
+def test_the_longest_of_last_time_comes_first(small):
+    small.run("notebooks")
+    for name, seconds in (("one", 1), ("part/two", 2)):
+        small.write(f"_build/executed/{name}.key", json.dumps({"key": "of other cells", "seconds": seconds}))
+    said = small.run("notebooks", "--jobs", "1")[1]
+    assert small.log.read_text().split() == ["part/two", "one"] and "two: executing (last time 2 s)" in said
+    (small.root / "_build/executed/one.key").unlink()  # never seen: it may be the longest
+    small.write("_build/executed/part/two.key", json.dumps({"key": "of other cells", "seconds": 2}))
+    small.run("notebooks", "--jobs", "1")
+    assert small.log.read_text().split() == ["one", "part/two"]
 
 
 def test_a_failing_chapter_is_named_and_the_others_go_on(small):
@@ -158,8 +196,9 @@ def test_a_warning_of_sphinx_fails_and_keeps_the_old_pages(small):
     assert "nowhere" in said and page.read_bytes() == before
 
 
-def test_chapters_start_in_an_empty_folder(small):
+def test_chapters_start_in_an_empty_folder_with_one_thread(small):
     small.chapter("one", "import os; assert os.listdir() == [], os.listdir()")
+    small.chapter("part/two", "import os; assert os.environ['OMP_NUM_THREADS'] == '1'")
     small.run("notebooks")
 
 

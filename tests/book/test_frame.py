@@ -13,6 +13,8 @@ import yaml
 
 import browser
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).resolve().parents[2]
 PINS = ("requirements.txt", "requirements-no-deps.txt")
 

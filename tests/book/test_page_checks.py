@@ -3,7 +3,6 @@
 import matplotlib.pyplot as plt
 import pytest
 
-import browser
 import page_checks as checks
 from icrlib.widgets import frames_slider
 
@@ -80,12 +79,6 @@ SOUND = f"""<article><p>x costs <code>$5</code>, a role is <code>{{doc}}</code>,
 <details><summary>folded</summary><pre style="overflow-x:auto">{LONG}</pre></details>
 <div class="tag_hide-input"><div class="cell_input"><pre style="overflow-x:auto">{LONG}</pre></div></div>
 <pre style="white-space:pre-wrap">{LONG}</pre></article>"""
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    with browser.launch() as running:
-        yield running
 
 
 @pytest.fixture

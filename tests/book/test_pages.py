@@ -12,6 +12,8 @@ import browser
 import page_checks as checks
 from chapters import Book
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Book(ROOT)
 PAGES = [*BOOK.pages(), "search", "genindex"]
@@ -25,12 +27,6 @@ def site(tmp_path_factory):
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout + done.stderr
     return target
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    with browser.launch() as running:
-        yield running
 
 
 def has_mathematics(name):
@@ -72,10 +68,10 @@ def test_links_inside_the_book(site, name):
 
 
 def test_index_leads_to_the_first_page(site, chrome):
-    page = chrome.new_page()
+    page = browser.context(chrome).new_page()
     page.goto((site / "index.html").as_uri())
     page.wait_for_url(f"**/{PAGES[0]}.html")
-    page.close()
+    page.context.close()
 
 
 def test_phone_shows_text_of_readable_size(site, chrome):

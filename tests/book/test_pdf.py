@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from PIL import Image
 from pypdf import PdfReader
 
+import browser
 import pdf
 from chapters import Book
 
@@ -38,7 +39,7 @@ NAVIGATION = (
     "Toggle",
     "Download",
 )
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +77,9 @@ def texts(reader):
 @pytest.fixture(scope="module")
 def paper(chrome):
     """A browser's page with the size of the paper."""
-    context = chrome.new_context(viewport={"width": pdf.WIDTH, "height": pdf.HEIGHT}, offline=True, color_scheme="dark")
+    context = browser.context(
+        chrome, viewport={"width": pdf.WIDTH, "height": pdf.HEIGHT}, offline=True, color_scheme="dark"
+    )
     yield context.new_page()
     context.close()
 

@@ -40,6 +40,7 @@ def test_settings_are_taken_by_name():
     assert chapter.settings(names, "bow", "triplet") == {"drop_words": 0.1, "embed_dim": 8, "loss_margin": 0.3}
 
 
+@pytest.mark.process
 @pytest.mark.slow
 def test_any_setting_reaches_the_run(tmp_path):
     """drop_words is not in the cell; word_dim is an option of the model."""

@@ -141,11 +141,13 @@ def test_walking_is_shown_and_can_be_stopped(opened):
     walk.click()
     assert walk.inner_text() == "Walk" and visit.page.evaluate(shown) == float("inf")
     visit.page.emulate_media(reduced_motion="no-preference")
+    time = visit.clock()
     walk.click()
-    visit.page.wait_for_timeout(300)
+    time.run_for(300)
     assert 0 < visit.page.evaluate(shown) < 1000
     visit.page.get_by_role("button", name="Stop").click()
     assert visit.page.evaluate(shown) == float("inf")
+    time.resume()
     assert checks.quiet(visit) == [] and checks.fits_phone(visit) == []
 
 

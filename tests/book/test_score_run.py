@@ -63,8 +63,9 @@ def test_play_goes_to_the_last_moment_and_stops(opened):
     play.click()
     assert weights_at(visit, 400, NTXent()) and play.inner_text() == "Play"  # one moment a press
     visit.page.emulate_media(reduced_motion="no-preference")
+    time = visit.clock()
     play.click()
-    visit.page.wait_for_timeout(1200)
+    time.run_for(1200)
     assert weights_at(visit, 500, NTXent()) and play.inner_text() == "Play"
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import browser
 import page_checks as checks
 from icrlib import plots
 from icrlib.losses import GradientObjective, NTXent, SmoothAP, Triplet, TripletSH
@@ -219,7 +220,7 @@ def test_phone_print_and_screen_reader(opened):
 def test_without_scripts_the_page_says_so(chrome, tmp_path):
     path = tmp_path / "still.html"
     path.write_text(f'<!doctype html><meta charset="utf-8">{example().data}')
-    context = chrome.new_context(java_script_enabled=False)
+    context = browser.context(chrome, java_script_enabled=False)
     page = context.new_page()
     page.goto(path.as_uri())
     assert "has not run here" in page.locator('[data-say="summary"]').inner_text()

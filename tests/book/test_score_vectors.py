@@ -89,12 +89,13 @@ def test_play_stops_and_respects_reduced_motion(opened):
     visit.page.get_by_role("button", name="Start again").click()
     assert off_the_way(visit, FOUR, ANGLES, 0) < 1e-9
     visit.page.emulate_media(reduced_motion="no-preference")
+    time = visit.clock()
     play.click()
-    visit.page.wait_for_timeout(400)
+    time.run_for(400)
     visit.page.get_by_role("button", name="Stop").click()
     steps = visit.page.evaluate("() => document.querySelector('.score-table').scoreTable.steps()")
     assert 0 < steps < 150
-    visit.page.wait_for_timeout(200)
+    time.run_for(1000)
     assert visit.page.evaluate("() => document.querySelector('.score-table').scoreTable.steps()") == steps
 
 

@@ -15,7 +15,7 @@ from chapters import Book
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Book(ROOT)
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.process]
 SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "icrlib", "records", "book/_static", "scripts/studies")
 
 
@@ -123,6 +123,6 @@ def test_chapter_from_the_wheel(python, name, tmp_path):
     shutil.copyfile(BOOK.path(name, ".ipynb"), tmp_path / "in.ipynb")
     code = (
         "import papermill; papermill.execute_notebook('in.ipynb', 'out.ipynb', kernel_name='python3',"
-        " progress_bar=False, extra_arguments=['--log-level=ERROR'])"
+        " progress_bar=False, extra_arguments=['--log-level=ERROR'], start_timeout=3600, iopub_timeout=3600)"
     )
     call(python, "-c", code, cwd=tmp_path, ICR_SMOKE="1", TQDM_DISABLE="1", OMP_NUM_THREADS="1")

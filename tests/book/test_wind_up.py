@@ -58,12 +58,6 @@ def twin(eta, lr, momentum, rule, steps):
     return dict(zip(NAMES, found.T, strict=True))
 
 
-@pytest.fixture(scope="module")
-def chrome():
-    with browser.launch() as running:
-        yield running
-
-
 @pytest.fixture
 def opened(chrome, tmp_path):
     """A function that writes a page with the toy, opens it, and returns the visit; ``change`` edits its text first."""
@@ -175,13 +169,14 @@ def test_play_moves_the_cursor_and_does_not_where_motion_is_reduced(opened):
     button.click()
     assert step.input_value() == str(toy.PROBLEM["steps"]) and button.inner_text() == "Play"
     visit.page.emulate_media(reduced_motion="no-preference")
+    time = visit.clock()
     button.click()
-    visit.page.wait_for_timeout(300)
+    time.run_for(300)
     assert button.inner_text() == "Stop"
     button.click()
     there = int(step.input_value())
     assert 0 < there < toy.PROBLEM["steps"] and button.inner_text() == "Play"
-    visit.page.wait_for_timeout(150)
+    time.run_for(1000)
     assert int(step.input_value()) == there
 
 
@@ -224,7 +219,7 @@ def test_phone_print_and_screen_reader(opened):
 def test_without_scripts_the_page_says_so(chrome, tmp_path):
     path = tmp_path / "still.html"
     path.write_text(f'<!doctype html><meta charset="utf-8">{toy.wind_up().data}')
-    context = chrome.new_context(java_script_enabled=False)
+    context = browser.context(chrome, java_script_enabled=False)
     page = context.new_page()
     page.goto(path.as_uri())
     assert "has not run here" in page.locator('[data-say="summary"]').inner_text()

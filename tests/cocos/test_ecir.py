@@ -56,7 +56,7 @@ def test_golden_shares_of_ntxent(convention, scores, mask, i2t, t2i):
 @pytest.mark.parametrize("loss", [Triplet(), TripletSH(), NTXent(), SmoothAP(tau=0.1)], ids=repr)
 @pytest.mark.parametrize("ties", [False, True])
 @given(data=slow.st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_definition_equals_its_slow_twin(loss, ties, data):
     scores, mask = data.draw(slow.problems(ties=ties))
     for eps in (0.01, 0.2):

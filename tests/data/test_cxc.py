@@ -63,7 +63,7 @@ def test_the_default_is_three_and_drops_originals_below_it(made):
     assert found == by_hand(rows, 3.0) and low and not found & low
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.floats(0, 5), min_size=12, max_size=12), st.floats(0, 5), st.floats(0, 5), st.booleans())
 def test_a_higher_threshold_never_adds_a_pair(scores, first, second, keep):
     low, high = sorted((first, second))

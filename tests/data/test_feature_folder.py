@@ -49,6 +49,7 @@ features.extract(sys.argv[1], sys.argv[2], backbone="scenes", progress=False)
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("writes", [0, 1, 3, 6, 13])
 def test_killed_while_an_older_one_is_replaced(root, tmp_path, writes):
     """Before the first write the old folder is whole; after it, nobody can take the mixture for one run's."""

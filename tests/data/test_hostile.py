@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import icrlib
@@ -21,7 +21,7 @@ from .photos import make
 
 
 def cases(count):
-    return settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    return settings(max_examples=count)
 
 
 ODD = (

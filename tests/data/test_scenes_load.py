@@ -109,6 +109,7 @@ def test_other_code_or_options_are_another_cache_entry(tmp_path, monkeypatch):
     assert generate._cache_path({"seed": 0}) != before
 
 
+@pytest.mark.process
 def test_two_processes_at_once(tmp_path):
     code = "from icrlib.data.scenes import load; print(load(train=40, val=10, test=20, progress=False).fingerprint)"
     jobs = [

@@ -118,3 +118,8 @@ def test_broken_json_is_refused(tmp_path, content):
     (tmp_path / "vocabulary.json").write_text(content)
     with pytest.raises(ValueError, match="vocabulary.json: not a vocabulary in JSON"):
         Vocabulary.load(tmp_path / "vocabulary.json")
+
+
+def test_what_a_caller_does_with_the_words_of_a_caption_stays_with_the_caller():
+    tokenize("a red ring.").append("more")
+    assert tokenize("a red ring.") == ["a", "red", "ring", "."]

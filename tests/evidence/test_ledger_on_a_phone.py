@@ -24,6 +24,7 @@ LEDGER = [
 NUMBERS = [{f"R@{k}": "353.8 ± 1.6" for k in range(8)}]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("rows, fits", [(LEDGER, True), (NUMBERS, False)], ids=["ledger", "many numbers"])
 def test_a_ledger_fits_and_numbers_are_not_broken(tmp_path, rows, fits):
     """Eight columns of numbers are wider than a phone; they stay whole and are moved in their own box."""
@@ -32,7 +33,7 @@ def test_a_ledger_fits_and_numbers_are_not_broken(tmp_path, rows, fits):
     table = paper.styled(pd.DataFrame(rows), name="ledger").data
     page.write_text(f'{HEAD} {style}</style><div class="bd-article"><div class="cell_output">{table}</div></div>')
     with browser.launch() as chrome:
-        phone = chrome.new_page(viewport={"width": 390, "height": 844})
+        phone = browser.context(chrome, viewport={"width": 390, "height": 844}).new_page()
         phone.goto(page.as_uri())
         over, width = phone.evaluate(OVERHANG)
         assert (over == 0) == fits and width <= 358

@@ -36,7 +36,7 @@ def slow_word(ours, other):
 numbers = st.floats(-50, 50).map(lambda x: round(x, 1))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.sampled_from([3, 4, 5]).flatmap(lambda n: st.tuples(*[st.lists(numbers, min_size=n, max_size=n)] * 2)))
 def test_greater_agrees_with_the_textbook_and_flips(pair):
     ours, other = pair
@@ -83,7 +83,7 @@ def slow_kendall(a, b):
     return (agree - disagree) / math.sqrt(ties_a * ties_b) if ties_a * ties_b else 0.0
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(3, 5).flatmap(lambda n: st.tuples(*[st.lists(st.integers(0, 4), min_size=n, max_size=n)] * 2)))
 def test_correlation_is_an_exact_permutation_test(pair):
     a, b = pair
@@ -138,7 +138,7 @@ def test_printed_ties_stay_ties():
     assert found.tau == pytest.approx(slow_kendall(a, b))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     st.integers(3, 8).flatmap(lambda n: st.tuples(*[st.lists(numbers, min_size=n, max_size=n)] * 2)),
     st.sampled_from([0.5, 3.0, 20.0]),
@@ -217,7 +217,7 @@ def closed(ps):
     return [max(min(1.0, len(s) * min(ps[j] for j in s)) for s in sets if i in s) for i in range(len(ps))]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.sampled_from([0.0005, 0.004, 0.009, 0.0124, 0.0126, 0.016, 0.02, 0.03, 0.049, 0.051, 0.3, 0.9]),

@@ -76,7 +76,7 @@ def options(loss):
 @pytest.mark.parametrize("loss", ALL, ids=repr)
 @pytest.mark.parametrize("ties", [False, True])
 @given(data=slow.st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_per_query_equals_the_slow_twin(loss, ties, data):
     problem = data.draw(slow.problems(ties=ties))
     expected = slow.per_query(SLOW[type(loss)], *problem, **options(loss))
@@ -86,7 +86,7 @@ def test_per_query_equals_the_slow_twin(loss, ties, data):
 @pytest.mark.parametrize("loss", ALL, ids=repr)
 @pytest.mark.parametrize("ties", [False, True])
 @given(data=slow.st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_closed_form_equals_autograd(loss, ties, data):
     scores, mask = data.draw(slow.problems(ties=ties))
     assert (loss.weights(scores, mask) - slow.jacobian(loss, scores, mask)).abs().max() < 1e-10

@@ -103,7 +103,7 @@ def twin(name, scores, mask, o):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("options", [{}, {"margin": 0.05, "tau": 3, "alpha": 1.5, "beta": 4, "lam": 0.2, "eps": 0.3}])
 @given(data=slow.st.data())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_weights_equal_the_slow_twin(name, options, data):
     scores, mask = data.draw(slow.problems(ties=data.draw(slow.st.booleans())))
     objective = made(name, **options)
@@ -114,7 +114,7 @@ def test_weights_equal_the_slow_twin(name, options, data):
 @pytest.mark.parametrize("convention", ["paper", "released"])
 @pytest.mark.parametrize("name", NAMES)
 @given(data=slow.st.data())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_the_surrogates_gradient_is_the_weights(convention, name, data):
     if convention == "paper":
         scores, mask = data.draw(slow.problems(ties=data.draw(slow.st.booleans())))

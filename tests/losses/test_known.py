@@ -81,7 +81,7 @@ IDS = [repr(loss) for loss, _ in CASES]
 
 @pytest.mark.parametrize(("loss", "twin"), CASES, ids=IDS)
 @given(problem=slow.problems())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_values_equal_the_slow_twin(loss, twin, problem):
     expected = slow.per_query(lambda row, mask: twin(row, mask, loss), *problem)
     torch.testing.assert_close(loss.per_query(*problem), expected, atol=1e-9, rtol=1e-9)
@@ -89,7 +89,7 @@ def test_values_equal_the_slow_twin(loss, twin, problem):
 
 @pytest.mark.parametrize(("loss", "twin"), CASES, ids=IDS)
 @given(problem=slow.problems())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_closed_form_equals_autograd(loss, twin, problem):
     assert (loss.weights(*problem) - slow.jacobian(loss, *problem)).abs().max() < 1e-10
     assert (loss.score_gradient(*problem) - slow.gradient(loss, *problem)).abs().max() < 1e-10

@@ -161,6 +161,7 @@ icrlib.train(data, out=sys.argv[1], progress=False, **json.loads(sys.argv[2]))
 """
 
 
+@pytest.mark.process
 def test_a_training_with_both_learned_survives_a_kill(tiny, tmp_path):
     """Both move, without decay and inside the clipped norm; a killed run ends as the whole one, bit for bit."""
     whole = icrlib.train(tiny, out=tmp_path / "whole", progress=False, **LEARNED)

@@ -15,7 +15,7 @@ from .slow import GM, OWN8, OWN_GM, S8
 
 
 @given(scores=slow.st.lists(slow.st.floats(-5, 5), min_size=1, max_size=12))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_projection_equals_the_slow_twin(scores):
     found = sparsemax(torch.tensor([scores], dtype=torch.float64))
     torch.testing.assert_close(found, torch.tensor([slow.projected(scores)], dtype=torch.float64), atol=1e-12, rtol=0)

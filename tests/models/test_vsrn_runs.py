@@ -195,6 +195,7 @@ icrlib.train(data, "vsrn", "triplet", out=sys.argv[1], **{OPTIONS!r})
 """
 
 
+@pytest.mark.process
 def test_a_killed_run_ends_bit_identical(scenes, tmp_path):
     """Running means, variances and counts of the batch normalisations included."""
     whole = icrlib.train(scenes, "vsrn", "triplet", out=tmp_path / "whole", **OPTIONS)

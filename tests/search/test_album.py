@@ -162,6 +162,7 @@ a.Album(sys.argv[1]).update(a.of_model(sys.argv[2], "run", "scenes"), a.Path(sys
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("moment", [0, 5])
 def test_killed_and_gone_on(trained, pictures, tmp_path, moment):
     whole = shutil.copytree(pictures, tmp_path / "whole")

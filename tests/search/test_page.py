@@ -15,6 +15,8 @@ from icrlib.search.index import Hit, Index, names_picture, plain
 from icrlib.search.page import About, is_page, page, warning, write_page
 from icrlib.search.serve import server
 
+pytestmark = pytest.mark.process
+
 EVIL = '<script>alert("1")</script>&"\'\x1b[31m'
 
 
@@ -59,7 +61,7 @@ def address(index):
 
 def get(url, **headers):
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
             return answer.status, answer.headers, answer.read()
     except urllib.error.HTTPError as err:
         return err.code, err.headers, err.read()

@@ -57,6 +57,7 @@ def comparable(record: dict) -> dict:
     return {key: value for key, value in record.items() if key not in cost}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("where", ["in a step", "in a checkpoint write", "between evaluations"])
 def test_killed_run_ends_bit_identical(tiny, tmp_path, where):
     whole = icrlib.train(tiny, loss="triplet_sh", out=tmp_path / "whole", progress=False)
@@ -71,6 +72,7 @@ def test_killed_run_ends_bit_identical(tiny, tmp_path, where):
     assert (tmp_path / "killed" / "record.json").stat().st_mtime_ns >= began
 
 
+@pytest.mark.process
 def test_it_resumes_and_does_not_start_over(tiny, tmp_path, monkeypatch):
     assert work("between evaluations", tmp_path / "run") == -signal.SIGKILL
     first = []
@@ -135,6 +137,7 @@ def test_another_run_in_the_folder_is_refused(tiny, tmp_path):
         (tmp_path / kept).rename(tmp_path / "run" / kept)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("damage", ["cut", "flipped", "pickle"])
 def test_a_damaged_checkpoint_is_named(tiny, tmp_path, damage):
     work("between evaluations", tmp_path / "run")
@@ -197,6 +200,7 @@ icrlib.train(data, out=sys.argv[1], progress=False, probe=sys.argv[1] + "-probe.
 """
 
 
+@pytest.mark.process
 def test_all_parts_survive_a_kill(tiny, tmp_path):
     """Multiplier, learned temperature, AdamP, averages, dropped words, probe: bit for bit as without a break."""
     pytest.importorskip("adamp")

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -22,6 +21,7 @@ from grid import write
 from icrlib.planning.missing import Plan
 from icrlib.records import files
 from icrlib.studies import Run, Study, Unfinished, studies, study
+from tests.killing import gone, until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -82,11 +82,12 @@ def test_a_run_that_ends_without_a_whole_record_has_not_ended_well(folder, monke
         job.main(folder)
 
 
+@pytest.mark.process
 def test_a_job_waits_for_one_that_outlived_its_snakemake(folder):
     """The lock ends with its process, though that is killed."""
     script = (
-        "import pathlib, sys, time, job\nwith job.alone(pathlib.Path(sys.argv[1])):\n"
-        "    pathlib.Path(sys.argv[2]).touch(); time.sleep(600)"
+        "import pathlib, signal, sys, job\nwith job.alone(pathlib.Path(sys.argv[1])):\n"
+        "    pathlib.Path(sys.argv[2]).touch(); signal.pause()"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow")}
     first, second = folder / "first", folder / "second"
@@ -96,22 +97,15 @@ def test_a_job_waits_for_one_that_outlived_its_snakemake(folder):
             [sys.executable, "-c", script, str(folder), str(mark)], env=environment, stdout=subprocess.PIPE, text=True
         )
 
-    def wait(mark: Path) -> None:
-        for _ in range(600):
-            if mark.exists():
-                return
-            time.sleep(0.1)
-        raise AssertionError(f"{mark.name} did not get in")
-
     outlived = start(first)
-    wait(first)
+    until(first.exists, outlived)
     with outlived, start(second) as waiting:
         try:
             assert "another process is at this run" in waiting.stdout.readline()
-            time.sleep(1)
+            until(lambda: psutil.Process(waiting.pid).status() == psutil.STATUS_SLEEPING, waiting)
             assert not second.exists()
             outlived.kill()
-            wait(second)
+            until(second.exists, waiting)
         finally:
             outlived.kill()
             waiting.kill()
@@ -289,15 +283,17 @@ def test_amounts_are_read_with_their_units():
     assert [read(None, None, text) for text in (None, "500", "500M", "16G")] == [None, 500, 500, 16000]
 
 
+@pytest.mark.process
 def test_a_run_ends_with_the_snakemake_that_called_it(folder):
     """kill -9 of the caller: within seconds neither the job nor what it started is there."""
     script = (
-        "import job, subprocess, sys, time\njob.end_with(int(sys.argv[1]))\n"
-        "child = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
-        "print(child.pid, flush=True)\ntime.sleep(600)"
+        "import job, signal, subprocess, sys, types\nreal = job.time.sleep\n"
+        "job.time = types.SimpleNamespace(sleep=lambda s: (print('all well', flush=True), real(s)))\n"
+        "child = subprocess.Popen(['sleep', 'infinity'], start_new_session=True)\n"
+        "print(child.pid, flush=True)\njob.end_with(int(sys.argv[1]))\nsignal.pause()"
     )
     with (
-        subprocess.Popen(["sleep", "600"]) as caller,
+        subprocess.Popen(["sleep", "infinity"]) as caller,
         subprocess.Popen(
             [sys.executable, "-c", script, str(caller.pid)],
             env=os.environ | {"PYTHONPATH": str(ROOT / "workflow")},
@@ -308,12 +304,10 @@ def test_a_run_ends_with_the_snakemake_that_called_it(folder):
     ):
         try:
             child = psutil.Process(int(own.stdout.readline()))
-            time.sleep(1.5)
-            assert own.poll() is None and child.is_running()
+            assert [own.stdout.readline() for _ in range(2)] == ["all well\n"] * 2 and child.is_running()
             caller.kill()
-            assert own.wait(60) == job.KILLED
-            psutil.wait_procs([child], 60)
-            assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+            assert own.wait() == job.KILLED
+            until(lambda: gone(child))
             assert f"Snakemake that called this ({caller.pid}) is gone" in own.stderr.read()
         finally:
             caller.kill()
@@ -347,6 +341,7 @@ def test_the_report_names_what_is_left(tmp_path, capsys):
     assert "did not begin: bow ntxent seed 1" in said and "0 of 2 trained; the same make reproduce goes on" in said
 
 
+@pytest.mark.process
 def test_make_hands_every_variable_on():
     """Each name that reproduce.py takes for one of make's is one of its options, and the other way round."""
     names = {name: f"x{k}" for k, name in enumerate(reproduce.MAKE)}

@@ -8,19 +8,20 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
 import icrlib
+from tests.killing import ROOT, gone, until
 
-ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.process
+
 # In each notebook's kernel: the first to start is killed in its 18th update. All later ones count their updates, and
-# wait in the fifth for as long as there is a file "hold".
+# stay in the fifth where there is a file "hold".
 SITE = """
-import os, sys, time
+import os, signal, sys
 if any("ipykernel" in word for word in sys.orig_argv):
     sys.path.append({root!r})
     import torch
@@ -32,7 +33,7 @@ if any("ipykernel" in word for word in sys.orig_argv):
             with open(mine, "a") as file:
                 file.write(".")
             while os.path.getsize(mine) == 5 and os.path.exists({folder!r} + "/hold"):
-                time.sleep(0.1)
+                signal.pause()
             return real(*args, **kwargs)
         torch.nn.utils.clip_grad_norm_ = clip
     else:
@@ -61,15 +62,6 @@ def reproduce(folder: Path, log: Path) -> subprocess.Popen:
     return subprocess.Popen(command, env=environment, stdout=log.open("w"), stderr=subprocess.STDOUT)
 
 
-def until(done, process: subprocess.Popen, seconds: int = 600) -> None:
-    for _ in range(5 * seconds):
-        if done():
-            return
-        assert process.poll() is None, "it ended too early"
-        time.sleep(0.2)
-    raise AssertionError("it took too long")
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("snakemake") is None, reason="no snakemake; make reproduce adds it")
 def test_a_grid_survives_kill_9_of_snakemake_and_of_a_run(tmp_path):
@@ -86,13 +78,12 @@ def test_a_grid_survives_kill_9_of_snakemake_and_of_a_run(tmp_path):
     first.kill()
     ours[0].send_signal(signal.SIGKILL)
     first.wait()
-    left = psutil.wait_procs(below, 60)[1]
-    assert not left, f"these went on after kill -9 of Snakemake: {[one.cmdline() for one in left]}"
+    until(lambda: all(map(gone, below)))  # none goes on after kill -9 of Snakemake
     assert "Trying to restart job" in (tmp_path / "first.log").read_text()
     (tmp_path / "hold").unlink()
     # The same again: the one goes on from its checkpoint at update 12 of 24, the other had none yet.
     second = reproduce(tmp_path, tmp_path / "second.log")
-    status = second.wait(800)
+    status = second.wait()
     said = (tmp_path / "second.log").read_text()
     assert status == 0, said
     updates = sorted(path.stat().st_size for path in tmp_path.glob("steps-*"))

@@ -57,9 +57,10 @@ def test_stopping_leaves_a_foreign_configuration(machine, monkeypatch):
     assert (machine / "slurm.conf").exists() and not (machine / "run").exists()
 
 
+@pytest.mark.process
 def test_only_a_process_of_that_name_is_ended(tmp_path):
     """A number in an old file may be somebody else's by now."""
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as other:
+    with subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]) as other:
         (tmp_path / "slurmd.pid").write_text(str(other.pid))
         script.end(tmp_path / "slurmd.pid", "slurmd")
         assert other.poll() is None
