@@ -49,7 +49,7 @@ records: $(DONE) ## list the studies, or train what is missing of one [STUDY=rea
 	  $(if $(LOSS),--loss $(LOSS)) $(if $(FEATURES),--features $(FEATURES)) $(if $(PLAN),--plan)
 
 goldens: $(DONE) ## does today's code still do what made the records? [NAME=ltd JOBS=2 ADD=1 AGAIN=1]
-	@OMP_NUM_THREADS=1 $(PY) scripts/goldens.py $(NAME) --jobs $(or $(JOBS),1) $(if $(ADD),--add) $(if $(AGAIN),--again)
+	@OMP_NUM_THREADS=1 $(PY) scripts/goldens.py $(if $(NAME),'$(NAME)') --jobs $(or $(JOBS),1) $(if $(ADD),--add) $(if $(AGAIN),--again)
 
 probes: $(DONE) ## ask the models of a study on scenes what a linear map reads from them [STUDY=ltd_more]
 	@OMP_NUM_THREADS=1 $(PY) scripts/probe_runs.py $(if $(STUDY),$(STUDY),$(error probes: which study? STUDY=ltd_more))
