@@ -11,6 +11,7 @@ import icrlib
 from icrlib import chapter
 from icrlib.cli import main, records
 from icrlib.losses.ntxent import NTXent
+from icrlib.studies import studies
 from icrlib.training import behaviour
 from icrlib.training.config import identity, resolve
 
@@ -69,6 +70,20 @@ def test_records_and_pages_say_what_is_of_an_earlier_behaviour(tiny, tmp_path, m
     assert "1 records of the book are of an earlier behaviour" in capsys.readouterr().out
     both = [str(tmp_path / f"{loss}.json") for loss in ("ntxent", "triplet")]
     assert "behaviour 1 of loss 'ntxent' (today 2)" in CliRunner().invoke(main, ["compare", *both]).output
+
+
+def test_a_study_asks_for_new_runs_where_a_behaviour_has_risen(monkeypatch):
+    """Beside the old records, which are no longer its own; a loss that has not risen keeps its runs."""
+    one = studies["clipping"]
+    old = next(run for run in one.runs() if run.loss == "ntxent")
+    before = old.path
+    assert before.name == "seed0.json" and old.done and one.complete(old.method, "ntxent")
+    monkeypatch.setattr(NTXent, "behaviour", 2)
+    new = next(run for run in one.runs() if run.loss == "ntxent")
+    assert new.path.name == "seed0-loss2.json" and new.path.parent == before.parent and not new.done
+    assert {run.loss for run in one.missing()} == {"ntxent"} == {run.loss for run in one.missing(["ntxent", "triplet"])}
+    assert one.records(loss="ntxent") == [] and not one.complete(old.method, "ntxent")
+    assert one.complete(old.method, "triplet")
 
 
 def test_a_folder_of_the_earlier_behaviour_is_not_gone_on_with(tiny, tmp_path, monkeypatch):
