@@ -11,7 +11,7 @@ import click
 from icrlib.data.load import USUAL
 from icrlib.names import LOSSES, METHODS
 from icrlib.planning import asked, cost
-from icrlib.records.files import find, load
+from icrlib.records.files import load
 from icrlib.records.index import outlines
 from icrlib.training import behaviour
 
@@ -136,7 +136,7 @@ def _show(value) -> str:
 @click.command()
 def records() -> None:
     """List the book's records: how many of each kind, and which answer an earlier behaviour of the code."""
-    found = find(study="*")
+    found = outlines()
     kinds = Counter((record["config"]["dataset"], record["config"]["method"]) for record in found)
     for (dataset, method), count in sorted(kinds.items()):
         click.echo(f"{count:5}  {dataset} {method}")

@@ -21,8 +21,8 @@ def icr(*words: str):
 @pytest.fixture
 def no_records(monkeypatch):
     """Plans without reading the book's records, which takes a while."""
-    monkeypatch.setattr("icrlib.cli.runs.find", lambda **which: [])
-    monkeypatch.setattr("icrlib.cli.records.find", lambda **which: [])
+    monkeypatch.setattr("icrlib.cli.runs.outlines", lambda **which: [])
+    monkeypatch.setattr("icrlib.cli.records.outlines", lambda **which: [])
 
 
 @pytest.mark.parametrize(("method", "loss"), [("vse++", "ntxent"), ("bow", "smoothap"), ("vsrn", "triplet")])
@@ -94,7 +94,7 @@ def test_a_row_s_plan_is_of_its_own_data_whatever_records_there_are(monkeypatch)
         "updates_per_epoch": 235,
         "path": "r.json",
     }
-    monkeypatch.setattr("icrlib.cli.runs.find", lambda **which: [past])
+    monkeypatch.setattr("icrlib.cli.runs.outlines", lambda **which: [past])
     said = icr("run", "ecir/1.3", "--plan")
     assert said.exit_code == 0, said.output
     assert "1,133 updates an epoch, as the data set was published" in said.output

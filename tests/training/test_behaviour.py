@@ -59,7 +59,7 @@ def test_records_and_pages_say_what_is_of_an_earlier_behaviour(tiny, tmp_path, m
     for loss in ("ntxent", "triplet"):
         icrlib.train(tiny, loss=loss, updates=2, record=tmp_path / f"{loss}.json", progress=False)
     for place in (records, chapter):
-        monkeypatch.setattr(place, "find", lambda **_: icrlib.records.find(tmp_path))
+        monkeypatch.setattr(place, "outlines", lambda **_: icrlib.records.find(tmp_path))
     assert "2  in all, 2 of them of today's behaviour" in CliRunner().invoke(main, ["records"]).output
     chapter.start()
     assert "earlier behaviour" not in capsys.readouterr().out
