@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import pytest
@@ -27,6 +28,10 @@ def _noted(event: str, about: tuple) -> None:
 
 
 sys.addaudithook(_noted)
+# A shell starts what runs in its background with Ctrl-C ignored, and processes of tests inherit that; those that are to
+# be ended by it would go on for ever.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

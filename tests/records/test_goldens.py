@@ -51,6 +51,7 @@ def told() -> list[dict]:
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_every_planted_fault_is_seen(told):
     missed = [fault for fault in told[: len(planted.FAULTS)] if not fault["seen"]]
     assert len(told) == len(planted.FAULTS + planted.HARMLESS) and len(planted.FAULTS) >= 30 and missed == []
@@ -58,6 +59,7 @@ def test_every_planted_fault_is_seen(told):
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_last_digits_are_not(told):
     assert [change for change in told[len(planted.FAULTS) :] if change["seen"]] == []
 
