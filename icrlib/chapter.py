@@ -9,6 +9,7 @@ from typing import Any
 
 from icrlib.data.load import more_options
 from icrlib.devices import keep_freed
+from icrlib.records.files import latest
 from icrlib.records.index import outlines
 from icrlib.training import behaviour
 from icrlib.training.options import options_for
@@ -37,7 +38,7 @@ def earlier_records() -> int:
     """How many of the book's records answer an earlier behaviour of the code and no later record does so instead."""
     if not behaviour.any_risen():
         return 0
-    return sum(bool(behaviour.outdated(record["config"])) for record in outlines())
+    return sum(bool(behaviour.outdated(record["config"])) for record in latest(outlines()))
 
 
 def data_options(names: Mapping[str, Any], dataset: str) -> dict[str, Any]:
