@@ -171,6 +171,7 @@ def test_what_is_wrong_is_said_with_the_way_out(words, message, monkeypatch):
     assert result.exit_code == 2 and re.search(message, " ".join(result.output.split())), result.output
 
 
+@pytest.mark.process
 def test_a_partition_that_does_not_exist(tmp_path, monkeypatch):
     """Refused before a job is sent, with those that exist; sinfo is a stand-in."""
     (tmp_path / "sinfo").write_text("#!/bin/sh\nprintf 'main\\ngpu-long\\n'\n")
