@@ -163,12 +163,12 @@ def test_what_a_search_held_fixed_is_chosen_with_the_rest(monkeypatch):
     assert lists().chosen("made_up", "vse++", "triplet_sh") == {"lr": 3e-3, "warmup": 200, "embed_dim": 64}
 
 
-@pytest.mark.process
 def noted(run, features):
     """Stands for a training, in another process: which one, and with how many threads."""
     (features / f"{run.loss}-{run.seed}").write_text(f"{os.getpid()} {torch.get_num_threads()}")
 
 
+@pytest.mark.process
 def test_several_at_a_time_each_in_a_process_and_a_thread_of_its_own(monkeypatch, tmp_path):
     monkeypatch.setattr(make_records, "train", noted)
     runs = studies["clipping"].runs()[:3]
