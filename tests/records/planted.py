@@ -96,10 +96,10 @@ FAULTS = (
         "losses/base.py",
         "scatter(1, self.positive[:, None], False)",
         "scatter(1, self.positive[:, None], True)",
-        "scenes/bow/dcl",
+        "scenes/vse++/ntxent/positives=image",
     ),
     Fault(
-        "sampling.py", "images[None] == images[:, None])", "torch.eye(len(rows), dtype=torch.bool))", "positives=image"
+        "sampling.py", "images[None] == images[:, None])", "torch.eye(len(rows), dtype=torch.bool))", "scenes/vse++/ntxent/positives=image"
     ),
     Fault(
         "sampling.py",
