@@ -101,7 +101,7 @@ def request(config: Mapping) -> dict:
     if "rounds" in config["data_options"]:
         data["rounds"] = 1
     if config["backbone"] is not None:  # a network runs in each update
-        settings["batch_size"] = 32
+        settings.setdefault("batch_size", 32)
     if not data.get("regions"):
         data.pop("regions", None)
     return {
@@ -140,7 +140,7 @@ UNUSED = {
         accumulate=2,
         batch_size=50,
         optimiser="adamw",
-        weight_decay=0.01,
+        weight_decay=1.0,
         lr_warmup=20,
         schedule="cosine",
     ),
