@@ -409,7 +409,7 @@ data = icrlib.load_dataset("scenes", smoke=smoke)
 updates, every = (20, 10) if smoke else (600, 60)
 budget = {"updates": updates, "evaluate_every": every, "seed": 0, "progress": False}
 runs = {name: icrlib.train(data, loss=name, **budget) for name in ("triplet", "quadratic")}
-assert runs["quadratic"].record["config"]["behaviour"] == {}  # 1, as long as nobody says otherwise
+assert runs["quadratic"].record["config"]["behaviour"] == {}  # nobody has raised it
 
 # %% mystnb={"image": {"alt": "Validation rsum over updates for Triplet and Quadratic. Both end higher than they began."}, "figure": {"name": "fig-own-curves", "caption": "Validation rsum at equal budget, one seed each. The learning rate falls to a tenth halfway."}}
 plots.learning_curves([run.record for run in runs.values()]);

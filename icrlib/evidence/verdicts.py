@@ -95,7 +95,7 @@ def verdict(
 
     On drawn data, where run s draws its own, the interval is the paired t-interval over draws, which has training data,
     test data and seeds in it. On photos with test ranks it is that of
-    :func:`icrlib.evidence.photo_intervals.estimate`: seeds and test images vary, **training set and gallery are
+    :func:`~icrlib.evidence.photo_intervals.estimate`: seeds and test images vary, **training set and gallery are
     fixed**. Elsewhere (other measures of photos, one draw for all seeds) it is a paired t-interval over seeds;
     ``Verdict.basis`` says so.
 
