@@ -35,6 +35,7 @@ if importlib.util.find_spec("icrlib") is None:
 import inspect
 import json
 import tempfile
+import textwrap
 from itertools import product
 from pathlib import Path
 
@@ -102,7 +103,8 @@ plt.ylabel("training loss");
 # layer; a caption goes through a GRU, word by word. Both results are scaled to length one. Here is all of it:
 
 # %% tags=["hide-input"]
-Code(inspect.getsource(icrlib.models.VSE), language="python")
+parts = (icrlib.models.VSE.__init__, icrlib.models.VSE.encode_images, icrlib.models.VSE.encode_captions)
+Code(textwrap.dedent("\n".join(inspect.getsource(part) for part in parts)), language="python")
 
 # %% [markdown]
 # The training loop is plain too. It is the library's own source, shown, not copied.
