@@ -71,7 +71,11 @@ def compared(chosen: list[dict], jobs: int) -> dict[str, list[str]]:
     """What differs, by name of the golden."""
     found = {}
     for golden, seen in zip(chosen, repeated(chosen, jobs), strict=True):
-        if lines := seen if isinstance(seen, list) else goldens.differences(golden, seen["values"], seen["config"]):
+        lines = seen if isinstance(seen, list) else goldens.differences(golden, seen["values"], seen["config"])
+        if not lines and seen["identity"] != golden["identity"]:
+            was, now = golden["identity"], seen["identity"]
+            lines = [f"its identity is {now}, and was {was}: the data's hash, or how an identity is made, is another"]
+        if lines:
             found[golden["name"]] = lines
     return found
 

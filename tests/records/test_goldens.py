@@ -122,6 +122,9 @@ def test_the_command_says_what_differs_and_what_to_do(tmp_path, monkeypatch):
     refused = CliRunner().invoke(main, [name, "--again"])
     assert refused.exit_code == 1 and "ask for the same run as before and do something else" in refused.output
     assert place.read_bytes() == before
+    goldens.write([KNOWN[name] | {"identity": "0" * 10}], place)
+    seen = CliRunner().invoke(main, [name])
+    assert seen.exit_code == 1 and "and was 0000000000: the data's hash, or how an identity is made" in seen.output
     strange = CliRunner().invoke(main, ["nothing/like/it"])
     assert strange.exit_code == 1 and f"no golden run is called nothing/like/it; there are 1: {name}" in strange.output
     goldens.write([KNOWN[name]], place)
