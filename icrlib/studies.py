@@ -12,6 +12,7 @@ The book's studies are lists in ``scripts/studies/``, a generator of :class:`Run
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import sys
@@ -260,8 +261,13 @@ def study(
     return declare
 
 
-def lists() -> ModuleType:
-    """The book's lists, ``scripts/studies``: the package in the wheel, or the folder of a checkout under its name."""
+def lists(part: str = "") -> ModuleType:
+    """The book's lists, ``scripts/studies``: the package in the wheel, or the folder of a checkout under its name.
+
+    ``part``: a module of them, such as "places", where the claims of the papers are asked.
+    """
+    if part:
+        return importlib.import_module(f"{lists().__name__}.{part}")
     if LISTS in sys.modules:
         return sys.modules[LISTS]
     folder = PACKAGE.parent / "scripts" / "studies"

@@ -68,9 +68,11 @@ import pandas as pd
 from IPython.display import HTML, Markdown
 
 from icrlib import chapter, evidence, paper, plots, records
-from icrlib.evidence import ledger, places
+from icrlib.evidence import ledger
 from icrlib.evidence.ecir_rows import LossRows
-from icrlib.studies import studies
+from icrlib.studies import lists, studies
+
+places = lists("places")
 
 smoke = chapter.start(smoke)
 
@@ -260,7 +262,7 @@ OTHERS = {"1,500 updates": ("half", "half_tuning"), "6,000 updates": ("twice", "
           "not clipped": ("clipping", "tuning"), "own constants": ("tuned", "tuning")}
 
 
-OWN = evidence.tuned_studies(records.find(study="tuning"))
+OWN = evidence.tuned_studies(records.find(study="tuning"), "ecir", "tuned")
 
 
 def find(study, **wanted):

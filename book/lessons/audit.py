@@ -49,9 +49,12 @@ from IPython.display import Markdown
 
 import icrlib
 from icrlib import chapter, cocos, evidence, paper, plots, records
-from icrlib.evidence import ledger, places
+from icrlib.evidence import ledger
 from icrlib.losses import SmoothAP, Triplet, TripletSH
 from icrlib.sampling import Sampler
+from icrlib.studies import lists
+
+places = lists("places")
 
 smoke = chapter.start(smoke)
 

@@ -52,8 +52,11 @@ import icrlib
 from icrlib import chapter, evidence, paper, plots, records
 from icrlib.data.scenes.grammar import truth_matrix
 from icrlib.data.text import tokenize
-from icrlib.evidence import photo_intervals, places
+from icrlib.evidence import photo_intervals
 from icrlib.paper.cells import cell, span
+from icrlib.studies import lists
+
+places = lists("places")
 
 smoke = chapter.start(smoke)
 NAMES = ["triplet", "triplet_sh", "ntxent", "smoothap"]
@@ -78,7 +81,7 @@ def settled(groups, least=DRAWS):
 
 
 TRIED = [*records.find(study="tuning"), *records.find(study="vsrn_tuning")]
-OWN = evidence.tuned_studies(records.find(study="tuning"))
+OWN = evidence.tuned_studies(records.find(study="tuning"), "ecir", "tuned")
 SCENES = {m: runs_of(places.of_model("scenes", m).study.name, m, dataset="scenes") for m in MODELS}
 PUBLISHED = {name: SCENES["vse++"][name][0]["config"]["loss_options"][CONSTANT[name]] for name in NAMES}
 

@@ -47,10 +47,12 @@ from IPython.display import Code, Markdown
 
 import icrlib
 from icrlib import chapter, evidence, paper, plots, records
-from icrlib.evidence import places
 from icrlib.losses import LOSSES, NTXent, Triplet, TripletSH
 from icrlib.paper import span
+from icrlib.studies import lists
 from icrlib.widgets import explorer
+
+places = lists("places")
 
 smoke = chapter.start(smoke)
 NAMES = ["triplet", "triplet_sh", "ntxent", "smoothap"]
@@ -436,7 +438,7 @@ paper.styled(evidence.tabulate(claim_rows(verdicts, "VSE++") + claim_rows(of_bag
 OWN = {"triplet": "margin", "triplet_sh": "margin", "ntxent": "tau", "smoothap": "tau"}
 whole = records.find(study="tuning")
 FULL = evidence.choices(whole)
-PLACE_OF = evidence.tuned_studies(whole)
+PLACE_OF = evidence.tuned_studies(whole, "ecir", "tuned")
 
 
 def by_constant(method, name):

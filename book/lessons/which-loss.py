@@ -59,11 +59,13 @@ from icrlib.evidence import decision
 from icrlib.evidence.decision import BOTH, CONSTANTS, FOUR, KINDS, MODELS, SHORT, TITLES, name_of, sentences
 from icrlib.paper import span
 from icrlib.sampling import Sampler
+from icrlib.studies import lists
 
 smoke = chapter.start(smoke)
 NAMES = decision.LOSSES
 LABELS = {name: plots.label(name) for name in NAMES}
 SIGNS = {"bow": "o", "vse++": "s", "vsrn": "^"}
+situations = lists("situations")  # where the runs are
 rule = decision.Decision(records.find)  # the runs that this page is about, and the rule that reads them
 
 # %% tags=["remove-cell"]
@@ -685,7 +687,7 @@ def by_length():
     for s in ((m, name) for m in ("bow", "vse++") for name in FOUR):
         short = {r["config"]["updates"]: r for r in rule.tried("photo_short", *s)}
         options = [r["config"]["loss_options"] for r in short.values()]
-        usual = [r for where in decision.ONE_BY_ONE[:2] for r in rule.tried(where, *s)
+        usual = [r for where in situations.ONE_BY_ONE[:2] for r in rule.tried(where, *s)
                  if r["config"]["loss_options"] in options]
         if short and usual:
             yield s, {3600: max(usual, key=lambda r: r["chosen"]["val_rsum"])} | short
@@ -793,7 +795,7 @@ Markdown(f"In test rsum, means of three seeds: after the first search {leads('ph
 # its lead; if it is *behind*, it is so in spite of that. This is why it stands outside the rule and outside the table.
 
 # %% tags=["remove-cell"]
-FROZEN = {situation: groups for situation in decision.OF_SENTENCES if (groups := sentences.frozen(rule, situation))}
+FROZEN = {situation: groups for situation in situations.OF_SENTENCES if (groups := sentences.frozen(rule, situation))}
 BESIDE = sentences.against(rule, FROZEN)
 SENTENCES_LACK = sentences.missing(rule)
 
@@ -1128,7 +1130,7 @@ def photo_minutes():
 
 
 SEARCHED, CLAIMED = (sum(r["wall_seconds"] for name in names for r in rule.study(name)) / 3600
-                     for names in (decision.ONE_BY_ONE, ("photo_runs", "photo_own", "photo_misprint", "photo_length")))
+                     for names in (situations.ONE_BY_ONE, ("photo_runs", "photo_own", "photo_misprint", "photo_length")))
 
 # %% tags=["hide-input"]
 paper.styled(pd.DataFrame(photo_minutes()), "One training on 6,000 photos: minutes of one core, from the records, and "

@@ -66,11 +66,14 @@ from icrlib.data.targets.measured import COUNT, FLOOR_COUNT, TRUE, recorded, see
 from icrlib.data.targets.order_sensitivity import floor
 from icrlib.data.targets.teachers import for_dataset
 from icrlib.data.targets.wording import exchanged, parse, reworded, turned
-from icrlib.evidence import ltd_runs, places
+from icrlib.evidence import ltd_runs
 from icrlib.losses import NTXent, TripletSH
 from icrlib.models.ltd import LTD
 from icrlib.records.probed import of_runs
 from icrlib.sampling import Sampler
+from icrlib.studies import lists
+
+places = lists("places")
 
 smoke = chapter.start(smoke)
 

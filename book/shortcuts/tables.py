@@ -46,9 +46,12 @@ from scipy import stats
 import icrlib
 from icrlib import chapter, evidence, judged, paper, records
 from icrlib.data.judgements import Judgements
-from icrlib.evidence import decision, ltd_rows, ltd_runs, photo_intervals, places
+from icrlib.evidence import decision, ltd_rows, ltd_runs, photo_intervals
 from icrlib.paper import ltd
 from icrlib.paper.cells import cell
+from icrlib.studies import lists
+
+places = lists("places")
 
 smoke = chapter.start(smoke)
 KINDS = {"itd_dual": "dual ITD", "itd_lag": "constrained ITD", "dual": "dual LTD", "lag": "constrained LTD"}

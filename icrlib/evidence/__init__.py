@@ -1,27 +1,17 @@
 """What our runs allow one to say: comparisons that are fair, the one function that decides a claim, and the ledgers."""
 
-from icrlib.evidence.goal_claims import describe_goal
-from icrlib.evidence.ledger import Evidence, Judged, weakest
-from icrlib.evidence.record_settings import by_settings, common_draws
-from icrlib.evidence.summary import summarise
-from icrlib.evidence.tuning import by_rate, candidates, choices, tuned_studies
-from icrlib.evidence.verdicts import Difference, Verdict, family, tabulate, verdict
+import lazy_loader
 
-__all__ = [
-    "Difference",
-    "Evidence",
-    "Judged",
-    "Verdict",
-    "by_rate",
-    "by_settings",
-    "candidates",
-    "choices",
-    "common_draws",
-    "describe_goal",
-    "family",
-    "summarise",
-    "tabulate",
-    "tuned_studies",
-    "verdict",
-    "weakest",
-]
+# Imported at first use: a list of runs asks what a search chose, and need not wait for the statistics of the claims.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submodules=["decision", "intervals"],
+    submod_attrs={
+        "goal_claims": ["describe_goal"],
+        "ledger": ["Evidence", "Judged", "weakest"],
+        "record_settings": ["by_settings", "common_draws"],
+        "summary": ["summarise"],
+        "tuning": ["by_rate", "candidates", "choices", "tuned_studies"],
+        "verdicts": ["Difference", "Verdict", "family", "tabulate", "verdict"],
+    },
+)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from icrlib.evidence import record_settings as runs
-from icrlib.paper.experiments.rows import experiment
+
+if TYPE_CHECKING:  # imported where a table is made: a list of runs asks for ``choices``, and need not wait for it
+    import pandas as pd
 
 SCORES = ("n", "val_rsum", "val_swap", "val_swap_min")
 NEVER = ("drops", "evaluate_every")  # they follow from the number of updates
@@ -27,6 +28,8 @@ def candidates(records: Iterable[Mapping]) -> pd.DataFrame:
     Raises ``ValueError`` where candidates of one loss were tried on different draws: the best of them might only have
     had the easier ones.
     """
+    import pandas as pd
+
     rows = [row for rows in _searched(records).values() for row in rows]
     frame = pd.DataFrame(rows, dtype=object)  # an int stays one, beside losses without the setting
     frame = frame.where(frame.notna(), None)
@@ -64,23 +67,25 @@ def choices(records: Iterable[Mapping]) -> dict[tuple[str, str], dict[str, objec
     }
 
 
-def tuned_studies(records: Iterable[Mapping]) -> dict[tuple[str, str], str]:
-    """In which study the runs with a loss's own constant are, such as ``{("vse++", "ntxent"): "ecir", …}``.
+def tuned_studies(records: Iterable[Mapping], published: str, own: str) -> dict[tuple[str, str], str]:
+    """In which of two studies the runs with a loss's own constant are: ``{("vse++", "ntxent"): published, …}``.
 
-    ``records`` are those of the search over rates, starts and constants, study ``tuning``. Where it chose another
-    margin or temperature than ECIR's, the loss was trained again, study ``tuned``. Where the published constant came
-    out best, that would have been the same runs once more: they are those with published constants, study ``ecir``.
+    ``records`` are those of the search over rates, starts and constants. Where it chose another margin or temperature
+    than ECIR's, the loss was trained again, study ``own``. Where the published constant came out best, that would have
+    been the same runs once more: they are those of the study ``published``.
 
     A method and a loss are named only if their search is finished, that is, has the published constant and at least two
     others, all settings on the same draws; nothing is chosen before that. Without records nothing is named.
     """
-    published = {row["loss"]: row for row in (experiment(f"ecir/1.{number}") for number in range(1, 5))}
+    from icrlib.paper.experiments.rows import experiment
+
+    theirs_of = {row["loss"]: row for row in (experiment(f"ecir/1.{number}") for number in range(1, 5))}
     records, found = list(records), {}
     for (method, loss), group in (_grouped(records) if records else {}).items():
-        name = next(name for name in CONSTANTS if name in published[loss])
-        theirs, values = published[loss][name], {record["config"]["loss_options"][name] for record in group}
+        name = next(name for name in CONSTANTS if name in theirs_of[loss])
+        theirs, values = theirs_of[loss][name], {record["config"]["loss_options"][name] for record in group}
         if theirs in values and len(values) > 2 and len(_seeds(_tried(group)[1].values())) == 1:
-            found[method, loss] = "ecir" if choices(group)[method, loss][name] == theirs else "tuned"
+            found[method, loss] = published if choices(group)[method, loss][name] == theirs else own
     return found
 
 

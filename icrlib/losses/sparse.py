@@ -84,7 +84,8 @@ def sparsemax(logits: Tensor) -> Tensor:
         while kept is None or not torch.equal(above, kept):
             kept = above
             above = kept & (below > _threshold(below, kept))
-    return torch.relu(below - _threshold(below, kept))
+    # Not [·]_+ of all: one that was dropped at θ itself may lie above it by rounding, and would count in the slope.
+    return torch.where(kept, below - _threshold(below, kept), 0)
 
 
 def _threshold(values: Tensor, among: Tensor) -> Tensor:

@@ -124,8 +124,9 @@ def few_tuning() -> Iterator[Run]:
 
     Most runs of ``sizes`` are at their best within the first quarter of the schedule, before the rate has fallen.
     """
+    own = {pair: _own(*pair) for pair in product(SIZES, LOSSES)}
     for method, updates, loss in product(SIZES, FEW_UPDATES, LOSSES):
-        for settings in _settings(method, loss, _own(method, loss)):
+        for settings in _settings(method, loss, own[method, loss]):
             if method != "vsrn" or settings["lr"] > RATES[0]:
                 start = {"warmup": settings["warmup"] * updates // UPDATES} if "warmup" in settings else {}
                 short = {"updates": updates, "evaluate_every": updates // 12}

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from icrlib import paper
-from icrlib.evidence import ledger, measures, places
+from icrlib.evidence import ledger, measures
 from icrlib.evidence.ecir_rows import LOSSES
 from icrlib.evidence.ledger import Evidence, weakest
 from icrlib.paper import ecir
@@ -23,6 +23,7 @@ from .made import record
 RSUM = {"triplet": 300.0, "triplet_sh": 350.0, "ntxent": 340.0, "smoothap": 345.0}
 HEARD = {"triplet": 7.0, "triplet_sh": 1.0, "ntxent": 10.0, "smoothap": 1.3}
 NOISE = np.random.default_rng(3).normal(size=(len(LOSSES), 20))
+places = lists("places")
 VSRN = places.of_model("scenes", "vsrn")
 CLAIMS = paper.claims("ecir")
 

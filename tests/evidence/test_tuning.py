@@ -134,7 +134,7 @@ def test_where_runs_with_own_constants_are_is_what_a_twin_says():
     rng, said = np.random.default_rng(0), []
     for _ in range(20):
         made = list(search(rng))
-        found = evidence.tuned_studies(made)
+        found = evidence.tuned_studies(made, "ecir", "tuned")
         assert found == twin(made)
         said += found.values()
     assert len(said) == 160 and 20 < said.count("ecir") < 80  # a quarter by chance
@@ -142,7 +142,7 @@ def test_where_runs_with_own_constants_are_is_what_a_twin_says():
 
 def test_of_the_books_search_too_and_the_runs_are_there_with_that_constant():
     whole = records.find(study="tuning")
-    found = evidence.tuned_studies(whole)
+    found = evidence.tuned_studies(whole, "ecir", "tuned")
     assert found == twin(whole) and len(found) == 8 and set(found.values()) == {"ecir", "tuned"}
     for (method, loss), study in found.items():
         name, published = PUBLISHED[loss]
@@ -155,13 +155,13 @@ def test_of_the_books_search_too_and_the_runs_are_there_with_that_constant():
 
 def test_an_unfinished_search_names_no_study():
     made = list(search(np.random.default_rng(1), methods=("vse++",)))
-    assert set(evidence.tuned_studies(made)) == {("vse++", loss) for loss in PUBLISHED}
+    assert set(evidence.tuned_studies(made, "ecir", "tuned")) == {("vse++", loss) for loss in PUBLISHED}
 
     def without(test):
-        return set(evidence.tuned_studies([r for r in copy.deepcopy(made) if not test(r["config"])]))
+        return set(evidence.tuned_studies([r for r in copy.deepcopy(made) if not test(r["config"])], "ecir", "tuned"))
 
     others = {("vse++", loss) for loss in PUBLISHED if loss != "ntxent"}
     assert without(lambda c: c["loss_options"].get("tau") in (0.05, 0.2)) == others  # two constants only
     assert without(lambda c: c["loss_options"].get("tau") == 0.1) == others  # never with the published one
     assert without(lambda c: c["loss_options"].get("tau") == 0.4 and c["seed"] == 101) == others  # a draw is missing
-    assert evidence.tuned_studies([]) == {}
+    assert evidence.tuned_studies([], "ecir", "tuned") == {}

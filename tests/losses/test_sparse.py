@@ -102,3 +102,11 @@ def test_its_limits():
     torch.testing.assert_close(1e-6 * SparseNTXent(tau=1e-6).weights(S8, OWN8), hard.weights(S8, OWN8))
     flat = 1e6 * SparseNTXent(tau=1e6).weights(S8, OWN8)
     torch.testing.assert_close(flat, 1 / 8 - OWN8.double(), atol=1e-5, rtol=0)
+
+
+def test_the_slope_where_one_stands_at_the_threshold():
+    """The positive stands at θ: dropped there, it lay above a θ of another rounding, and autograd moved its weight."""
+    scores = torch.tensor([[-0.3, -0.299, -0.099, -0.299, -0.299]], dtype=torch.float64)
+    mask = torch.tensor([[True, False, False, False, False]])
+    loss = SparseNTXent(tau=0.2)
+    torch.testing.assert_close(loss.weights(scores, mask), slow.jacobian(loss, scores, mask), atol=1e-10, rtol=0)

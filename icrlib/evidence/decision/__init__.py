@@ -3,7 +3,7 @@
 from icrlib.evidence.decision import sentences
 from icrlib.evidence.decision.advice import SHORT, TIMES, advice, by_model, in_short, steps
 from icrlib.evidence.decision.commands import command, list_missing, settings_of
-from icrlib.evidence.decision.plan import BOTH, FOUR, KINDS, LOSSES, MODELS, OF_SENTENCES, ONE_BY_ONE, TITLES, name_of
+from icrlib.evidence.decision.plan import BOTH, FOUR, KINDS, LOSSES, MODELS, TITLES, name_of
 from icrlib.evidence.decision.rule import CONSTANTS, NEAR, Answer, Decision, narrow, steps_up, validation, whole
 from icrlib.evidence.decision.words import alike, bare, by_loss, explain, narrow_steps, sentence, undecided_share
 
@@ -15,8 +15,6 @@ __all__ = [
     "LOSSES",
     "MODELS",
     "NEAR",
-    "OF_SENTENCES",
-    "ONE_BY_ONE",
     "SHORT",
     "TIMES",
     "TITLES",

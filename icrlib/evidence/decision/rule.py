@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from icrlib.evidence.decision.plan import ALSO_PRICED, LENGTHS_SEARCHED, LOSSES, MODELS, SCHEDULE, name_of, plan
+from icrlib.evidence.decision.plan import LENGTHS_SEARCHED, LOSSES, MODELS, SCHEDULE, name_of
 from icrlib.evidence.record_settings import common_draws
 from icrlib.evidence.tuning import choices
 from icrlib.evidence.verdicts import Verdict, family, verdict
+from icrlib.studies import lists
 
 CONSTANTS = ("tau", "margin")
 NEAR = 1.25  # what differs by no more than this factor costs the same
@@ -73,7 +74,8 @@ class Decision:
 
     def __init__(self, find: Callable[..., list[dict]]) -> None:
         self.study = cache(lambda name: find(study=name))
-        self.rows = plan(self.study)
+        book = lists("situations")
+        self.rows = book.plan(self.study)
         self.place = {(row.situation, m, loss): row for row in self.rows for m in row.models for loss in row.losses}
         self.runs: dict[str, dict[System, list[dict]]] = {row.situation: {} for row in self.rows}
         for (situation, *system), row in self.place.items():
@@ -82,7 +84,7 @@ class Decision:
                 self.runs[situation][tuple(system)] = sorted(found, key=lambda r: r["config"]["seed"])
         self._speed: dict[tuple, float] = {}
         places = (name for row in self.rows for name in (row.study.name, row.searches[0]))
-        for name in dict.fromkeys((*places, *ALSO_PRICED)):
+        for name in dict.fromkeys((*places, *book.ALSO_PRICED)):
             for r in self.study(name):
                 price = r["wall_seconds"] / r["config"]["updates"]
                 self._speed[_kind(r)] = min(price, self._speed.get(_kind(r), math.inf))

@@ -11,11 +11,10 @@ from statistics import mean
 
 from icrlib.evidence import ltd_rows
 from icrlib.evidence.decision.commands import PHOTOS, settings, typed
-from icrlib.evidence.decision.plan import OF_SENTENCES
 from icrlib.evidence.decision.rule import Decision, System, validation, whole
 from icrlib.evidence.record_settings import common_draws
 from icrlib.evidence.verdicts import Verdict, family, verdict
-from icrlib.studies import studies
+from icrlib.studies import lists, studies
 
 SENTENCES = {"fixed": "sentence vectors as they are", "tuned": "a trained head on sentence vectors"}
 WANTED = 3
@@ -23,10 +22,15 @@ WANTED = 3
 _RECIPE = ("lr", "drop_words", "delete_words", "warmup", "updates", "evaluate_every", "drops", "schedule", "optimiser")
 
 
+def of_sentences() -> dict[str, tuple[str, ...]]:
+    """{situation: the studies with its sentence encoders}; the first makes the runs that are wanted."""
+    return lists("situations").OF_SENTENCES
+
+
 def frozen(decision: Decision, situation: str) -> dict[str, list[dict]]:
     """{row of :data:`SENTENCES`: its runs}, one for each seed; of several settings those that validation prefers."""
     found = [
-        r for study in OF_SENTENCES[situation] for r in decision.study(study) if r["config"]["method"] == "sentence"
+        r for study in of_sentences()[situation] for r in decision.study(study) if r["config"]["method"] == "sentence"
     ]
     groups = {row: ltd_rows.preferred([r for r in found if ltd_rows.is_row(r, row)], WANTED) for row in SENTENCES}
     return {row: sorted(group, key=lambda r: r["config"]["seed"]) for row, group in groups.items() if group}
@@ -81,7 +85,7 @@ def missing(decision: Decision) -> dict[str, tuple[str, ...]]:
     """{situation: what to type} where a row of :data:`SENTENCES` lacks runs."""
     return {
         situation: studies[first].command()
-        for situation, (first, *_) in OF_SENTENCES.items()
+        for situation, (first, *_) in of_sentences().items()
         if len(frozen(decision, situation)) < len(SENTENCES)
     }
 
