@@ -1,4 +1,4 @@
-"""A browser, and a page in it, for the tests of what a reader moves."""
+"""A browser and a page in it, for the tests of what a reader moves; and a folder for records."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 import browser
 import page_checks as checks
+from icrlib.records import files
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +34,10 @@ def opened(chrome, tmp_path):
     yield visit
     for one in visits:
         one.context.close()
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """The folder of the book's records, empty."""
+    monkeypatch.setattr(files, "root", lambda: tmp_path)
+    return tmp_path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import re
 from pathlib import Path
 
@@ -11,8 +10,7 @@ import pytest
 
 import chapter_cells
 from icrlib import records
-from icrlib.records import files
-from icrlib.records.folder import root
+from record_files import keep, put
 
 SCRIPT = Path(__file__).parents[2] / "book" / "appendix" / "claims.py"
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
@@ -32,21 +30,10 @@ REAL = {loss: records.find(study="ecir", method="vse++", loss=loss) for loss in 
 
 
 @pytest.fixture
-def book(tmp_path, monkeypatch):
+def book(book):
     """A folder of records with the studies that the ledger reads today, and nothing of VSRN."""
-    (tmp_path / "studies").mkdir()
-    for study in STUDIES:
-        (tmp_path / "studies" / study).symlink_to(root() / "studies" / study)
-    monkeypatch.setattr(files, "root", lambda: tmp_path)
-    return tmp_path
-
-
-def put(book, study, record, tag=""):
-    config = record["config"]
-    folder = book / "studies" / study / "scenes" / config["method"] / config["loss"]
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({k: v for k, v in record.items() if k != "path"})
-    (folder / f"{tag}seed{config['seed']}.json").write_text(text)
+    keep(book, *STUDIES)
+    return book
 
 
 def vsrn(book, losses=LOSSES, seeds=10):
@@ -60,7 +47,7 @@ def vsrn(book, losses=LOSSES, seeds=10):
             tried = copy.deepcopy(record)
             tried["config"] |= {"seed": 100, "data_seed": 100, "lr": record["config"]["lr"] * 10**worse}
             tried["chosen"]["val_rsum"] = 300.0 - worse
-            put(book, "vsrn_tuning", tried, f"{worse}-")
+            put(book, "vsrn_tuning", tried, str(worse))
 
 
 def page():
@@ -182,7 +169,7 @@ def ltd(book, rows=LTD_ROWS, seeds=5):
             extra = 12 + record["config"]["seed"] if row == "lag" else 0.1 * record["config"]["seed"] * (row == "dual")
             record["config"] |= {"method": "ltd", "multiplier": "published", "beta": 1.0, "eta": None} | LTD_ROWS[row]
             record["test"]["rsum"] += extra
-            put(book, "ltd", record, f"{row}-")
+            put(book, "ltd", record, row)
 
 
 def test_without_runs_of_ltd_its_claims_wait_and_name_the_command(book):

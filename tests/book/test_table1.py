@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,10 +17,11 @@ import torch
 from scipy import stats
 
 import icrlib
-from icrlib import paper, records
+from icrlib import paper
 from icrlib.data.scenes.grammar import truth_matrix
 from icrlib.data.scenes.graph import Scene, Thing
 from icrlib.data.text import tokenize
+from record_files import answer_with, real
 
 SCRIPT = Path(__file__).parents[2] / "book" / "lessons" / "table1.py"
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
@@ -33,12 +33,6 @@ OTHERS = {
     "ntxent": ("tau", 0.05, 0.2),
     "smoothap": ("tau", 0.03, 0.1, 0.3),
 }  # constants that the search tries beside the published one
-find = records.find
-
-
-@cache
-def real(study):
-    return find(study=study)
 
 
 @pytest.fixture
@@ -50,12 +44,7 @@ def made(monkeypatch):
         for r in real("tuning")
         if r["config"]["loss_options"].get(OTHERS[r["config"]["loss"]][0]) not in OTHERS[r["config"]["loss"]][1:]
     ]
-
-    def fake(folder=None, *, study=None, **wanted):
-        found = studies[study] if study in studies else real(study)
-        return [r for r in found if all(r["config"].get(key) == value for key, value in wanted.items())]
-
-    monkeypatch.setattr(records, "find", fake)
+    answer_with(monkeypatch, studies)
     return studies
 
 

@@ -12,7 +12,8 @@ from scipy import stats
 from icrlib import evidence
 from icrlib.evidence import decision
 from icrlib.evidence.decision import narrow, steps_up
-from which_loss_runs import LOSSES, decide, real, section, sizes, without_runs
+from record_files import real
+from which_loss_runs import LOSSES, decide, section, sizes, without_runs
 
 
 @pytest.fixture

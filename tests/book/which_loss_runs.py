@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-from functools import cache
 from pathlib import Path
 
 import jupytext
@@ -12,6 +11,7 @@ import numpy as np
 
 from icrlib import records
 from icrlib.evidence.decision import Decision
+from record_files import answer_with, real
 
 BOOK = Path(__file__).parents[2] / "book"
 SCRIPT, NOTEBOOK = BOOK / "lessons" / "which-loss.py", BOOK / "reproduce" / "run.ipynb"
@@ -38,24 +38,12 @@ NOT_YET = (
     "photo_ltd_more",
     "photo_few_sentences",
 )
-find = records.find
-
-
-@cache
-def real(study):
-    return find(study=study)
 
 
 def without_runs(monkeypatch):
     """Studies by name: those that are not trained yet without runs; a study that is not named has the book's own."""
     studies = {name: [] for name in NOT_YET}
-
-    def fake(folder=None, *, study=None, **wanted):
-        study = study.removeprefix("vsrn_") if study in ("vsrn_sizes", "vsrn_size_tuning") else study  # all in one list
-        found = studies[study] if study in studies else real(study)
-        return [r for r in found if all(r["config"].get(key) == value for key, value in wanted.items())]
-
-    monkeypatch.setattr(records, "find", fake)
+    answer_with(monkeypatch, studies, {"vsrn_sizes": "sizes", "vsrn_size_tuning": "size_tuning"})  # all in one list
     monkeypatch.setenv("ICR_SMOKE", "1")
     return studies
 
