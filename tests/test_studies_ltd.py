@@ -177,8 +177,3 @@ def test_sentences_on_few_photos(finish):
     assert (found["tuned 2"]["lr"], found["tuned 2"]["loss_options"]["tau"]) == (3e-3, 0.1)
     assert {(c["updates"], c["evaluate_every"]) for c in found.values()} == {(1200, 25)}  # as of photo_small_own
     assert all(run.photos == 400 for run in studies["photo_few_sentences"].runs())
-
-
-def test_stamps_differ_in_the_objective_alone():
-    found = [resolved(run) for run in studies["ltd_stamps"].runs() if run.data["bits"] == 4 and run.seed == 0]
-    assert len(found) == 4 and {c["method"] for c in found} == {"ltd"}
