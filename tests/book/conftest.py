@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 import browser
 import page_checks as checks
 from icrlib.records import files
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The pages, built with -W -n: a warning or a missing reference fails here, with Sphinx's words."""
+    target = tmp_path_factory.mktemp("site") / "html"
+    command = [sys.executable, Path(__file__).parents[2] / "scripts" / "build_book.py", "html", "--output", target]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return target
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,14 @@ import itertools
 from pathlib import Path
 from types import SimpleNamespace
 
-import jupytext
 import numpy as np
 import pytest
 import torch
 from scipy import stats
 
+import chapter_cells
 import icrlib
+from chapter_cells import taken
 from icrlib import paper
 from icrlib.data.scenes.grammar import truth_matrix
 from icrlib.data.scenes.graph import Scene, Thing
@@ -91,18 +92,10 @@ def everything(made, losses=LOSSES, seeds=range(10)):
     return wobble
 
 
-def section(last="of_tuned = {m: six("):
-    """The cells from the first records to the last verdicts, and what they define, by name."""
-    source = [c.source for c in jupytext.read(SCRIPT).cells if c.cell_type == "code"]
-    names = {"icrlib": icrlib, "smoke": False}
-    setup = next(cell for cell in source if cell.startswith("import itertools"))
-    exec(setup, names)
-    first = next(k for k, cell in enumerate(source) if cell.startswith("def runs_of"))
-    end = next(k for k, cell in enumerate(source) if last in cell)
-    for cell in source[first : end + 1]:
-        exec(cell, names)
-    names["plt"].close("all")
-    return names
+def section():
+    """What the cells from the first records to the last verdicts define, by name."""
+    cells = [*taken(SCRIPT, "import itertools"), *taken(SCRIPT, "def runs_of", "of_tuned = {m: six(")]
+    return chapter_cells.execute(cells, {"icrlib": icrlib, "smoke": False})[0]
 
 
 def interval(differences):
@@ -277,10 +270,9 @@ def test_runs_on_photos_appear_where_the_commands_put_them(made):
 
 def functions(*wanted):
     names = {"torch": torch, "np": np, "itertools": itertools, "tokenize": tokenize, "truth_matrix": truth_matrix}
-    for cell in jupytext.read(SCRIPT).cells:
-        for name in wanted:
-            if cell.cell_type == "code" and f"def {name}(" in cell.source:
-                exec(cell.source.split("\n\n\nkind = ")[0].split("\n\n\ngaps = ")[0], names)
+    for cell in chapter_cells.sources(SCRIPT):
+        if any(f"def {name}(" in cell for name in wanted):
+            exec(cell.split("\n\n\nkind = ")[0].split("\n\n\ngaps = ")[0], names)
     return [names[name] for name in wanted]
 
 
@@ -338,8 +330,7 @@ def test_the_interval_of_a_gap_keeps_families_together():
     rng = np.random.default_rng(1)
     times = np.random.default_rng(0).multinomial(300, np.full(300, 1 / 300), 1000)
     names = {"np": np, "split": range(300), "TIMES": times, "family_of": np.repeat(np.arange(200), 10)}
-    source = next(c.source for c in jupytext.read(SCRIPT).cells if "def gap_of(" in c.source)
-    exec(source.split("\n\n\ngaps = ")[0], names)
+    exec(*taken(SCRIPT, "def gap_of(", until="\n\n\ngaps = "), names)
     better = rng.random(200) < 0.3
     hits = {"one": np.repeat(better, 10).astype(float), "two": np.zeros(2000)}
     mean, low, high = names["gap_of"](hits, "one", "two", np.ones(2000, bool))

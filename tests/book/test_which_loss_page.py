@@ -25,7 +25,6 @@ from which_loss_runs import (
     LOSSES,
     NOTEBOOK,
     SCRIPT,
-    cells,
     decide,
     of_sentences,
     run,
@@ -130,8 +129,8 @@ def test_commands_for_other_sizes_ask_for_them(made):
 
 
 def test_what_nothing_cheaper_surpasses():
-    (source,) = [cell for cell in cells() if "def front(" in cell]
     names = {"math": math, "np": np}
+    (source,) = [cell for cell in chapter_cells.sources(SCRIPT) if "def front(" in cell]
     exec(source.split("points = {")[0], names)
     rng = np.random.default_rng(0)
     points = {k: (float(rng.integers(1, 9)), float(rng.integers(1, 9))) for k in range(12)}

@@ -6,9 +6,9 @@ import copy
 import itertools
 from pathlib import Path
 
-import jupytext
 import numpy as np
 
+import chapter_cells
 from icrlib import records
 from icrlib.evidence.decision import Decision
 from record_files import answer_with, real
@@ -48,10 +48,6 @@ def without_runs(monkeypatch):
     return studies
 
 
-def cells():
-    return [c.source for c in jupytext.read(SCRIPT).cells if c.cell_type == "code"]
-
-
 def decide():
     """The rule over the runs of :func:`without_runs`."""
     return Decision(records.find)
@@ -61,7 +57,7 @@ def section(*wanted):
     """What the page's cells define up to the rule, and those cells that define what is ``wanted``."""
     names = {"smoke": False}
     marks = ["from icrlib import chapter", *(mark for name in wanted for mark in (f"def {name}(", f"{name} = "))]
-    for cell in cells():
+    for cell in chapter_cells.sources(SCRIPT):
         if any(mark in cell for mark in marks):
             exec(cell, names)
     names["plt"].close("all")
