@@ -75,7 +75,7 @@ WRONG = {
         ),
         "check_asleep": ((9, 0, 1.5), (0, -9, -1.5), (-9, -3, -1.5), (-9, 0, 0), (-9, 0)),
         "check_as_text": (
-            str,
+            lambda line: str(line),
             lambda line: str(line).rstrip("\n"),
             lambda line: line if isinstance(line, str) else line.decode("utf-8"),
             lambda line: (line.decode("latin-1") if isinstance(line, bytes) else line).rstrip("\n"),
