@@ -43,9 +43,11 @@ def test_bounds_are_chosen_among_bounds(finish):
     """Not among what is reached without one; which settings all other lists choose is seen at their records."""
     bounds = {"sbert": 0.17, "words": 9.0, "form": 0.1}
     finish("ltd_tuning", lambda run: 300.0)
-    finish(
-        "ltd_eta_tuning", lambda run: 999.0 if "dual" in run.tag else 300.0 + (run.settings["eta"] in bounds.values())
-    )
+
+    def value(run):
+        return 999.0 if "dual" in run.tag else 300.0 + (run.settings["eta"] == bounds[run.tag.split("-")[0]])
+
+    finish("ltd_eta_tuning", value)
     found = listed("ltd")
     for (target, eta), rule in product(bounds.items(), ("published", "projected")):
         assert resolved(found[f"{target}-{rule} 3"])["eta"] == eta
