@@ -98,44 +98,6 @@ def test_runs_of_vsrn_fill_in_by_themselves(book):
     assert names["counts"]["scenes", "vsrn"]["not run yet"] == 0 and ("scenes", "vsrn") in names["models"]
 
 
-def test_constants_of_their_own_are_those_of_the_search(book):
-    """NT-Xent's published temperature won, so its runs are those of the table; the others were trained again."""
-    names, _ = page()
-    groups = names["WAYS"]["own constants"].groups
-    studies = {
-        loss: {Path(record["path"]).relative_to(book / "studies").parts[0] for record in group}
-        for loss, group in groups.items()
-    }
-    assert studies == {loss: {"ecir" if loss == "ntxent" else "tuned"} for loss in LOSSES}
-    rsum = {loss: sum(r["test"]["rsum"] for r in group) / len(group) for loss, group in groups.items()}
-    mean, text = names["elsewhere"][3]["own constants"]
-    assert text.endswith("n = 10") and abs(mean - (rsum["triplet_sh"] - rsum["ntxent"])) < 1e-6
-
-
-def test_with_some_of_them_it_waits_for_the_others(book):
-    vsrn(book, LOSSES[1:3])
-    vsrn(book, LOSSES[:1], seeds=4)
-    names, _ = page()
-    scenes = names["ledger_of"]("scenes").data
-    assert line(scenes, "E3, E8, E17, E28:")[2].startswith("reproduced: +") and "SmoothAP: not there yet" in scenes
-    assert line(scenes, "E2:")[2] == line(scenes, "E5:")[2] == "not run yet (below)"
-    (waits,) = [row for row in names["waits"] if row["what"] == "scenes, VSRN"]
-    assert waits["losses"] == "Triplet, SmoothAP" and waits["runs there"] == "Triplet 4 of 10"
-
-
-def test_runs_that_were_trained_otherwise_are_refused(book):
-    vsrn(book)
-    other = copy.deepcopy(REAL["ntxent"][3])
-    other["config"] |= {
-        "method": "vsrn",
-        "updates": 1500,
-        "data_options": other["config"]["data_options"] | {"regions": True},
-    }
-    put(book, "vsrn", other)
-    with pytest.raises(ValueError, match="differ in updates"):
-        page()
-
-
 def test_one_loss_with_few_negatives_is_described_when_it_was_run(book):
     for record in map(copy.deepcopy, REAL["ntxent"][:5]):
         options = {"tau": 0.2, "queries": "mean", "directions": "mean"}

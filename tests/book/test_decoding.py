@@ -123,18 +123,6 @@ def test_rows_without_runs_are_named_and_draws_are_shared(book):
     assert float(table["less alone"][1].split()[0]) == pytest.approx(more.mean(), abs=0.051)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [({"lr": 0.01}, "lr"), ({"drop_words": 0.5}, "drop_words"), ({"loss_options": {"tau": 0.1}}, "loss_options")],
-)
-def test_runs_that_differ_in_more_than_the_objective_are_refused(book, change, message):
-    everything(book)
-    for seed in range(5):
-        put(book, "ltd", made_up("form", "dual", seed, **change), "form-dual")
-    with pytest.raises(ValueError, match=f"differ in more than 'objective': .*{message}"):
-        section()
-
-
 def test_the_stronger_baseline_is_shown_where_it_is_trained(book):
     everything(book)
     everything(book, "ltd_tuned", [("sbert", "dual"), ("sbert", "published"), ("form", "dual"), ("form", "published")])
