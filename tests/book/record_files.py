@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -33,6 +34,11 @@ def keep(folder: Path, *studies: str) -> None:
 def real(study: str) -> list[dict]:
     """The book's own records of a study."""
     return find(study=study)
+
+
+def one(study: str, **wanted) -> dict:
+    """A copy of the book's own record of a study whose configuration has these values: the first."""
+    return copy.deepcopy(next(record for record in real(study) if agrees(record, wanted)))
 
 
 def answer_with(monkeypatch, studies: dict[str, list], same: Mapping[str, str] | None = None, others=real) -> None:

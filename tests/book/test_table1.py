@@ -21,7 +21,7 @@ from chapter_cells import taken
 from icrlib.data.scenes.grammar import truth_matrix
 from icrlib.data.scenes.graph import Scene, Thing
 from icrlib.data.text import tokenize
-from record_files import answer_with, real
+from record_files import answer_with, one, real
 
 SCRIPT = Path(__file__).parents[2] / "book" / "lessons" / "table1.py"
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
@@ -48,18 +48,13 @@ def made(monkeypatch):
     return studies
 
 
-def ecir(method, loss, seed):
-    configs = ((record, record["config"]) for record in real("ecir"))
-    return next(r for r, c in configs if (c["method"], c["loss"], c["seed"]) == (method, loss, seed))
-
-
 def vse(loss, seed):
-    return ecir("vse++", loss, seed)
+    return one("ecir", method="vse++", loss=loss, seed=seed)
 
 
 def vsrn(loss, seed, rsum=None, swap=None, val=0.0, options=(), **settings):
     """VSE++'s record of a draw with VSRN's name, options and another result written into it."""
-    record = copy.deepcopy(vse(loss, seed if seed < 10 else 0))
+    record = vse(loss, seed if seed < 10 else 0)
     lr, warmup = CHOSEN[loss]
     config = record["config"]
     config |= {"method": "vsrn", "seed": seed, "lr": lr, "warmup": warmup} | settings
@@ -189,7 +184,7 @@ def test_tuned_runs_are_those_of_the_whole_search(made):
     best = {"ntxent": 0.2, "triplet": 0.1}  # the others keep what is published, so their runs are those of the table
     tuned_search(made, best)
     for method, (loss, constant), seed in itertools.product(("vse++", "bow"), best.items(), range(10)):
-        record = copy.deepcopy(ecir(method, loss, seed))
+        record = one("ecir", method=method, loss=loss, seed=seed)
         record["config"]["loss_options"]["tau" if loss == "ntxent" else "margin"] = constant
         record["test"]["rsum"] += 20
         made["tuned"].append(record)

@@ -11,7 +11,7 @@ import numpy as np
 import chapter_cells
 from icrlib import records
 from icrlib.evidence.decision import Decision
-from record_files import answer_with, real
+from record_files import answer_with, one
 
 BOOK = Path(__file__).parents[2] / "book"
 SCRIPT, NOTEBOOK = BOOK / "lessons" / "which-loss.py", BOOK / "reproduce" / "run.ipynb"
@@ -66,15 +66,7 @@ def section(*wanted):
 
 def run(model, loss, seed, rsum, *, val=400.0, seconds=None, updates=3000, train=1500, lr=0.003, **config):
     """A real record of a draw with another model, loss and result written into it."""
-    record = copy.deepcopy(
-        next(
-            r
-            for r in real("ecir")
-            if r["config"]["loss"] == ("ntxent" if loss == "dcl" else loss)
-            and r["config"]["method"] == "vse++"
-            and r["config"]["seed"] == seed % 10
-        )
-    )
+    record = one("ecir", method="vse++", loss="ntxent" if loss == "dcl" else loss, seed=seed % 10)
     c = record["config"]
     c |= {"method": model, "loss": loss, "seed": seed, "lr": lr, "updates": updates, "data_seed": seed} | config
     c["data_options"] = c["data_options"] | {"seed": seed, "train": train, "regions": model == "vsrn"}
