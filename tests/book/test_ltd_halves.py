@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
 
-import chapter_cells
-from icrlib.records import files
-from ltd_studies import made_up, put
+from icrlib.evidence import ltd_runs
+from ltd_studies import made_up, tables
+from record_files import put
 
-SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "tables.py"
 FIRST, SECOND = [1.0, 3.0, 2.0], [6.0, 9.0, 4.0]  # the lead after each half, one number a draw
-
-
-@pytest.fixture
-def book(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "root", lambda: tmp_path)
-    return tmp_path
 
 
 def section(above=10.0):
     """The cells about the two halves, where the first table has a lead of ``above``."""
-    source = chapter_cells.sources(SCRIPT)
-    head = next(cell for cell in source if cell.startswith("import matplotlib")).split("smoke = chapter")[0]
-    helpers = next(cell for cell in source if cell.startswith("def over_baseline"))
-    less = next(cell for cell in source if cell.startswith("def warmer")).split("WARM = ")[0]
-    first = next(k for k, cell in enumerate(source) if cell.startswith("def halves"))
-    helpers = "def signed" + helpers.split("def signed")[1].split("AHEAD =")[0]
-    swap = next(cell for cell in source if cell.startswith("def of_swap")).split("TRIPLET, BOUND")[0]
-    lead = f"AHEAD = {{'lag': (ltd_runs.interval([{above}, {above}], [0.0, 0.0]),)}}"
-    cells = [head, helpers, less, swap, lead, *source[first : first + 4]]
-    names, shown = chapter_cells.execute(cells, {"smoke": False})
+    lead = {"lag": (ltd_runs.interval([above, above], [0.0, 0.0]),)}
+    names, shown = tables(("def of_swap", 1), ("def halves", 4), AHEAD=lead)
     return names, [text for text in shown if text]
 
 
@@ -77,21 +60,3 @@ def test_the_lead_is_told_after_each_half_and_so_is_its_change(book):
     assert "neither grows nor shrinks measurably (the change is +4.3 [" in said
     assert "changed by +2.0 to +2.5" in said and said.endswith("network would, was not tried.")
     assert "324.0 ± 7.3" in table and "309 + 15" not in table
-
-
-def test_a_lead_that_surely_grows_and_halves_that_were_too_short(book):
-    for seed in range(3):
-        run(book, "con", seed, late=-8.0)
-        run(book, "lag", seed, (FIRST[seed], FIRST[seed] + 7 + 0.1 * seed), late=-8.0)
-    _, (_, said) = section()
-    assert "; it grows (the change is +7.1 [" in said and "after *so many* updates" in said
-
-
-def test_where_no_half_has_a_lead_it_is_said_what_the_test_could_have_seen(book):
-    for seed in range(3):
-        run(book, "con", seed)
-        run(book, "lag", seed, ((1.0, -1.5, 1.0)[seed], (2.0, -1.0, 1.0)[seed]))
-    names, (_, said) = section()
-    high = names["HALF"]["test"].high
-    assert 2 < high < 10 and "the +10.0 of the table above does not lie in the test's interval." in said
-    assert f"the +{high - 0.5:.1f} of the table above lies in" in section(high - 0.5)[1][1]
