@@ -114,6 +114,28 @@ def test_the_table_of_bounds_says_when_lambda_is_zero_and_what_it_is_worth(page)
     assert "The best rsum belongs to η = 0.1: it is 8.0 [" in shown and "Validation had picked the same" in shown
 
 
+def test_the_order_of_the_bounds_is_held_against_figure_2(page):
+    """Of the bounds that both have, the best first."""
+    runs = {eta: made(eta=eta) for eta in (0.05, 0.1, 0.2, 0.7)}
+    for run, more in ((run, {0.05: 9, 0.1: 4, 0.2: 6, 0.7: 1}[eta]) for eta, of in runs.items() for run in of):
+        run["test"]["rsum"] += more
+    _, shown = page({"ltd": made("con"), "ltd_eta": [run for of in runs.values() for run in of]})
+    assert "Figure 2, 0.2, 0.1, 0.05 from the best down, does not come out again: here it is 0.05, 0.2, 0.1." in shown
+
+
+def test_few_draws_are_shown_with_their_number_and_decide_nothing(page):
+    names, shown = page({"ltd": [*made(seeds=[0]), *made(rule="projected", seeds=[0, 1])]})
+    (line,) = names["TABLE"]
+    assert line["draws"] == 1 and "(one draw)" in line["projected less published: rsum"]
+    assert "above zero in 0" in shown and "contains zero in 1" in shown
+
+
+def test_one_rule_alone_is_no_comparison(page):
+    names, shown = page({"ltd": made()})
+    assert not names["TABLE"] and "make records STUDY=ltd`" in shown
+    assert [(line["run"], line["draws"]) for line in names["BY_BOUND"]] == [("η = 0.2", 5)]
+
+
 def test_triplet_runs_stay_out(page):
     runs = made()
     for run in runs:
@@ -146,3 +168,9 @@ def test_a_longer_training_shows_where_the_rules_part_and_what_follows(page, cho
         assert f"with the {rule} rule λ is zero in {100 * zero.mean():.0f} % of the logged updates" in shown
         assert f"comes back {back} time" in shown and f"five logged batches is {max(rec[405:]):.3f}" in shown
     assert [len(ax.lines) for ax in names["pair"]] == [3, 2]
+
+
+def test_a_longer_training_in_which_nothing_parts_says_so(page):
+    losses = [0.9] * 30
+    _, shown = page({"ltd_rules": [longer(rule, losses, 500) for rule in ("published", "projected")]})
+    assert "The same run by both rules: η = 0.2 (sbert)." in shown and "part at update" not in shown

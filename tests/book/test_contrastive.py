@@ -52,13 +52,19 @@ def longer(draws):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("there", ["gain", "one draw", None])
+@pytest.mark.parametrize("there", ["gain", "fall", "both ways", "one draw", None])
 def test_what_the_stamped_runs_say(there, monkeypatch):
     monkeypatch.setenv("ICR_SMOKE", "1")
     found = list(made_up()) if there else list(made_up(without_stamped=True))  # of the latter nothing is told
     if there == "one draw":
         found = [one for one in found if one["config"]["data_seed"] == 0]
-    more = {"gain": {0: 50, 1: 50}, "one draw": {0: 50}, None: {}}
+    more = {
+        "gain": {0: 50, 1: 50},
+        "fall": {0: -20, 1: -20},
+        "both ways": {0: 50, 1: -20},
+        "one draw": {0: 50},
+        None: {},
+    }
     given = {"ltd_stamps": found, "ltd_stamps_longer": list(longer(more[there]))}
     monkeypatch.setattr(records, "find", lambda study=None, **_: given.get(study, []))
     names, shown = chapter_cells.run(SCRIPT)
@@ -79,12 +85,18 @@ def test_what_the_stamped_runs_say(there, monkeypatch):
         return
     assert "NT-Xent -200 without stamps and +30 with; IFM -150" in alone
     assert "300 to 301" in table and "340 to 341" in table
-    assert "NT-Xent -202 and -198 without stamps, +50 and +50 with" in beside and "With stamps all gain" in beside
+    gain, with_them = {
+        "gain": ("+50 and +50", "With stamps all gain"),
+        "fall": ("-20 and -20", "With stamps all lose, still"),
+        "both ways": ("+50 and -20", "With stamps some gain and some lose."),
+    }[there]
+    assert f"NT-Xent -202 and -198 without stamps, {gain} with" in beside and with_them in beside
     assert "Without stamps all lose, by 188 to 202" in beside
     assert "had changed by -202 and -198 and -102 and -98" in beside
     assert "is +10 and +10 beside that of the loss alone, on both draws to its favour." in beside
-    assert names["used"]
-    assert "worth: 19 to 20 rsum between with and without for NT-Xent, where 4 bits have 267 to 272. So the" in each
+    worth = {"gain": "267 to 272", "fall": "197 to 202", "both ways": "197 to 272"}[there]
+    assert names["used"] == (there == "gain")
+    assert f"worth: 19 to 20 rsum between with and without for NT-Xent, where 4 bits have {worth}. So the" in each
 
 
 def test_the_list_differs_in_the_objective_alone():

@@ -80,6 +80,23 @@ def test_the_decoders_are_told_at_the_chosen_evaluation(book):
     assert table.loc["none", "loss alone"]["reconstruction"] == "–"
 
 
+def test_the_words_follow_the_intervals(book):
+    everything(book)
+    result = section()["result"]
+    rsum = result.partition("In swap accuracy")[0]
+    above, below = rsum.split("above the loss alone for ")[1].split(", and below it for ")
+    sure = {row: gains(*row).mean() - T4 * gains(*row).std(ddof=1) / 5**0.5 > 0 for row in ROWS}
+    known = {"sbert": "sentence encoder", "words": "words", "form": "logical form", "time": "words, softmax over time"}
+    ways = {"dual": "sum, β = 1", "published": "bound, as published", "projected": "bound, projected"}
+    for kind, way in ROWS:
+        who = f"{known[kind]} ({ways[way]})"
+        mean = gains(kind, way).mean()
+        assert (f"; {who} {mean:+.1f}" in f"; {above}") == sure[kind, way]
+        lower = mean + T4 * gains(kind, way).std(ddof=1) / 5**0.5 < 0
+        assert (f"; {who} {mean:+.1f}" in f"; {below}") == lower
+    assert "logical form (sum, β = 1) −500" in result and "softmax over time" not in result.split("begins, less")[1]
+
+
 def test_rules_that_made_the_same_runs_are_one_row(book):
     everything(book)
     for seed in range(5):
@@ -104,3 +121,13 @@ def test_rows_without_runs_are_named_and_draws_are_shared(book):
     )
     more = np.delete(gains("sbert", "dual"), 1)
     assert float(table["less alone"][1].split()[0]) == pytest.approx(more.mean(), abs=0.051)
+
+
+def test_the_stronger_baseline_is_shown_where_it_is_trained(book):
+    everything(book)
+    everything(book, "ltd_tuned", [("sbert", "dual"), ("sbert", "published"), ("form", "dual"), ("form", "published")])
+    found = section()
+    assert len(found["warmer"]) == 5 and found["shown"][-1].startswith(
+        "The loss alone has an rsum of 418.0 here and 418.0 above. In rsum the whole interval"
+    )
+    assert "STUDY=ltd_tuned" not in " ".join(found["shown"])

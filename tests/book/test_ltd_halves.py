@@ -60,3 +60,21 @@ def test_the_lead_is_told_after_each_half_and_so_is_its_change(book):
     assert "neither grows nor shrinks measurably (the change is +4.3 [" in said
     assert "changed by +2.0 to +2.5" in said and said.endswith("network would, was not tried.")
     assert "324.0 ± 7.3" in table and "309 + 15" not in table
+
+
+def test_a_lead_that_surely_grows_and_halves_that_were_too_short(book):
+    for seed in range(3):
+        run(book, "con", seed, late=-8.0)
+        run(book, "lag", seed, (FIRST[seed], FIRST[seed] + 7 + 0.1 * seed), late=-8.0)
+    _, (_, said) = section()
+    assert "; it grows (the change is +7.1 [" in said and "after *so many* updates" in said
+
+
+def test_where_no_half_has_a_lead_it_is_said_what_the_test_could_have_seen(book):
+    for seed in range(3):
+        run(book, "con", seed)
+        run(book, "lag", seed, ((1.0, -1.5, 1.0)[seed], (2.0, -1.0, 1.0)[seed]))
+    names, (_, said) = section()
+    high = names["HALF"]["test"].high
+    assert 2 < high < 10 and "the +10.0 of the table above does not lie in the test's interval." in said
+    assert f"the +{high - 0.5:.1f} of the table above lies in" in section(high - 0.5)[1][1]

@@ -112,3 +112,25 @@ def test_a_bound_that_validation_did_not_choose_is_told_beside(book):
     updates = REAL["triplet"][0]["history"][-1]["update"]
     kept = "never kept" if 0.7 - updates / 10000 > 0.2 else "kept at times"
     assert f"which is {kept} (λ is at 1.2 in the end), it has {same:.1f}, +0.0 [" in other
+
+
+def test_a_bound_that_asks_for_nothing_any_more_is_said_to(book):
+    search(book, **{"eta_0.1": 190.0, "eta_0.2": 195.0, "eta_0.3": 190.0})
+    for kind in KINDS:
+        runs(book, "photo_ltd", kind, REAL["triplet"], kind, **({"eta": 0.2} if kind == "lag" else {}))
+    path = next(p for p in (book / "studies" / "photo_ltd_eta_tuning").rglob("*.json") if "0.2" in p.name)
+    record = json.loads(path.read_text())
+    record["history"][-1]["lambda"] = 0.0
+    path.write_text(json.dumps(record))
+    said = section()[1][-1]
+    assert "With η = 0.2 λ is at zero in the end" in said
+    assert said.endswith("neither confirmed nor refuted here, and a gain of its size is not what these photos give.")
+
+
+def test_a_bound_at_the_end_of_what_was_tried_is_said_to_be_there(book):
+    search(book, **{"eta_0.1": 190.0, "eta_0.2": 195.0})
+    for kind in KINDS:
+        runs(book, "photo_ltd", kind, REAL["triplet"], kind, **({"eta": 0.2} if kind == "lag" else {}))
+    said = section()[1][-1]
+    assert "the best bound is 0.2, the end of what was tried" in said and "of 195.0, below the 200.0" in said
+    assert "lies outside of our interval, [-3.9, +3.9]" in said

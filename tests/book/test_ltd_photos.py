@@ -79,6 +79,16 @@ def spoil(record):
     Path(record["path"]).write_text(json.dumps(record))
 
 
+def test_behind_all_the_sign_is_the_same(book):
+    runs(book, "photo_ltd", "fixed", REAL["bow", "triplet"])
+    for record in records.find(study="photo_ltd", method="sentence"):
+        spoil(record)
+    runs(book, "photo_ltd", "con", REAL["vse++", "ntxent"])
+    names, (_, said) = section()
+    assert names["TURNS"] == [] and said.endswith("The sign is the same beside all of them.")
+    assert "ahead of" not in said
+
+
 def test_other_settings_are_rows_of_their_own_and_say_which(book):
     runs(book, "photo_ltd", "tuned", REAL["bow", "triplet"])
     runs(book, "photo_ltd", "con", REAL["bow", "triplet"])

@@ -48,12 +48,23 @@ def test_each_bound_is_a_row_of_its_own(book):
         assert (rsum.mean, rsum.low, rsum.high) == pytest.approx((mean, mean - half, mean + half))
         assert swap.mean == pytest.approx(-lead / 10) and f"{mean:+.1f}" in table
     assert said.startswith(
-        "In rsum *constrained, η = 0.1* is ahead of the baseline and *constrained, η = 0.2* is behind"
+        "In rsum *constrained, η = 0.1* is ahead of the baseline and *constrained, η = 0.2* is behind the baseline, "
+        "and the others cannot be told from it. In swap accuracy *constrained, η = 0.2* is ahead of the baseline and "
+        "*constrained, η = 0.1* is behind the baseline, and the others cannot be told from it. (The baseline has 60 % "
+        "there, where guessing has 50, so it hardly reads.)"
     )
     assert f"Of the bounds the larger lift is +12.6 [{12.6 - half:+.1f}, {12.6 + half:+.1f}], where the" in said
     assert f"a difference of more than {0.6 + half:.0f} rsum is unlikely" in said
     assert "printed +209 and +14 on photos" in said and ">0.22<" in table and ">3.00<" in table and ">–<" in table
     assert "Triplet-SH alone has +20.0 [+20.0, +20.0] rsum more than InfoNCE alone (n = 5)" in said
+
+
+def test_no_clear_row_is_said_to_be_none(book):
+    rows(book, dual=0.0)
+    _, (_, said) = section()
+    assert said.startswith("In rsum no interval is clear of zero. In swap accuracy no interval is clear of zero. (The")
+    assert "hardly reads.) That dual is" in said and "larger lift" not in said
+    assert said.endswith("What the batch norms do to InfoNCE was not run yet: `make records STUDY=ltd_norms`.")
 
 
 def test_batch_norms_are_told_apart_from_the_loss(book):

@@ -205,6 +205,28 @@ def test_an_unfinished_search_chooses_nothing(made):
     assert found["choice"]("vse++", "ntxent")["lr"] == 0.003
 
 
+def test_runs_on_photos_appear_where_the_commands_put_them(made):
+    places = (("flickr8k", "vsrn"), ("flickr30k", "vse++"), ("flickr30k", "vsrn"))
+    for (place, method), seed in itertools.product(places, range(3)):
+        record = copy.deepcopy(
+            next(
+                r
+                for r in real("photo_runs")
+                if (r["config"]["method"], r["config"]["loss"], r["config"]["seed"]) == ("vse++", "ntxent", seed)
+            )
+        )
+        record["config"] |= {"dataset": place, "method": method}
+        record["test"]["rsum"] = 300.0 + seed
+        made["flickr30k" if place == "flickr30k" else "photo_vsrn"].append(record)
+    found = section()
+    table = found["table"].set_index([("", "model, loss")])
+    assert table.loc["VSRN, NT-Xent", ("run here", "Flickr8k")] == "301.0 ± .8"
+    assert table.loc["VSE++, NT-Xent", ("run here", "Flickr30k")] == "301.0 ± .8"
+    photos = "\n".join(found["missing_photos"]())
+    assert "**VSRN on Flickr8k**, Triplet, Triplet-SH, SmoothAP: " in photos and "**VSRN on COCO**, all four" in photos
+    assert "**VSE++ on Flickr30k**, Triplet, Triplet-SH, SmoothAP: " in photos
+
+
 # The functions of the live part.
 
 

@@ -216,6 +216,27 @@ def test_a_loss_has_the_length_that_was_best_for_it(made):
     assert names["elsewhere"] == [("bow", "triplet")] and "**is provisional**: it rests on 3,600 updates for" in said
 
 
+def test_a_gain_is_the_largest_only_where_no_loss_of_another_model_gains_as_much(made):
+    for train, more in ((400, 0.0), (6000, 50.0)):
+        sizes(
+            made,
+            train=train,
+            rsum={
+                (model, loss): 300 + more * (2 if model == "vsrn" else 1)
+                for loss in LOSSES
+                for model in ("bow", "vse++", "vsrn")
+            },
+        )
+    told = section("rule", "interval", "SIZES", "gains", "amount_told")["amount_told"]
+    assert "VSRN gains most, whatever the loss." in told("scenes", "scenes")
+    for record in made["sizes"]:
+        c = record["config"]
+        if (c["method"], c["loss"], c["data_options"]["train"]) == ("vse++", "dcl", 6000):
+            record["test"]["rsum"] += 51
+    told = section("rule", "interval", "SIZES", "gains", "amount_told")["amount_told"]
+    assert "gains most" not in told("scenes", "scenes") and "decide nothing" in told("scenes", "scenes")
+
+
 def test_what_was_tried_beyond_the_search_of_vsrn(made):
     made["size_tuning"] = list(real("vsrn_size_tuning"))
     names = section("rule", "interval", "SIZES", "beyond_vsrns_search", "as_told")

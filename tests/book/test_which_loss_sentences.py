@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 
 import numpy as np
 import pytest
@@ -103,6 +104,27 @@ def test_the_page_says_on_which_side_it_stands(made, shift, place):
     assert [row["sentence encoder less this"] == "–" for row in rows] == [True, True, False, False]
     word = "holds" if shift > 0 else "fails"
     assert all(row["sentence encoder less this"].endswith(f"] ({word})") for row in rows[2:])
+
+
+def test_between_two_models_it_is_on_no_side(made):
+    for record in itertools.chain(*(made[name] for name in ("photo_runs", "photo_own", "photo_misprint"))):
+        record["test"]["rsum"] += {"bow": 50, "vse++": -50}[record["config"]["method"]]
+    base = np.mean([rsum_of(s) for s in sentences.ends(decide(), MANY)], axis=0)
+    of_sentences(made, "photo_ltd", like(), "tuned", [float(x) for x in base])
+    names = section("rule", "interval", "FROZEN", "STANDS", "LEADS", "SAID")
+    assert names["STANDS"][MANY][0] is None and names["LEADS"] == names["TRAILS"] == names["NO_LEAD"] == []
+    assert "not the same beside both" in " ".join(names["SAID"])
+    assert "holds" in names["STANDS"][MANY][1] and "fails" in names["STANDS"][MANY][1]
+
+
+def test_behind_one_and_not_to_be_told_from_the_other_is_no_lead(made):
+    base = rsum_of(sentences.ends(decide(), MANY)[1])
+    for record in itertools.chain(*(made[name] for name in ("photo_runs", "photo_own", "photo_misprint"))):
+        record["test"]["rsum"] += 50 * (record["config"]["method"] == "bow")
+    of_sentences(made, "photo_ltd", like(), "tuned", [x + e for x, e in zip(base, (6.0, -7.0, 1.0), strict=True)])
+    names = section("rule", "interval", "FROZEN", "STANDS", "LEADS", "SAID")
+    assert names["NO_LEAD"] == ["6,000 photos"] and names["LEADS"] == names["TRAILS"] == []
+    assert "undecided" in names["STANDS"][MANY][1] and "fails" in names["STANDS"][MANY][1]
 
 
 def test_the_command_gives_the_settings_of_the_better_row(made):
