@@ -101,7 +101,7 @@ def test_pictures_of_every_mode(mode, tmp_path):
     assert opened.mode == "RGB" and opened.size == (20, 10)
 
 
-@pytest.mark.parametrize("size", [(1, 1), (1, 300), (4000, 2500)])
+@pytest.mark.parametrize("size", [(1, 1), (1, 300), (9000, 3), (4000, 2500)])
 def test_pictures_of_every_size(size, tmp_path):
     Image.new("RGB", size, (10, 200, 30)).save(tmp_path / "a.png")
     network = backbones.load("scenes")

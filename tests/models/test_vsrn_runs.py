@@ -22,6 +22,7 @@ from icrlib.search import Index
 from icrlib.training.config import resolve
 from tests.data import photos
 from tests.killing import exit_code
+from tests.training.test_resume import same_run
 
 SMALL = dict(embed_dim=8, word_dim=6, batch_size=16, progress=False)
 PARTS = {"train": 12, "dev": 4, "test": 4}
@@ -203,11 +204,7 @@ def test_a_killed_run_ends_bit_identical(scenes, tmp_path):
     assert (tmp_path / "killed" / "checkpoint.pt").exists()
     assert not (tmp_path / "killed" / "record.json").exists()
     again = icrlib.train(scenes, "vsrn", "triplet", out=tmp_path / "killed", **OPTIONS)
-    cost = ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "path")
-    expected, found = ({k: v for k, v in run.record.items() if k not in cost} for run in (whole, again))
-    assert expected == found
-    for name, value in whole.model.state_dict().items():
-        assert torch.equal(value, again.model.state_dict()[name]), name
+    same_run(whole, again)
     ends = []  # the weights that were chosen may be older than the kill; those at the end are not
     for name in ("whole", "killed"):
         stored = torch.load(io.BytesIO(read_sealed(tmp_path / name / "checkpoint.pt")), weights_only=True)
