@@ -55,12 +55,6 @@ def test_it_is_ntxent_averaged_with_a_margin_of_twice_eps():
         torch.testing.assert_close(loss.weights(scores, mask), weights)
 
 
-def test_without_eps_it_is_ntxent():
-    for scores, mask in ((S3, OWN3), (GM, OWN_GM)):
-        torch.testing.assert_close(IFM(0.2, 0.0).per_query(scores, mask), NTXent(0.2).per_query(scores, mask))
-        torch.testing.assert_close(IFM(0.2, 0.0).weights(scores, mask), NTXent(0.2).weights(scores, mask))
-
-
 def test_its_limit_is_the_hardest_negative_triplet():
     """The added half over its scale, for a sharper and sharper softmax: VSE++'s loss with α = 2 eps."""
     triplet = TripletSH(margin=0.2, queries="mean", directions="mean")

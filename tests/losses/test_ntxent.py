@@ -78,8 +78,3 @@ def test_where_pytorch_metric_learning_differs():
     assert abs(float(ours.mean() - theirs)) > 1e-3
     # Its default temperature is 0.07, the papers use 0.1 and 0.05.
     assert pml.NTXentLoss().temperature == 0.07 != NTXent().tau
-
-
-def test_the_gradient_is_one_minus_the_positive_share():
-    share = (S3 / 0.1).exp() / (S3 / 0.1).exp().sum(1, keepdim=True)
-    torch.testing.assert_close(NTXent().weights(S3, OWN3), (share - OWN3.double()) / 0.1)

@@ -163,49 +163,6 @@ def test_norms_are_torchs_own_and_survive_zeros(axis):
     assert model.eval().encode_images(torch.zeros(2, 3, 5, dtype=torch.float64)).isfinite().all()
 
 
-def test_the_published_norm_is_over_regions():
-    """As released, the length of a *feature* does not matter and that of a region does; by "features" the reverse."""
-    loud_feature, loud_region = torch.ones(3, 4).double(), torch.ones(3, 4).double()
-    loud_feature[:, 2], loud_region[1] = 7, 7
-    regions = given((4, 3, 4))
-    for axis, ignored, heard in ((1, loud_feature, loud_region), (2, loud_region, loud_feature)):
-        torch.testing.assert_close(normed(regions * ignored, axis), normed(regions, axis))
-        assert (normed(regions * heard, axis) - normed(regions, axis)).abs().max() > 0.1
-    torch.testing.assert_close(normed(regions, AXES["regions"]).norm(dim=1), torch.ones(4, 4).double())
-    torch.testing.assert_close(normed(regions, AXES["features"]).norm(dim=2), torch.ones(4, 3).double())
-
-
-def test_where_the_norms_stand():
-    """Each makes the branch blind to the size of what comes before it, and only there."""
-    for linear, graph, blocks, blind in (
-        ("regions", "none", 2, True),
-        ("features", "none", 2, False),
-        ("none", "none", 2, False),
-        ("none", "regions", 2, False),
-        ("none", "regions", 0, True),
-    ):
-        model = make(linear_norm=linear, graph_norm=graph, blocks=blocks).eval()
-        before = model.encode_images(given())
-        with torch.no_grad():  # one feature of all regions, twice as large
-            model.project.weight[1] *= 2
-            model.project.bias[1] *= 2
-        assert torch.allclose(model.encode_images(given()), before, atol=1e-9) == blind, (linear, graph, blocks)
-
-
-def test_the_final_norm_looks_at_the_batch_in_training_and_never_after():
-    """Without it an image's vector depends on itself alone while the blocks are the identity."""
-    for final in (True, False):
-        torch.manual_seed(0)
-        model = VSRN(feature_dim=5, words=9, embed_dim=4, word_dim=6, final_norm=final).double()
-        assert any(name.startswith("final") for name in model.state_dict()) == final
-        alone = model.train().encode_images(given()[:2])
-        assert torch.allclose(alone, model.encode_images(given())[:2]) == (not final)
-        model.eval()
-        buffers = {name: value.clone() for name, value in model.named_buffers()}
-        torch.testing.assert_close(model.encode_images(given()[:2]), model.encode_images(given())[:2])
-        assert all(torch.equal(value, buffers[name]) for name, value in model.named_buffers())
-
-
 def test_captions_are_those_of_vse():
     model, vse = make(), models.VSE(feature_dim=5, words=30, embed_dim=4, word_dim=6).double()
     for part in ("embed", "gru"):

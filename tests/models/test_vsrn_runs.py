@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import icrlib
 from icrlib import evaluation, names
 from icrlib.cli import main
-from icrlib.data import features, precomputed
+from icrlib.data import precomputed
 from icrlib.data.text import Vocabulary, tokenize
 from icrlib.files import read_sealed
 from icrlib.search import Index
@@ -140,9 +140,7 @@ def test_feature_folders(folder, data):
 
 def test_photos_as_grid_cells(tmp_path):
     """2 x 2 cells of a backbone's map are regions, too."""
-    made = features.extract(
-        photos.make(tmp_path / "photos"), tmp_path / "f", backbone="scenes", regions=2, progress=False
-    )
+    made = photos.extract(photos.make(tmp_path / "photos"), tmp_path / "f", regions=2)
     data = precomputed.load(made, name="flickr8k", min_count=1)
     assert data.train.features.shape == (12, 4, 256)
     assert np.isfinite(icrlib.train(data, "vsrn", updates=2, **SMALL).record["test"]["rsum"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ import icrlib
 from icrlib.cli import main
 from icrlib.planning import asked
 from icrlib.training.config import identity, resolve
+
+from .made import noted
 
 
 def icr(*words: str):
@@ -84,16 +87,7 @@ def test_a_published_row_has_the_updates_of_its_own_data(dataset, method, loss, 
 
 def test_a_row_s_plan_is_of_its_own_data_whatever_records_there_are(monkeypatch):
     """Those of another data set, with fewer updates an epoch, change the time and not the number of updates."""
-    past = {
-        "config": asked.configuration("flickr8k", given={"epochs": 2})[0],
-        "wall_seconds": 60.0,
-        "parameters": 1000,
-        "peak_memory_mb": 50,
-        "device": "x",
-        "threads": 1,
-        "updates_per_epoch": 235,
-        "path": "r.json",
-    }
+    past = noted(asked.configuration("flickr8k", given={"epochs": 2})[0], 60.0, updates_per_epoch=235)
     monkeypatch.setattr("icrlib.cli.runs.outlines", lambda **which: [past])
     said = icr("run", "ecir/1.3", "--plan")
     assert said.exit_code == 0, said.output
@@ -147,8 +141,6 @@ def test_photos_are_counted_and_not_computed(tmp_path):
     ],
 )
 def test_features_of_the_other_kind_are_refused_before_anything_runs(given, said, tmp_path, no_records):
-    import re
-
     folders = {name: tmp_path / name for name in ("pooled", "regions")}
     for name, folder in folders.items():
         folder.mkdir()
@@ -171,16 +163,7 @@ def test_a_grid_counts_what_lies_in_runs_as_finished(tmp_path, monkeypatch, no_r
     """Also a damaged record beside it does no harm."""
     monkeypatch.chdir(tmp_path)
     config, _ = asked.configuration(seed=1)
-    record = {
-        "schema": 2,
-        "config": config,
-        "identity": identity(config),
-        "wall_seconds": 50.0,
-        "threads": 1,
-        "parameters": 1000,
-        "peak_memory_mb": 700,
-        "device": "cpu",
-    }
+    record = noted(config, identity=identity(config))
     for name, text in (("a", json.dumps(record)), ("b", "{")):
         place = tmp_path / "runs" / "grid" / name
         place.mkdir(parents=True)

@@ -77,10 +77,6 @@ def test_a_collapse_is_named_and_so_is_its_end(tiny, capsys, monkeypatch):
     """Zero weights make all scores equal: the loss sits at 2·B·α, and the run says so."""
     scores = torch.zeros(16, 16)
     eye = torch.eye(16, dtype=torch.bool)
-    assert losses.TripletSH()(scores, eye) == pytest.approx(2 * 16 * 0.2)
-    assert losses.TripletSH().collapsed(eye) == pytest.approx(2 * 16 * 0.2)
-    assert losses.Triplet().collapsed(eye) == pytest.approx(2 * 16 * 15 * 0.2)
-    assert losses.NTXent().collapsed(eye) == pytest.approx(torch.log(torch.tensor(16.0)).item())
     from icrlib.progress import Report
 
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
@@ -118,9 +114,7 @@ def test_a_non_finite_loss_stops_with_the_last_checkpoint_kept(tiny, tmp_path, m
         ({"device": "gpu"}, "device 'gpu' is not available; allowed here: auto, cpu"),
         ({"taw": 0.1}, "unknown option 'taw'.*Did you mean 'tau'"),
         ({"tau": -1.0}, "tau must be positive; got -1.0"),
-        ({"lr": 0.0}, "lr must be a positive number; got 0.0"),
         ({"updates": 0}, "updates must be a whole number of at least 1; got 0"),
-        ({"updates": 3, "epochs": 3}, "give updates= or epochs=, not both"),
         ({"batch_size": 1}, "batch_size must be a whole number of at least 2; got 1"),
         ({"seed": -1}, "seed must be a whole number of at least 0; got -1"),
         ({"batches": "photos"}, "unknown batches 'photos'; allowed: 'pairs', 'images'"),

@@ -44,6 +44,7 @@ def made(data, method="vse++", loss="ntxent", **given):
         ({"loss": "triplet"}, {"learn_tau": True}, "learn_tau: Triplet has no tau that can be learned"),
         ({}, {"learn_bias": True}, "learn_bias: NTXent has no bias"),
         ({}, {"batch_norm": "eval"}, "batch_norm= is about a network inside the model"),
+        ({}, {"finetune_lr": 1e-4}, "finetune_lr= is about a network inside the model"),
         ({}, {"erase": 0.2}, "erase= is about a network inside the model"),
         ({"method": "sentence"}, {"drop_words": 0.1, "embed_dim": 384}, "drop_words= leaves words out"),
         ({"method": "ltd"}, {"target": "tokens", "auxiliary": "latent"}, "target='tokens' is what auxiliary='tokens'"),
