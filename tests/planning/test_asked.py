@@ -41,24 +41,20 @@ def test_scenes_are_known_without_drawing_them(method, loss):
     assert asked.finished(asked.configuration("scenes", method, loss, seed=4, given=given)[0], known) is None
 
 
-@pytest.mark.parametrize("source", [{}, {"bits": 1}, {"bits": 3, "rounds": 2, "smoke": True}])
-def test_stamped_scenes_are_known_without_drawing_them(source):
-    source = {"train": 30, "val": 8, "test": 8} | source
-    smoke = source.pop("smoke", False)
-    data = icrlib.load_dataset("stamps", seed=3, smoke=smoke, **source)
-    given = {"epochs": 7, "tau": 0.2}
+@pytest.mark.parametrize(
+    ("name", "source", "given"),
+    [
+        *(("stamps", source, {"epochs": 7, "tau": 0.2}) for source in ({}, {"bits": 1}, {"bits": 3, "rounds": 2})),
+        ("rendered", {}, {"updates": 20, "finetune_after": 10}),
+    ],
+)
+def test_scenes_as_pictures_are_known_without_drawing_them(name, source, given):
+    source, smoke = {"train": 30, "val": 8, "test": 8} | source, "rounds" in source
+    data = icrlib.load_dataset(name, seed=3, smoke=smoke, **source)
     drawn = resolve(data, "ltd", "ntxent", seed=3, smoke=smoke, given=given).flat()
-    config, _ = asked.configuration("stamps", "ltd", "ntxent", seed=3, smoke=smoke, source=source, given=given)
+    config, _ = asked.configuration(name, "ltd", "ntxent", seed=3, smoke=smoke, source=source, given=given)
     assert config == drawn | {"data_hash": ""}
     assert asked.finished(config, [{"config": drawn, "identity": identity(drawn)}])
-
-
-def test_rendered_scenes_are_known_without_drawing_them():
-    data = icrlib.load_dataset("rendered", seed=3, train=30, val=8, test=8)
-    given = {"updates": 20, "finetune_after": 10}
-    drawn = resolve(data, "ltd", "ntxent", seed=3, given=given).flat()
-    source = {"train": 30, "val": 8, "test": 8}
-    assert asked.configuration("rendered", "ltd", seed=3, source=source, given=given)[0] == drawn | {"data_hash": ""}
 
 
 @pytest.mark.parametrize("name", ["rendered", "stamps"])

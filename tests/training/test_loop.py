@@ -125,32 +125,29 @@ def test_refusals_come_before_training(tiny, options, message):
         icrlib.train(tiny, progress=False, **options)
 
 
-def _config(data, loss="ntxent", method="vse++", **given):
-    config = resolve(data, method, loss, given=given)
-    return config, config.per_epoch
-
-
-def test_the_published_schedule():
-    """30 epochs of pairs, a tenth after 15; SmoothAP: images for captions-per-image times as many epochs."""
+@pytest.fixture
+def published():
+    """Resolved settings on photos with five captions, and the updates of an epoch."""
     train = make_split("train", 300, 0, fewest=5, most=5)
     data = icrlib.data.Dataset("flickr30k", train, train, train, icrlib.data.Vocabulary.build(train.captions, 1), "0")
-    config, per_epoch = _config(data)
-    assert per_epoch == 12 and config.updates == 30 * 12 and config.drops == [15 * 12]
+    return lambda loss="ntxent", **given: resolve(data, "vse++", loss, given=given)
+
+
+def test_the_published_schedule(published):
+    """30 epochs of pairs, a tenth after 15; SmoothAP: images for captions-per-image times as many epochs."""
+    config, smooth = published(), published("smoothap")
+    assert config.per_epoch == 12 and config.updates == 30 * 12 and config.drops == [15 * 12]
     assert (config.lr, config.batch_size, config.grad_clip) == (2e-4, 128, 2.0)
     assert config.model_options == {"embed_dim": 1024, "word_dim": 300}
-    smooth, images = _config(data, "smoothap")
-    assert images == 3 and smooth.updates == 150 * 3 and smooth.drops == [75 * 3] and smooth.batches == "images"
-    vsrn_like, _ = _config(data, epochs=30, lr_update=10)
-    assert vsrn_like.drops == [120, 240]
+    assert smooth.per_epoch == 3 and smooth.updates == 150 * 3 and smooth.drops == [75 * 3]
+    assert smooth.batches == "images" and published(epochs=30, lr_update=10).drops == [120, 240]
 
 
 @pytest.mark.parametrize("epochs", [1, 7, 15, 20])
-def test_the_rate_drops_once_halfway_unless_said_otherwise(epochs):
+def test_the_rate_drops_once_halfway_unless_said_otherwise(published, epochs):
     """Odd numbers of epochs too: 15 dropped it twice, after 7 and 14."""
-    train = make_split("train", 300, 0, fewest=5, most=5)
-    data = icrlib.data.Dataset("flickr30k", train, train, train, icrlib.data.Vocabulary.build(train.captions, 1), "0")
-    config, per_epoch = _config(data, epochs=epochs)
-    assert config.drops == [epochs * per_epoch // 2]
+    config = published(epochs=epochs)
+    assert config.drops == [epochs * config.per_epoch // 2]
 
 
 def test_the_best_weights_are_tested_not_the_last(tiny):
