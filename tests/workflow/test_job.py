@@ -19,12 +19,11 @@ from click.testing import CliRunner
 import job
 import reproduce
 from grid import write
+from icrlib.cli.runs import Killed
 from icrlib.planning.missing import Plan
 from icrlib.records import files
 from icrlib.studies import Run, Study, Unfinished, studies, study
-from tests.killing import gone, until
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.killing import ROOT, gone, until
 
 
 @pytest.fixture
@@ -113,8 +112,6 @@ def test_a_job_waits_for_one_that_outlived_its_snakemake(folder):
 
 
 def test_icr_says_killed_with_the_same_number():
-    from icrlib.cli.runs import Killed
-
     assert Killed.exit_code == job.KILLED == 75
 
 
@@ -299,11 +296,8 @@ def test_tuning_that_was_not_done_is_named(monkeypatch):
         reproduce.tuned_settings("coco", "vse++", "ntxent")
     with pytest.raises(ValueError, match="nothing is tuned for vsrn with ntxent on scenes"):
         reproduce.tuned_settings("scenes", "vsrn", "ntxent")
-
-    def incomplete(study):
-        raise Unfinished("3 runs of the search are missing; make records STUDY=tuning first")
-
-    monkeypatch.setattr(Study, "ready", incomplete)
+    incomplete = Unfinished("3 runs of the search are missing; make records STUDY=tuning first")
+    monkeypatch.setattr(Study, "ready", MagicMock(side_effect=incomplete))
     with pytest.raises(ValueError, match="TUNED=1 for scenes rests on the search 'tuning'.*make records STUDY=tuning"):
         reproduce.tuned_settings("scenes", "vse++", "ntxent")
 
