@@ -10,19 +10,15 @@ import numpy as np
 import pytest
 
 from icrlib import parsing
-from icrlib.data import feature_folder, features, precomputed
+from icrlib.data import feature_folder, precomputed
 from icrlib.data.precomputed import MARK, UNFINISHED
 
-from .photos import edit, make
+from .photos import edit, extract, make
 
 
 @pytest.fixture
 def root(tmp_path):
     return make(tmp_path / "photos", train=4, val=3, test=3)
-
-
-def extract(root, folder, **options):
-    return features.extract(root, folder, backbone=options.pop("backbone", "scenes"), progress=False, **options)
 
 
 def content(folder):
