@@ -21,6 +21,7 @@ import torch
 from icrlib import devices
 from icrlib.data import backbones, feature_folder, karpathy
 from icrlib.data.pictures import BadPicture, one_ahead, open_picture
+from icrlib.errors import at_least
 from icrlib.files import alone, read_sealed, sha256_of, write_sealed
 from icrlib.progress import bar
 
@@ -71,8 +72,7 @@ def extract(
     """
     if isinstance(regions, bool) or regions < 0:
         raise ValueError(f"regions must be 0 (pooled) or the cells a side, such as 4; got {regions!r}")
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise ValueError(f"workers must be a whole number of at least 1; got {workers!r}")
+    at_least("workers", workers, 1)
     folder, splits = Path(folder), karpathy.read(root, whole=False)
     about = {
         "root": Path(root).name,
