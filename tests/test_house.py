@@ -38,6 +38,7 @@ MAY = {
     "evidence": BASE | {"paper", "studies"},
     "plots": BASE,
     "widgets": BASE | {"plots"},
+    "toy": {"widgets"},
     "training": BASE
     | {"data", "models", "losses", "metrics", "auxiliary", "cocos", "evaluation", "sampling", "records"},
     "planning": BASE | {"data", "models", "records", "training"},

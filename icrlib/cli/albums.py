@@ -6,10 +6,10 @@ import importlib
 from pathlib import Path
 
 import click
-import numpy as np
 
 from icrlib import parsing
 from icrlib.cli import products
+from icrlib.data.cache import array_of
 from icrlib.search.album import Album, of_model
 from icrlib.search.encoders import Encoder, Own, network_of
 from icrlib.search.index import SPLITS, Hit, Index, names_picture, plain
@@ -75,7 +75,8 @@ def index(
         )
     if embeddings is not None:
         names = parsing.lines(files) if files else album.names()
-        album.take(_vectors(embeddings), names, str(embeddings))
+        vectors = array_of(embeddings, "write it again with numpy.save, a row for each picture")
+        album.take(vectors, names, str(embeddings))
         click.echo(f"{album.place}: {len(names):,} pictures")
         return
     found = album.update(encoder_of(model, encoder, features, backbone, method), model and folder_of(model))
@@ -242,15 +243,3 @@ def called(place: str) -> Encoder:
     except (ImportError, AttributeError) as err:
         raise ValueError(f"--encoder {place}: {err}") from err
     return found() if callable(found) and not hasattr(found, "encode_captions") or isinstance(found, type) else found
-
-
-def _vectors(path: Path) -> np.ndarray:
-    try:
-        found = np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{path}: no such file; wanted vectors as .npy, a row for each picture") from None
-    except (ValueError, EOFError, OSError, OverflowError, MemoryError, SyntaxError, TypeError) as err:
-        raise ValueError(f"{path}: not a whole .npy array ({err}); write it again with numpy.save") from err
-    if not isinstance(found, np.ndarray):
-        raise ValueError(f"{path}: an archive of several arrays (.npz); save the vectors by themselves with numpy.save")
-    return found

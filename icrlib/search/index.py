@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from icrlib.data import feature_folder, photos
+from icrlib.data.cache import write_array
 from icrlib.data.pictures import open_picture
 from icrlib.data.splits import Split
 from icrlib.errors import choose
@@ -182,9 +183,9 @@ class Index:
         some += [("captions", self.captions, self.texts)] if self.captions is not None else []
         for name, encodings, lines in some:
             several = isinstance(encodings, Sequences)
-            _write_array(folder / f"{name}.npy", encodings.values if several else encodings)
+            write_array(folder / f"{name}.npy", (encodings.values if several else encodings).cpu().numpy())
             if several:
-                _write_array(folder / f"{name}_lengths.npy", encodings.lengths)
+                write_array(folder / f"{name}_lengths.npy", encodings.lengths.cpu().numpy())
             write_bytes(folder / f"{name}.txt", ("\n".join(lines) + "\n").encode())
         return folder
 
@@ -238,12 +239,6 @@ def best(scores: Tensor, top: int) -> list[tuple[int, float, int]]:
         (rank, score, row)
         for rank, (score, row) in enumerate(zip(found.values.tolist(), found.indices.tolist(), strict=True), 1)
     ]
-
-
-def _write_array(path: Path, values: Tensor) -> None:
-    buffer = io.BytesIO()
-    np.save(buffer, values.cpu().numpy(), allow_pickle=False)
-    write_bytes(path, buffer.getvalue())
 
 
 def thumbnail(file: str | Path, side: int = 320) -> bytes:
