@@ -8,7 +8,7 @@ from statistics import mean
 import pandas as pd
 
 from icrlib.evidence import record_settings as runs
-from icrlib.paper.experiments import experiment
+from icrlib.paper.experiments.rows import experiment
 
 SCORES = ("n", "val_rsum", "val_swap", "val_swap_min")
 NEVER = ("drops", "evaluate_every")  # they follow from the number of updates

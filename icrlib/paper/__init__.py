@@ -3,7 +3,7 @@
 from icrlib.paper import goal
 from icrlib.paper.cells import span, styled
 from icrlib.paper.claims import against_own_tables, claims
-from icrlib.paper.experiments import experiment, experiments
+from icrlib.paper.experiments.rows import experiment, experiments
 from icrlib.paper.grids import grid
 from icrlib.paper.layout import layout
 from icrlib.paper.tables import inconsistencies, table, tables
