@@ -15,6 +15,7 @@ import torch
 import icrlib
 import page_checks as checks
 from icrlib import toy
+from icrlib.widgets import score_table
 from score_tables import planted
 
 NAMES = ("theta", "reconstruction", "raw", "lambda")
@@ -169,7 +170,7 @@ def test_the_address_keeps_what_was_chosen(opened):
 
 def test_two_on_one_page_and_a_script_that_comes_twice(opened):
     """The page loads the file, too; an element is set up once, and moves alone."""
-    again = f"<script>{toy.script()}</script>"
+    again = f"<script>{score_table.static(toy.SCRIPT)}</script>"
     visit = opened(toy.wind_up(), toy.wind_up(eta=0.1), change=lambda text: text + again)
     move(visit, "eta", 0)
     both = visit.page.evaluate("() => [...document.querySelectorAll('.wind-up')].map(b => b.windUp.state.eta)")
@@ -200,8 +201,9 @@ def test_same_input_gives_same_text_and_the_presets_are_offered():
     assert text == toy.wind_up().data != toy.wind_up(eta=0.1).data
     preset = json.loads(text.split('<script type="application/json">')[1].split("</script>")[0])
     assert preset["problem"] == toy.PROBLEM and preset["eta"] == toy.CHOICES["eta"]
-    assert "</" not in toy.script() and "http" not in toy.script().replace("http://www.w3.org/2000/svg", "")
-    assert len(toy.script()) < 40_000
+    script = score_table.static(toy.SCRIPT)
+    assert "</" not in script and "http" not in script.replace("http://www.w3.org/2000/svg", "")
+    assert len(script) < 40_000
     for name, wrong in {"eta": 0.123, "lr": 1.0, "momentum": 0.8, "rule": "x"}.items():
         with pytest.raises(ValueError, match=name):
             toy.wind_up(**{name: wrong})
@@ -211,5 +213,5 @@ def test_the_installed_package_finds_its_own_copy(tmp_path, monkeypatch):
     copy = tmp_path / "icrlib" / "_static"
     copy.mkdir(parents=True)
     (copy / toy.SCRIPT).write_text("// a copy")
-    monkeypatch.setattr(toy, "__file__", str(copy.parent / "toy.py"))
-    assert toy.script() == "// a copy"
+    monkeypatch.setattr(score_table, "__file__", str(copy.parent / "widgets" / "score_table.py"))
+    assert "<script>// a copy</script>" in toy.wind_up().data

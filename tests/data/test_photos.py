@@ -186,7 +186,7 @@ def test_a_mended_photo_is_computed_again(root, tmp_path):
 
 def test_a_full_disk(root, tmp_path, monkeypatch):
     """The second part does not fit: the first stays, and the next try needs the rest only."""
-    real, written = features.write_sealed, []
+    real, written = features.write_arrays, []
 
     def full(path, content):
         if written:
@@ -194,10 +194,10 @@ def test_a_full_disk(root, tmp_path, monkeypatch):
         written.append(path)
         real(path, content)
 
-    monkeypatch.setattr(features, "write_sealed", full)
+    monkeypatch.setattr(features, "write_arrays", full)
     with pytest.raises(StorageError, match="no space left"):
         extract(root, tmp_path / "f")
-    monkeypatch.setattr(features, "write_sealed", real)
+    monkeypatch.setattr(features, "write_arrays", real)
     assert written[0].is_file()
     assert np.load(extract(root, tmp_path / "f") / "train_ims.npy").shape == (12, 256)
 
@@ -259,9 +259,9 @@ def test_a_killed_extraction_goes_on(root, tmp_path):
     """SIGKILL to a real process between two parts; what it had done is not done again, and the result is the same."""
     code = (
         "import sys; from icrlib.data import features as f; f.PART = 2\n"
-        "real = f.write_sealed\n"
+        "real = f.write_arrays\n"
         "def told(path, content):\n    real(path, content); print('part', flush=True); sys.stdin.readline()\n"
-        "f.write_sealed = told\n"
+        "f.write_arrays = told\n"
         f"f.extract({str(root)!r}, {str(tmp_path / 'f')!r}, backbone='scenes', progress=False)"
     )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

@@ -50,7 +50,7 @@ def load(folder, name="flickr30k"):
 def test_it_is_registered():
     """By name, imported at first use only, with its label, and listed by the command line."""
     assert names.METHODS.find("vsrn").__name__ == "VSRN" and names.label("vsrn") == "VSRN"
-    assert names.METHODS._places["vsrn"] == "icrlib.models.vsrn:VSRN" and not names.is_baseline("vsrn")
+    assert names.METHODS.data["vsrn"] == "icrlib.models.vsrn:VSRN" and not names.is_baseline("vsrn")
     shown = CliRunner().invoke(main, ["settings", "vsrn", "ntxent"]).output
     for text in ("option of VSRN", "blocks", "linear_norm", "graph_norm", "final_norm", "vse++, bow, vsrn"):
         assert text in shown
