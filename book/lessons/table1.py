@@ -56,14 +56,11 @@ from icrlib.evidence import photo_intervals
 from icrlib.paper.cells import cell, span
 from icrlib.studies import lists
 
-places = lists("places")
-
 smoke = chapter.start(smoke)
+places = lists("places")
 NAMES = ["triplet", "triplet_sh", "ntxent", "smoothap"]
 LABELS = {name: plots.label(name) for name in NAMES}
-ON_PAPER = dict(zip(NAMES, ["Triplet loss", "Triplet loss SH", "NT-Xent", "SmoothAP"], strict=True))
 MODELS = {"vse++": "VSE++", "vsrn": "VSRN", "bow": "bag of words"}
-CONSTANT = {"triplet": "margin", "triplet_sh": "margin", "ntxent": "tau", "smoothap": "tau"}
 PLACES = {"scenes": "scenes", "tuned": "scenes, tuned", "flickr8k": "Flickr8k", "flickr30k": "Flickr30k", "coco": "COCO"}
 DRAWS = places.of_model("scenes", "vsrn").wanted  # of data, that a claim is judged on
 
@@ -72,6 +69,10 @@ def runs_of(study, method, **more):
     """The runs of a model in a study, by loss; only losses that have runs."""
     found = {name: records.find(study=study, method=method, loss=name, **more) for name in NAMES}
     return {name: group for name, group in found.items() if group}
+
+
+ON_PAPER = dict(zip(NAMES, ["Triplet loss", "Triplet loss SH", "NT-Xent", "SmoothAP"], strict=True))
+CONSTANT = {"triplet": "margin", "triplet_sh": "margin", "ntxent": "tau", "smoothap": "tau"}
 
 
 def settled(groups, least=DRAWS):
