@@ -165,6 +165,7 @@ def sliders(visit: Visit) -> list[str]:
 
 def readable(visit: Visit) -> list[str]:
     """Text stands out from its ground by a contrast of 4 or more, in light and in dark mode (drawings aside)."""
+    visit.page.add_style_tag(content="*, *::before, *::after {transition: none !important}")  # no colour on its way
     faint = [line for theme in ("dark", "light") for line in visit.page.evaluate(_FAINT, [theme, 4.0])]
     return [f"too little contrast, {line}" for line in faint]
 
