@@ -76,7 +76,7 @@ class Vocabulary:
         return cls([*SPECIAL, *(w for w, n in counts.items() if n >= min_count and w not in SPECIAL)])
 
     def with_runs(self, captions: Iterable[str], longest: int, min_count: int = 4) -> Vocabulary:
-        """These words, and the runs of 2 to ``longest`` neighbours that ``captions`` have ``min_count`` times or more."""
+        """These words, and the runs of 2 to ``longest`` of them that ``captions`` have ``min_count`` times or more."""
         counts = Counter(run for caption in captions for run in _runs(tokenize(caption), longest))
         return Vocabulary([*self.words, *(run for run, n in counts.items() if n >= min_count)])
 

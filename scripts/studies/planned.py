@@ -30,7 +30,8 @@ def sized(method: str) -> dict:
 def chosen(study: str, method: str, loss: str, among: dict | None = None, **fixed: object) -> dict:
     """What a search chose for a method and a loss; ``fixed``: among candidates with these options of the loss only.
 
-    ``among``: among runs with these settings only, such as ``{"batch_size": 32}``; "train" is a size of the data. Options of the model count, too.
+    ``among``: among runs with these settings only, such as ``{"batch_size": 32}``; "train" is a size of
+    the data. Options of the model count, too.
     """
     found = [
         record
