@@ -23,6 +23,7 @@ from torch.utils.checkpoint import checkpoint
 from icrlib.score_checks import check
 
 Reduction = Literal["sum", "mean"]
+COMMON = 21  # scores that are tried for a collapse, before the best is refined between its neighbours
 
 
 @dataclass(frozen=True)
@@ -187,8 +188,25 @@ class Loss:
         return total / count, weights / count[:, None]
 
     def collapsed(self, positives: Tensor) -> float:
-        """The loss of a model that gives every pair the same score: where a collapse sits."""
-        return float(self(torch.zeros(positives.shape, dtype=torch.float64, device=positives.device), positives))
+        """The loss where a collapse sits: of all scores in [-1, 1] that every pair may share, the cheapest.
+
+        A loss of differences has one value there. One with thresholds, or a pull alone, sees how high the scores are.
+        """
+
+        def equal(score: float) -> float:
+            scores = torch.full(positives.shape, score, dtype=torch.float64, device=positives.device)
+            return float(self(scores, positives))
+
+        costs = [equal(score) for score in (-1.0, 0.0, 1.0)]
+        if max(costs) - min(costs) <= 1e-9 * max(map(abs, costs)):
+            return costs[1]
+        from scipy.optimize import minimize_scalar  # only losses with thresholds need it
+
+        grid = torch.linspace(-1, 1, COMMON).tolist()
+        costs = [equal(score) for score in grid]
+        place = min(range(COMMON), key=costs.__getitem__)
+        around = grid[max(place - 1, 0)], grid[min(place + 1, COMMON - 1)]
+        return min(costs[place], float(minimize_scalar(equal, bounds=around, method="bounded").fun))
 
     def notes(self, scores: Tensor, positives: Tensor) -> dict[str, float]:
         """What an evaluation in training notes about the last batch, beside the value."""

@@ -2,7 +2,6 @@ r"""SigLIP: each pair on its own, matching or not."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -59,19 +58,6 @@ class SigLIP(Loss):
     def term_weights(self, pairs: Pairs) -> Tensor:
         row = pairs.at_negatives(torch.sigmoid(self.scale * pairs.rows + self.bias), 0)
         return self.scale * row.scatter(1, pairs.positive[:, None], -torch.sigmoid(-self.scale * pairs.own - self.bias))
-
-    def collapsed(self, positives: Tensor) -> float:
-        """The loss where a collapse sits: of all equal scores from -1 to 1 those that cost least.
-
-        A loss of differences has one value there; this one sees how high the scores are.
-        """
-        first, second = (1.0, 1.0) if self.queries == "sum" else (1 / len(positives), 1 / positives.shape[1])
-        pulled = first * len(positives) + second * positives.shape[1]
-        pushed = (first + second) * float((~positives).sum())
-        # The slope by the common score is 0 where σ(ts + b) is the share of the positives.
-        level = min(1.0, max(-1.0, (math.log(pulled / pushed) - self.bias) / self.scale))
-        equal = torch.full(positives.shape, level, dtype=torch.float64, device=positives.device)
-        return float(self(equal, positives))
 
     def sharpened(self, scores: Tensor, positives: Tensor, log_scale: Tensor, bias: Tensor | None = None) -> Tensor:
         """As in the base, by the name that the scale has here. Without ``bias`` the loss's own stays as it is."""
