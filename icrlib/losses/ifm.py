@@ -25,7 +25,7 @@ class IFM(Loss):
     .. math:: \ell_{q,i} = \tfrac12 \log(1 + e^{u}) + \tfrac12 \log(1 + e^{u + 2\varepsilon/\tau}), \qquad
               u = \log \sum_{j \in N} e^{s_j/\tau} - s_i/\tau
 
-    The second term times :math:`\tau` tends to :math:`[2\varepsilon + \max_j s_j - s_i]_+` for :math:`\tau \to 0`:
+    The second term times :math:`2\tau` tends to :math:`[2\varepsilon + \max_j s_j - s_i]_+` for :math:`\tau \to 0`:
     Triplet-SH with a margin of :math:`2\varepsilon`. At 0.1, its default, that is the margin of VSE++.
 
     ``tau``: where SVL's learned temperature begins, 0.07. ``eps``: 0.1, as released; 0 gives NT-Xent. The release

@@ -1,7 +1,8 @@
 r"""The losses of metric learning that GOAL's Table 1 names, each with all negatives or with the hardest one alone.
 
-With several positives each is the mean over them of the one-positive loss, as everywhere in this package. Defaults are
-those of pytorch-metric-learning, whose values these equal for one positive a query. Means over queries and directions.
+With several positives each is the mean over them of the one-positive loss, as everywhere in this package. Circle and
+Multi-Similarity have the defaults of pytorch-metric-learning, and for one positive a query its values; NT-Xent with the
+hardest negative and binomial deviance are not in it. Means over queries and directions.
 """
 
 from __future__ import annotations
