@@ -118,8 +118,8 @@ Code(inspect.getsource(icrlib.training.fit), language="python")
 # The four losses $\ell_q$, for one query $q$ with one positive $+$. Their derivation is a matter of the definitions;
 # here are the formulas and what each looks at.
 #
-# - **Triplet** (ECIR Eqs. 1–2): $\sum_{j \in N} [\alpha + s_j - s_+]_+$. It looks at every negative inside the margin.
-# - **Triplet-SH** (Eq. 3): $[\alpha + \max_{j \in N} s_j - s_+]_+$. It looks at the hardest negative.
+# - **Triplet** (ECIR Eqs. 3a–3b): $\sum_{j \in N} [\alpha + s_j - s_+]_+$. It looks at every negative inside the margin.
+# - **Triplet-SH** (Eqs. 1–2): $[\alpha + \max_{j \in N} s_j - s_+]_+$. It looks at the hardest negative.
 # - **NT-Xent** (Eqs. 4, 11): $-s_+/\tau + \log \sum_{j \in \Omega} e^{s_j / \tau}$. It looks at all negatives, by
 #   $e^{s/\tau}$.
 # - **SmoothAP** (Eqs. 5–8): $1 - \frac{1}{\lvert P \rvert}\sum_{i \in P} A_i / R_i$. It looks at scores near a
