@@ -1,9 +1,10 @@
-"""One way to refuse an unknown name: say what was got, what is allowed, and what was probably meant."""
+"""One way to refuse a name or value: say what was got, what is allowed, and what was probably meant."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 def choose(got: str, allowed: Iterable[str], what: str, more: Iterable[str] = ()) -> str:
@@ -14,6 +15,25 @@ def choose(got: str, allowed: Iterable[str], what: str, more: Iterable[str] = ()
     allowed = list(allowed)
     if got in allowed:
         return got
-    near = difflib.get_close_matches(str(got).lower(), allowed, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"unknown {what} {got!r}; allowed: {', '.join(map(repr, [*allowed, *more]))}.{hint}")
+    listed = ", ".join(map(repr, [*allowed, *more]))
+    raise ValueError(f"unknown {what} {got!r}; allowed: {listed}.{meant(got, allowed)}")
+
+
+def meant(got: str, allowed: Iterable[str]) -> str:
+    """A question behind a message, where one of ``allowed`` is near to what was ``got``; else nothing."""
+    near = difflib.get_close_matches(str(got).lower(), list(allowed), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def at_least(name: str, value: Any, least: int) -> int:
+    """A whole number of at least ``least``, else ``ValueError``."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
+    return value
+
+
+def true_or_false(name: str, value: Any) -> bool:
+    """A switch, else ``ValueError``."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False; got {value!r}")
+    return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -149,30 +149,35 @@ def _both(
     def turned(some: Encodings, others: Encodings) -> Tensor:
         return similarity(others, some).T
 
+    def of_images(rows: slice) -> Tensor:
+        return finite(all_scores(images[rows], captions, similarity, at_once))
+
+    def of_captions(rows: slice) -> Tensor:
+        return finite(all_scores(captions[rows], images, turned, at_once))
+
+    shape = len(images), len(captions)
     return {
-        "i2t": _in_parts(images, captions, image, caption, similarity, at_once),
-        "t2i": _in_parts(captions, images, caption, image, turned, at_once),
+        "i2t": ranks_in_parts(of_images, image, caption, *shape),
+        "t2i": ranks_in_parts(of_captions, caption, image, *shape[::-1]),
     }
 
 
-def _in_parts(
-    queries: Encodings, candidates: Encodings, query: Tensor, candidate: Tensor, similarity: Similarity, at_once: int
+def ranks_in_parts(
+    scores: Callable[[slice], Tensor], query: Tensor, candidate: Tensor, queries: int, candidates: int
 ) -> Ranks:
-    """Ranks of all relevant candidates, holding a part of the scores at a time."""
+    """Ranks of all relevant pairs, ``query`` and ``candidate`` (T,), holding a part of the ``scores`` of queries with
+    all candidates at a time."""
     order = query.argsort(stable=True)
     query, candidate = query[order], candidate[order]
-    ends = torch.bincount(query, minlength=len(queries)).cumsum(0).tolist()
-    parts, done = [], 0
-    for start, rows in _pieces(queries, max(1, PART // (4 * len(candidates)))):
-        mine = slice(done, done := ends[start + len(rows) - 1])
-        matrix = finite(all_scores(rows, candidates, similarity, at_once))
+    ends = torch.bincount(query, minlength=queries).cumsum(0).tolist()
+    parts, done, size = [], 0, max(1, PART // (4 * candidates))
+    for start in range(0, queries, size):
+        rows = slice(start, min(start + size, queries))
+        mine = slice(done, done := ends[rows.stop - 1])
+        matrix = scores(rows)
         where = matrix.device
         parts.append(ranks_at(matrix, (query[mine] - start).to(where), candidate[mine].to(where)))
     return Ranks.join(parts)
-
-
-def _pieces(encodings: Encodings, size: int) -> Iterator[tuple[int, Encodings]]:
-    return ((start, encodings[start : start + size]) for start in range(0, len(encodings), size))
 
 
 def _folds(images: Encodings, captions: Encodings, split: Split, similarity: Similarity, at_once: int) -> dict:

@@ -15,7 +15,7 @@ from torch import Tensor
 from icrlib import evaluation
 from icrlib.data.judgements import SIDES, Judgements
 from icrlib.data.splits import Split
-from icrlib.metrics import Ranks, from_ranks, ranks_at
+from icrlib.metrics import Ranks, from_ranks
 from icrlib.models.base import RetrievalModel
 from icrlib.score_checks import finite
 
@@ -135,26 +135,16 @@ def _evaluate(scores: Scores, judgements: Judgements) -> dict:
 
 @torch.no_grad()
 def _ranks(scores: Scores, judgements: Judgements, side: str) -> Ranks:
-    """Ranks of the right answers of all queries that have one, a part of the scores (64 MB) at a time."""
+    """Ranks of the right answers of all queries that have one."""
     image, caption = getattr(judgements, side)
     query, candidate = (image, caption) if side == "i2t" else (caption, image)
     candidates = judgements.captions if side == "i2t" else judgements.images
     if not len(query):
         raise ValueError(f"{judgements.name}, {side}: no query has a right answer, so there is nothing to measure")
-    order = query.argsort(stable=True)
-    asked, query, count = query[order].unique(return_inverse=True, return_counts=True)
-    candidate = candidate[order]
+    asked, query, count = query.unique(return_inverse=True, return_counts=True)
     if (count == candidates).any():
         raise ValueError(
             f"{judgements.name}, {side}: every candidate is right for query "
             f"{int(asked[count == candidates][0])}, so its ranks say nothing; leave it out"
         )
-    size = max(1, evaluation.PART // (4 * candidates))
-    ends, parts, done = count.cumsum(0).tolist(), [], 0
-    for first in range(0, len(asked), size):
-        rows = asked[first : first + size]
-        mine = slice(done, done := ends[first + len(rows) - 1])
-        matrix = scores(side, rows)
-        where = matrix.device
-        parts.append(ranks_at(matrix, (query[mine] - first).to(where), candidate[mine].to(where)))
-    return Ranks.join(parts)
+    return evaluation.ranks_in_parts(lambda rows: scores(side, asked[rows]), query, candidate, len(asked), candidates)

@@ -7,12 +7,12 @@ A new one is a file of its own and one line here; or no line at all, for everywh
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, MutableMapping
+from collections import UserDict
 
 from icrlib.errors import choose
 
 
-class Registry(MutableMapping):
+class Registry(UserDict):
     """Classes by name. Values are classes, or places ``"package.module:Name"`` that are imported at first use.
 
     ``usual``: the name that is meant where nobody says one.
@@ -21,26 +21,12 @@ class Registry(MutableMapping):
     def __init__(
         self, what: str, places: dict[str, str | type], aliases: dict[str, str] | None = None, usual: str = ""
     ) -> None:
-        self.what, self.aliases, self.usual, self._places = what, dict(aliases or {}), usual, dict(places)
+        super().__init__(places)
+        self.what, self.aliases, self.usual = what, dict(aliases or {}), usual
 
     def __getitem__(self, name: str) -> type:
-        found = self._places[name]
+        found = super().__getitem__(name)
         return imported(found, self.what) if isinstance(found, str) else found
-
-    def __setitem__(self, name: str, kind: str | type) -> None:
-        self._places[name] = kind
-
-    def __delitem__(self, name: str) -> None:
-        del self._places[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._places  # without importing it, as Mapping would
 
     def canonical(self, name: str, more: tuple[str, ...] = ()) -> str:
         """The one spelling of ``name``; ``ValueError`` lists what there is. ``more``: patterns for that message."""

@@ -141,22 +141,8 @@ def _whole(digits: str) -> int:
 
 
 def _encodable(value: object) -> None:
-    for piece in _strings(value):
-        try:
-            piece.encode("utf-8")
-        except UnicodeEncodeError as err:
-            raise ValueError(f"half of a character (a lone surrogate) in {ascii(piece)[:60]}") from err
-
-
-def _strings(value: object) -> list[str]:
-    """All strings in a JSON value, keys too."""
-    waiting, found = [value], []
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            found.append(one)
-        elif isinstance(one, dict):
-            waiting += [*one, *one.values()]
-        elif isinstance(one, list):
-            waiting += one
-    return found
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as err:
+        near = ascii(err.object[max(0, err.start - 20) : err.end + 20])
+        raise ValueError(f"half of a character (a lone surrogate) in {near}") from err

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import html
 import json
-from pathlib import Path
 
 from IPython.display import HTML
+
+from icrlib.widgets.score_table import static
 
 # As in the record of LTD's runs: the reconstruction starts near 1 and cannot fall below 0.09.
 PROBLEM = {
@@ -98,15 +99,8 @@ def wind_up(eta: float = 0.3, lr: float = 0.005, momentum: float = 0.9, rule: st
         "λ is 0 although the constraint is violated</p>"
         f'<div class="controls">{cursor}<div><button type="button" data-say="play">Play</button></div></div>'
         '<p data-say="now"></p>'
-        f'<script type="application/json">{preset}</script><script>{script()}</script></div>'
+        f'<script type="application/json">{preset}</script><script>{static(SCRIPT)}</script></div>'
     )
-
-
-def script() -> str:
-    """The text of the script: from the checkout, else from the copy that the installed package carries."""
-    package = Path(__file__).parent
-    checkout = package.parent / "book" / "_static" / SCRIPT
-    return (checkout if checkout.is_file() else package / "_static" / SCRIPT).read_text(encoding="utf-8")
 
 
 def _range(uid: str, name: str, label: str, value: int, last: int, step: int = 1) -> str:

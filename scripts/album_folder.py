@@ -38,12 +38,12 @@ def main(source: Path, photos: Path, folder: Path, backbone: str, as_there: bool
     known = {name: feature_folder.parts(source, name)[0] for name in PARTS}
     for name in ("train", "val"):
         part = known[name]
-        kept = [row for row, file in enumerate(part.files) if Path(file).name not in captions]
-        own = {row: [] for row in kept}
+        kept = np.array([row for row, file in enumerate(part.files) if Path(file).name not in captions], dtype=int)
+        own = [[] for _ in part.files]
         for text, row in zip(part.captions, part.image_of.tolist(), strict=True):
-            if row in own:
-                own[row].append(text)
-        _write(folder, PARTS[name], part.features[kept], [part.files[row] for row in kept], list(own.values()))
+            own[row].append(text)
+        listed = karpathy.Photos(part.files, part.files, own)
+        feature_folder.write_part(folder, PARTS[name], listed, kept, part.features[kept])
         click.echo(f"{name}: {len(kept):,} of {len(part.files):,} photos")
     if as_there:
         rows = {Path(file).name: part.features[row] for part in known.values() for row, file in enumerate(part.files)}
@@ -55,19 +55,10 @@ def main(source: Path, photos: Path, folder: Path, backbone: str, as_there: bool
                 for part in feature_folder.parts(made)
                 for row, file in enumerate(part.files)
             }
-    _write(folder, "test", np.stack([rows[name] for name in captions]), list(captions), list(captions.values()))
+    names = list(captions)
+    listed = karpathy.Photos(names, names, list(captions.values()))
+    feature_folder.write_part(folder, "test", listed, np.arange(len(names)), np.stack([rows[name] for name in names]))
     click.echo(f"test: {len(captions):,} photos of {photos}")
-
-
-def _write(folder: Path, part: str, values: np.ndarray, files: list[str], captions: list[list[str]]) -> None:
-    np.save(folder / f"{part}_ims.npy", values)
-    texts = {
-        "files": files,
-        "caps": [text for own in captions for text in own],
-        "ids": [file for file, own in zip(files, captions, strict=True) for _ in own],
-    }
-    for end, lines in texts.items():
-        (folder / f"{part}_{end}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

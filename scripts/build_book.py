@@ -25,13 +25,11 @@ def say(line: str) -> None:
 
 
 def chosen(book: Book, names: tuple[str, ...]) -> list[str]:
-    """The chapters to run: all, or those named (``ValueError`` for a name that is none)."""
-    known = book.chapters()
-    names = tuple(n.removeprefix("book/").removesuffix(".ipynb").removesuffix(".py") for n in names)
-    unknown = [n for n in names if n not in known]
-    if unknown:
-        raise ValueError(f"no such chapter: {', '.join(unknown)}. There are: {', '.join(known)}")
-    return [n for n in known if not names or n in names]
+    """The chapters to run: all, or those named."""
+    try:
+        return book.chosen(names, book.chapters())
+    except (ValueError, FileNotFoundError) as err:
+        raise click.ClickException(str(err)) from err
 
 
 def site_config(book: Book) -> str:
@@ -91,10 +89,7 @@ JOBS = click.option(
 @click.pass_obj
 def make_book(book: Book, names: tuple[str, ...], jobs: int) -> None:
     """Execute what changed into _build/executed, then write the pages. Committed notebooks stay."""
-    try:
-        todo = chosen(book, names)
-    except (ValueError, FileNotFoundError) as err:
-        raise click.ClickException(str(err)) from err
+    todo = chosen(book, names)
     for name in todo:
         if all(book.path(name, s).is_file() for s in (".py", ".ipynb")) and not book.in_step(name):
             say(f"{name}: .py and .ipynb differ; the .py is taken (`make notebooks` brings them in step)")
@@ -125,10 +120,7 @@ def make_notebooks(book: Book, names: tuple[str, ...], jobs: int) -> None:
     """Execute what changed at full scale and write NAME.ipynb (cells of NAME.py, fresh outputs)."""
     if os.environ.get("ICR_SMOKE", "0") not in ("", "0"):
         raise click.ClickException("ICR_SMOKE is set: outputs of smoke runs are not kept. Unset it first.")
-    try:
-        todo = chosen(book, names)
-    except (ValueError, FileNotFoundError) as err:
-        raise click.ClickException(str(err)) from err
+    todo = chosen(book, names)
     for name in todo:
         if book.path(name, ".py").is_file():
             write_setup_cells(book, name, say)

@@ -50,7 +50,7 @@ class Book:
 
     def pages(self) -> list[str]:
         """Names of all pages in the order of _toc.yml; ``FileNotFoundError`` for one without a file."""
-        names = list(_files(yaml.safe_load((self.root / "_toc.yml").read_text())))
+        names = list(named(yaml.safe_load((self.root / "_toc.yml").read_text())))
         lost = [n for n in names if not any(self.path(n, s).is_file() for s in (".py", ".ipynb", ".md"))]
         if lost:
             raise FileNotFoundError(f"_toc.yml names pages that book/ does not have: {', '.join(lost)}")
@@ -59,6 +59,13 @@ class Book:
     def chapters(self) -> list[str]:
         """Names of the pages that are notebooks."""
         return [n for n in self.pages() if self.path(n, ".py").is_file() or self.path(n, ".ipynb").is_file()]
+
+    def chosen(self, names: tuple[str, ...], known: list[str]) -> list[str]:
+        """Those of the ``known`` pages that are named, all where none is (``ValueError`` for a name that is none)."""
+        names = tuple(re.sub(r"^book/|\.(ipynb|py|md)$", "", name) for name in names)
+        if unknown := [name for name in names if name not in known]:
+            raise ValueError(f"no such chapter: {', '.join(unknown)}. There are: {', '.join(known)}")
+        return [name for name in known if not names or name in names]
 
     def path(self, name: str, suffix: str) -> Path:
         """Where ``book/`` keeps the page."""
@@ -279,13 +286,14 @@ def _outputs(outputs: list) -> Iterator[nbformat.NotebookNode]:
         yield out
 
 
-def _files(node: object) -> Iterator[str]:
+def named(node: object) -> Iterator[str]:
+    """The pages that _toc.yml, or a part of it, names."""
     if isinstance(node, dict):
         for key in ("root", "file"):
             if key in node:
                 yield re.sub(r"\.(md|ipynb|py)$", "", node[key])
         for key in ("parts", "chapters", "sections", "entries", "subtrees"):
-            yield from _files(node.get(key))
+            yield from named(node.get(key))
     elif isinstance(node, list):
         for item in node:
-            yield from _files(item)
+            yield from named(item)

@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 import browser
 from build_book import FOLDER, ROOT, make_html
-from chapters import Book
+from chapters import Book, named
 from icrlib.files import atomic_path
 
 # A4 less its margins, in the pixels of CSS: what is laid out at this width is printed without being scaled.
@@ -116,20 +116,7 @@ class Chapter:
 def parts(book: Book) -> dict[str, str]:
     """The part of each page that _toc.yml puts into one."""
     toc = yaml.safe_load((book.root / "_toc.yml").read_text())
-    found = {}
-    for part in toc.get("parts", []):
-        for line in re.findall(r"'file': '([^']+)'", str(part)):
-            found[line.removesuffix(".md").removesuffix(".ipynb").removesuffix(".py")] = part["caption"]
-    return found
-
-
-def chosen(book: Book, names: tuple[str, ...]) -> list[str]:
-    """The pages to print in the order of the book: all, or those named (``ValueError`` for a name that is none)."""
-    known = book.pages()
-    names = tuple(re.sub(r"^book/|\.(ipynb|py|md)$", "", n) for n in names)
-    if unknown := [n for n in names if n not in known]:
-        raise ValueError(f"no such chapter: {', '.join(unknown)}. There are: {', '.join(known)}")
-    return [n for n in known if not names or n in names]
+    return {name: part["caption"] for part in toc.get("parts", []) for name in named(part)}
 
 
 def outdated(book: Book, site: Path) -> bool:
@@ -314,7 +301,7 @@ def main(context: click.Context, names: tuple[str, ...], output: Path | None, si
     context.obj = book = Book(root)
     output = output or book.build / "book.pdf"
     try:
-        todo = chosen(book, names)
+        todo = book.chosen(names, book.pages())
         if site is None and outdated(book, site := book.build / "html"):
             context.invoke(make_html, output=None)
         sheets = make_pdf(book, todo, site, output)

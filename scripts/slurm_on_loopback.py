@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import os
 import pwd
+import shlex
 import shutil
 import signal
 import socket
@@ -159,27 +160,16 @@ def smoke_grid(runs: Path) -> None:
     reproduce = [
         sys.executable,
         str(ROOT / "workflow" / "reproduce.py"),
-        "--profile",
-        "slurm",
-        "--smoke",
-        "--fresh",
-        "--dataset",
-        "scenes",
-        "--methods",
-        "bow",
-        "--losses",
-        "ntxent,triplet",
-        "--seeds",
-        "0",
+        *shlex.split(
+            "--profile slurm --smoke --fresh --dataset scenes --methods bow --losses ntxent,triplet --seeds 0"
+        ),
+        # No GPU here, though the profile has one, and of a GPU no record tells what a run takes.
+        *shlex.split("--mem 2G --runtime 30"),
+        # Nor is there a need to wait long before asking how a job is.
+        "--more=--set-resources train:gpu=0 --slurm-init-seconds-before-status-checks 5 "
+        "--seconds-between-status-checks 5",
         "--runs",
         str(runs),
-    ]
-    # No GPU here, though the profile has one, and of a GPU no record tells what a run takes.
-    reproduce += ["--mem", "2G", "--runtime", "30"]
-    # Nor is there a need to wait long before asking how a job is.
-    reproduce += [
-        "--more=--set-resources train:gpu=0 --slurm-init-seconds-before-status-checks 5 "
-        "--seconds-between-status-checks 5"
     ]
     environment = os.environ | {"TQDM_DISABLE": "1"}
     wrong = subprocess.run([*reproduce, "--partition", "mian"], env=environment, capture_output=True, text=True)

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.text import Vocabulary
+from icrlib.models import VSE
 
 WORDS = ["red", "green", "blue", "small", "large", "ring", "box", "star", "left", "right", "above", "below"]
 
@@ -69,9 +70,22 @@ def make_split(name: str, images: int, seed: int, dim: int = 12, fewest: int = 2
     return Split(name, features, captions, torch.tensor(image_of), [f"{name}-{i}" for i in range(images)])
 
 
-@pytest.fixture(scope="session")
-def tiny() -> Dataset:
+def make_tiny() -> Dataset:
     """60 training, 20 validation and 20 test images; an evaluation every 10 of 40 updates."""
     train, val, test = make_split("train", 60, 0), make_split("val", 20, 1), make_split("test", 20, 2)
     defaults = {"embed_dim": 8, "word_dim": 6, "lr": 1e-2, "updates": 40, "batch_size": 16}
     return Dataset("scenes", train, val, test, Vocabulary.build(train.captions, 1), "f" * 64, defaults, {"tiny": True})
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Dataset:
+    return make_tiny()
+
+
+@pytest.fixture
+def model(tiny) -> VSE:
+    """An untrained one for the words of ``tiny``."""
+    torch.manual_seed(0)
+    made = VSE(12, len(tiny.vocabulary), embed_dim=16, word_dim=8)
+    made.vocabulary = tiny.vocabulary
+    return made

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
+import nbformat
 import pytest
 from click.testing import CliRunner
 
@@ -14,45 +16,31 @@ from icrlib.cli import main
 from icrlib.cli.main import COMMANDS
 
 
-def icr(*words: str):
-    return CliRunner().invoke(main, list(words))
+def icr(*words):
+    return CliRunner().invoke(main, list(map(str, words)))
+
+
+def write_notebook(path, parameters: str, code: str) -> str:
+    tagged = nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]})
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=[tagged, nbformat.v4.new_code_cell(code)], metadata=kernel), path)
+    return str(path)
 
 
 @pytest.fixture
 def notebook(tmp_path):
-    import nbformat
-
-    cells = [
-        nbformat.v4.new_code_cell(
-            'dataset: str = "scenes"  # which data\nloss: str = "ntxent"  # which loss\nseed: int = 0  # one seed\n'
-            "lr: float = None  # learning rate\nsmoke: bool = False  # quick",
-            metadata={"tags": ["parameters"]},
-        ),
-        nbformat.v4.new_code_cell("print('ran', dataset, loss, seed, lr)\nassert seed < 5, 'too large a seed'"),
-    ]
-    book = nbformat.v4.new_notebook(
-        cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    parameters = (
+        'dataset: str = "scenes"  # which data\nloss: str = "ntxent"  # which loss\nseed: int = 0  # one seed\n'
+        "lr: float = None  # learning rate\nsmoke: bool = False  # quick"
     )
-    nbformat.write(book, tmp_path / "page.ipynb")
-    return str(tmp_path / "page.ipynb")
+    code = "print('ran', dataset, loss, seed, lr)\nassert seed < 5, 'too large a seed'"
+    return write_notebook(tmp_path / "page.ipynb", parameters, code)
 
 
-def test_help_explains_every_command():
-    for command in (
-        "run",
-        "settings",
-        "plan",
-        "tables",
-        "compare",
-        "status",
-        "features",
-        "search",
-        "judge",
-        "data check",
-        "records",
-    ):
-        result = icr(*command.split(), "--help")
-        assert result.exit_code == 0 and len(result.output.splitlines()) > 4
+@pytest.mark.parametrize("command", [*COMMANDS, "data check"])
+def test_help_explains_every_command(command):
+    result = icr(*command.split(), "--help")
+    assert result.exit_code == 0 and len(result.output.splitlines()) > 4
 
 
 @pytest.mark.process
@@ -75,8 +63,6 @@ def test_run_executes_with_parameters(notebook, tmp_path):
     ],
 )
 def test_run_refuses_before_it_starts(notebook, tmp_path, given, message):
-    import re
-
     result = icr("run", notebook, str(tmp_path / "out.ipynb"), "-p", given)
     assert result.exit_code == 2 and re.search(message, result.output.replace("\n", " ")), result.output
     assert not (tmp_path / "out.ipynb").exists()
@@ -97,9 +83,7 @@ def test_plan_says_what_past_records_suggest(notebook):
 
 def test_rows_and_tables():
     assert "ecir/1" in icr("tables").output
-    assert (
-        "46.6" in icr("tables", "ecir/1").output.replace(" ", "")[:20000] or "466.6" in icr("tables", "ecir/1").output
-    )
+    assert "466.6" in icr("tables", "ecir/1").output
     wrong = icr("tables", "ecir/9")
     assert wrong.exit_code == 2 and "ecir/1" in wrong.output
     row = icr("run", "ecir/1.4", "--plan", "-p", "features=somewhere")
@@ -133,6 +117,7 @@ def test_status_says_what_is_odd_and_leaves_foreign_folders_alone(tiny, tmp_path
         "list": {"config.json": "[1]", "record.json": "{}"},
         "record": {"config.json": json.dumps(config), "record.json": wrong},
         "text": {"config.json": json.dumps(config), "record.json": "[]"},
+        "cut": {"config.json": json.dumps(config), "record.json": "{"},
         "deep": {"config.json": "[" * 100_000, "record.json": "{}"},
         "bytes": {"config.json": b"\xff\xfe", "checkpoint.pt": b"x"},
         "checkpoint": {"config.json": json.dumps(config), "checkpoint.pt": b"x" * 50},
@@ -146,16 +131,8 @@ def test_status_says_what_is_odd_and_leaves_foreign_folders_alone(tiny, tmp_path
     shown = CliRunner().invoke(main, ["status", str(tmp_path)])
     assert shown.exit_code == 0 and sorted(map(str, tmp_path.rglob("*"))) == before
     lines = {line.split()[0]: line for line in shown.output.splitlines()}
-    assert set(lines) == {*odd, "run"} and "finished" in lines["run"]
+    assert set(lines) == {*odd, "run"} and "finished, test rsum" in lines["run"]
     assert all("damaged: " in lines[name] for name in odd), shown.output
-
-
-def test_status_goes_on_past_a_damaged_run(tiny, tmp_path):
-    for name in ("a", "b"):
-        icrlib.train(tiny, updates=2, out=tmp_path / name, progress=False)
-    (tmp_path / "a" / "record.json").write_text("{")
-    shown = CliRunner().invoke(main, ["status", str(tmp_path)]).output
-    assert "damaged" in shown.splitlines()[0] and "finished, test rsum" in shown.splitlines()[1]
 
 
 @pytest.mark.process

@@ -7,28 +7,18 @@ import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from icrlib.cli import main, products
+from icrlib.cli import products
 from icrlib.search.page import is_page, write_page
+
+from .test_cli import icr, write_notebook
 
 
 @pytest.fixture
 def notebook(tmp_path, monkeypatch):
-    import nbformat
-
-    cells = [
-        nbformat.v4.new_code_cell("n: int = 0  # a number", metadata={"tags": ["parameters"]}),
-        nbformat.v4.new_code_cell("assert n < 5\nprint('n is', n)"),
-    ]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), tmp_path / "page.ipynb")
+    write_notebook(tmp_path / "page.ipynb", "n: int = 0  # a number", "assert n < 5\nprint('n is', n)")
     monkeypatch.chdir(tmp_path)
     return "page.ipynb"
-
-
-def icr(*words: str):
-    return CliRunner().invoke(main, list(map(str, words)))
 
 
 def test_a_notebook_is_never_its_own_output(notebook, tmp_path):

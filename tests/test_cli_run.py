@@ -84,12 +84,7 @@ def test_options_of_the_data_and_bad_values(given, what):
 @pytest.mark.parametrize(
     "settings, what",
     [
-        ({"tau": float("inf")}, "tau of NTXent must be a finite number"),
-        ({"tau": "x"}, "tau of NTXent must be"),
-        ({"loss": "triplet", "margin": float("nan")}, "margin of Triplet must be"),
         ({"embed_dim": "ten"}, "embed_dim must be"),
-        ({"embed_dim": 1 << 45}, "cannot be made"),
-        ({"seed": 1 << 64}, "seed must be below"),
         ({"embed_dim": True}, "embed_dim must be a whole number"),
         ({"lr": float("inf")}, "lr must be"),
     ],
@@ -105,27 +100,10 @@ def test_values_that_no_run_takes(settings, what):
 @pytest.mark.parametrize("out", [True, False])
 def test_ctrl_c(tmp_path, out):
     """To the whole group, as a terminal sends it: one sentence on what is kept, exit 130, and the run goes on."""
-    words = [
-        sys.executable,
-        "-m",
-        "icrlib",
-        "run",
-        RUN,
-        str(tmp_path / "n.ipynb"),
-        "-p",
-        "updates=40000",
-        "-p",
-        "method=bow",
-        "-p",
-        "train=100",
-        "-p",
-        "val=20",
-        "-p",
-        "test=20",
-        "-p",
-        "evaluate_every=5",
-    ]
-    words += ["-p", f"out={tmp_path / 'run'}"] if out else []
+    given = ["updates=40000", "method=bow", "train=100", "val=20", "test=20", "evaluate_every=5"]
+    given += [f"out={tmp_path / 'run'}"] if out else []
+    words = [sys.executable, "-m", "icrlib", "run", RUN, str(tmp_path / "n.ipynb")]
+    words += [word for value in given for word in ("-p", value)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     for line in process.stdout:
         if "of 40,000" in line:

@@ -21,14 +21,6 @@ class Knowing(Split):
         return (self.positives | self.positives.roll(1, 0)).T
 
 
-@pytest.fixture
-def model(tiny):
-    torch.manual_seed(0)
-    made = VSE(12, len(tiny.vocabulary), embed_dim=16, word_dim=8)
-    made.vocabulary = tiny.vocabulary
-    return made
-
-
 def uneven(split):
     """The same split with captions of one to four words, so that encoding by length changes their order."""
     texts = [" ".join(text.split()[: 1 + (5 * i) % 4]) for i, text in enumerate(split.captions)]

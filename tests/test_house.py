@@ -38,6 +38,7 @@ MAY = {
     "evidence": BASE | {"paper", "studies"},
     "plots": BASE,
     "widgets": BASE | {"plots"},
+    "toy": {"widgets"},
     "training": BASE
     | {"data", "models", "losses", "metrics", "auxiliary", "cocos", "evaluation", "sampling", "records"},
     "planning": BASE | {"data", "models", "records", "training"},
@@ -180,6 +181,6 @@ def test_importing_the_library_imports_no_method_loss_or_auxiliary_by_name():
     from icrlib.names import AUXILIARIES, LOSSES, METHODS
 
     for registry in (METHODS, LOSSES, AUXILIARIES):
-        assert all(isinstance(place, (str, type)) for place in registry._places.values())
+        assert all(isinstance(place, (str, type)) for place in registry.data.values())
         for name in registry:
             assert registry[name].__name__

@@ -110,7 +110,7 @@ def planned(grid: Grid, tuning: Callable[[str, str, str], dict] | None = None) -
 
 def _run(grid: Grid, data: Dataset, method: str, loss: str, seed: int, tuned: bool, best: dict) -> Run:
     base = {"dataset": grid.dataset, "method": method, "loss": loss, "seed": seed}
-    given = best | parse(grid.settings, _declared(), NOTEBOOK, base)
+    given = best | parse(grid.settings, parameters.declared(NOTEBOOK), NOTEBOOK, base)
     elsewhere = asked.MACHINE if grid.device else ()  # whether that machine has them, this one cannot say
     here = {name: value for name, value in given.items() if name not in elsewhere}
     config = resolve(data, method, loss, seed=seed, smoke=grid.smoke, given=here).flat()
@@ -127,10 +127,6 @@ def _run(grid: Grid, data: Dataset, method: str, loss: str, seed: int, tuned: bo
         smoke=grid.smoke,
         resolved=(config, operations.measured(data)),
     )
-
-
-def _declared() -> dict:
-    return parameters.declared(NOTEBOOK)
 
 
 def _data_options(grid: Grid, method: str) -> dict:

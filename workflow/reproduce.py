@@ -21,7 +21,7 @@ from pathlib import Path
 import click
 import yaml
 
-from grid import AXES, LOSSES, ROOT, RUNS, Grid, needs, planned, set_aside, write
+from grid import LOSSES, ROOT, RUNS, Grid, needs, planned, set_aside, write
 from icrlib.errors import choose
 from icrlib.files import write_bytes
 from icrlib.planning.missing import Plan, plan
@@ -29,23 +29,6 @@ from icrlib.studies import Run, Unfinished, lists, studies
 from icrlib.training import checkpoints
 
 PROFILES = ROOT / "workflow" / "profiles"
-MAKE = sorted(
-    {
-        *AXES.values(),
-        "STUDY",
-        "TUNED",
-        "SETTINGS",
-        "FRESH",
-        "PLAN",
-        "PROFILE",
-        "PARTITION",
-        "JOBS",
-        "THREADS",
-        "MEM",
-        "RUNTIME",
-        "MORE",
-    }
-)
 # Options that a grid takes and a study does not, since it says these things itself.
 OF_GRIDS = ("dataset", "methods", "losses", "seeds", "tuned", "photos", "images", "backbone", "settings")
 OF_GRIDS += ("keep", "smoke", "fresh")
@@ -145,6 +128,10 @@ def main(study, only_plan, profile, partition, jobs, threads, mem, runtime, plac
         raise click.UsageError(str(err)) from err
 
 
+# What make takes: the same by the names of its variables, but for where this script is told of them.
+MAKE = sorted({option[2:].upper() for parameter in main.params for option in parameter.opts} - {"RUNS", "GIVEN"})
+
+
 def _of_grid(device: str | None, asked: dict) -> list[Run]:
     """The runs of the grid that the axes span."""
     source = {"features": "features", "root": "photos", "images": "images", "backbone": "backbone"}
@@ -165,8 +152,10 @@ def _of_grid(device: str | None, asked: dict) -> list[Run]:
 
 def _of_study(name: str, device: str | None, place: Path, look: bool, asked: dict) -> Iterator[list[Run]]:
     """What is missing of a study, a search before what waits for it; ``look``: only to say what that is."""
-    if name not in studies:
-        raise ValueError(f"{_unknown(name)} To keep the records of a grid in a folder of that name, give KEEP={name}")
+    try:
+        choose(name, studies, "study")
+    except ValueError as err:
+        raise ValueError(f"{err} To keep the records of a grid in a folder of that name, give KEEP={name}") from err
     if beside := [f"{option.upper()}=" for option in OF_GRIDS if asked[option]]:
         raise ValueError(
             f"STUDY={name} is a list of runs, and says all about each; leave {', '.join(beside)} out, or leave STUDY= "
@@ -183,13 +172,6 @@ def _of_study(name: str, device: str | None, place: Path, look: bool, asked: dic
         if not look:
             raise
         click.echo(f"{name} has more runs, and which these are the search will say: {err}")
-
-
-def _unknown(name: str) -> str:
-    try:
-        return choose(name, studies, "study")
-    except ValueError as err:
-        return str(err)
 
 
 def _train(found: Plan, place: Path, folder: Path, flags: list[str], own: dict, dry: bool) -> int:
@@ -324,7 +306,7 @@ def _partition(wanted: str, slurm: bool, profile: str) -> None:
     if told.returncode:
         raise ValueError(f"Slurm does not answer: {told.stderr.strip()}. `sinfo` must work before jobs can be sent")
     there = list(dict.fromkeys(told.stdout.split()))
-    if wanted and wanted not in there:
+    if wanted:
         try:
             choose(wanted, there, "Slurm partition")
         except ValueError as err:

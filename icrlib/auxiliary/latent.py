@@ -9,6 +9,7 @@ from torch.nn.functional import cosine_similarity
 
 from icrlib.auxiliary.base import Auxiliary, Step
 from icrlib.data import targets
+from icrlib.errors import at_least
 
 
 class LatentTarget(Auxiliary):
@@ -25,9 +26,7 @@ class LatentTarget(Auxiliary):
 
     def __init__(self, target: str = "sbert", hidden: int | None = None) -> None:
         super().__init__()
-        if hidden is not None and (isinstance(hidden, bool) or not isinstance(hidden, int) or hidden < 1):
-            raise ValueError(f"hidden must be a whole number of at least 1; got {hidden!r}")
-        self.target, self.hidden = target, hidden
+        self.target, self.hidden = target, None if hidden is None else at_least("hidden", hidden, 1)
 
     def prepare(self, data: Any, model: nn.Module) -> None:
         """The targets of all training captions, from the cache if they are there; and the decoder."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from icrlib.auxiliary.base import Auxiliary, Step
-from icrlib.errors import choose
+from icrlib.errors import at_least, choose
 
 SOFTMAX = {"vocabulary": 2, "time": 1}  # which axis of (batch, word, vocabulary) the scores are normalised over
 
@@ -30,9 +30,7 @@ class TokenDecoder(Auxiliary):
     def __init__(self, softmax: str = "vocabulary", decoder_words: int = 300) -> None:
         super().__init__()
         self.axis = SOFTMAX[choose(softmax, SOFTMAX, "softmax")]
-        if isinstance(decoder_words, bool) or not isinstance(decoder_words, int) or decoder_words < 1:
-            raise ValueError(f"decoder_words must be a whole number of at least 1; got {decoder_words!r}")
-        self.size = decoder_words
+        self.size = at_least("decoder_words", decoder_words, 1)
 
     @staticmethod
     def operations(

@@ -6,16 +6,15 @@ import importlib
 from pathlib import Path
 
 import click
-import numpy as np
 
 from icrlib import parsing
 from icrlib.cli import products
-from icrlib.data import backbones, feature_folder
+from icrlib.data.cache import array_of
 from icrlib.search.album import Album, of_model
-from icrlib.search.encoders import Encoder, Own
+from icrlib.search.encoders import Encoder, Own, network_of
 from icrlib.search.index import SPLITS, Hit, Index, names_picture, plain
 from icrlib.search.page import About, is_page, warning, write_page
-from icrlib.training.saved import handed
+from icrlib.training.saved import folder_of
 
 FOLDER = click.Path(path_type=Path)
 OWN = click.option(
@@ -24,14 +23,18 @@ OWN = click.option(
     help="An object of your own with encode_captions and encode_images, such as a CLIP; it is called "
     "where it is a function or class.",
 )
+MODEL = click.option("--model", type=FOLDER, help="A run folder (out=…), or what Run.save wrote.")
+FEATURES = click.option(
+    "--features", type=FOLDER, help="The features that the model was trained on: they name their network."
+)
 NETWORK = click.option("--backbone", help="The network of the model's features, where nothing else names it.")
 METHOD = click.option("--method", help="The method, if it is one of your own, package.module:Name.")
 
 
 @click.command()
 @click.argument("folder", type=FOLDER)
-@click.option("--model", type=FOLDER, help="A run folder (out=…), or what Run.save wrote.")
-@click.option("--features", type=FOLDER, help="The features that the model was trained on: they name their network.")
+@MODEL
+@FEATURES
 @NETWORK
 @METHOD
 @OWN
@@ -71,18 +74,12 @@ def index(
             "--embeddings FILE with vectors that are there already"
         )
     if embeddings is not None:
-        names = _names(album, files)
-        album.take(_vectors(embeddings), names, str(embeddings))
+        names = parsing.lines(files) if files else album.names()
+        vectors = array_of(embeddings, "write it again with numpy.save, a row for each picture")
+        album.take(vectors, names, str(embeddings))
         click.echo(f"{album.place}: {len(names):,} pictures")
         return
-    if encoder is not None:
-        found = album.update(Own(called(encoder), encoder))
-    else:
-        folder_of_model = model.parent if model.name == "record.json" else model
-        network, regions = network_of(features, backbone)
-        found = album.update(
-            of_model(folder_of_model, folder_of_model.name, network, regions, backbone, method), folder_of_model
-        )
+    found = album.update(encoder_of(model, encoder, features, backbone, method), model and folder_of(model))
     click.echo(
         f"{album.place}: {found.new:,} new, {found.changed:,} changed, {found.gone:,} gone, {found.same:,} as before"
     )
@@ -197,7 +194,7 @@ def _index(
         raise click.UsageError("--encoder goes with --index; here MODEL says what encodes")
     from icrlib.training.saved import load_model
 
-    place = model.parent if model.name == "record.json" else model
+    place = folder_of(model)
     trained = load_model(place, method=method, backbone=backbone)
     made = Index.of(trained, folder, split) if folder else Index.of_photos(trained, photos, split)
     made.encoder.name = place.name
@@ -225,15 +222,15 @@ def _line(hit: Hit) -> str:
     )
 
 
-def network_of(features: Path | None, backbone: str | None) -> tuple[str | None, int]:
-    """The network and the regions of the features that a model was trained on."""
-    if features is None:
-        return None, 0
-    noted = feature_folder.noted(features)
-    if noted is None:
-        raise ValueError(f"{features}: nobody noted which network made these features; name it with --backbone")
-    name = backbone or handed(features / feature_folder.MARK, "backbone", noted["backbone"], None, backbones.NAMES)
-    return name, noted.get("regions", 0)
+def encoder_of(
+    model: Path | None, encoder: str | None, features: Path | None, backbone: str | None, method: str | None
+) -> Encoder:
+    """An object of the caller's own, or a saved model with the network of the features that it was trained on."""
+    if encoder is not None:
+        return Own(called(encoder), encoder)
+    place = folder_of(model)
+    network, regions = network_of(features, backbone) if features else (None, 0)
+    return of_model(place, place.name, network, regions, backbone, method)
 
 
 def called(place: str) -> Encoder:
@@ -246,19 +243,3 @@ def called(place: str) -> Encoder:
     except (ImportError, AttributeError) as err:
         raise ValueError(f"--encoder {place}: {err}") from err
     return found() if callable(found) and not hasattr(found, "encode_captions") or isinstance(found, type) else found
-
-
-def _vectors(path: Path) -> np.ndarray:
-    try:
-        found = np.load(path, allow_pickle=False)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{path}: no such file; wanted vectors as .npy, a row for each picture") from None
-    except (ValueError, EOFError, OSError, OverflowError, MemoryError, SyntaxError, TypeError) as err:
-        raise ValueError(f"{path}: not a whole .npy array ({err}); write it again with numpy.save") from err
-    if not isinstance(found, np.ndarray):
-        raise ValueError(f"{path}: an archive of several arrays (.npz); save the vectors by themselves with numpy.save")
-    return found
-
-
-def _names(album: Album, files: Path | None) -> list[str]:
-    return parsing.lines(files) if files else album.names()

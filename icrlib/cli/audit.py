@@ -6,17 +6,15 @@ from pathlib import Path
 
 import click
 
-from icrlib.cli.albums import FOLDER, METHOD, NETWORK, OWN, called, network_of
+from icrlib.cli.albums import FEATURES, FOLDER, METHOD, MODEL, NETWORK, OWN, encoder_of
 from icrlib.data import karpathy
-from icrlib.search.album import of_model
 from icrlib.search.audit import audit as measured
-from icrlib.search.encoders import Own
 
 
 @click.command()
 @click.argument("photos", type=FOLDER)
-@click.option("--model", type=FOLDER, help="A run folder (out=…), or what Run.save wrote.")
-@click.option("--features", type=FOLDER, help="The features that the model was trained on: they name their network.")
+@MODEL
+@FEATURES
 @NETWORK
 @METHOD
 @OWN
@@ -45,12 +43,7 @@ def audit(
     """
     if (model is None) == (encoder is None):
         raise click.UsageError("say what is measured: --model FOLDER, or --encoder PACKAGE.MODULE:NAME")
-    if encoder is not None:
-        made = Own(called(encoder), encoder)
-    else:
-        place = model.parent if model.name == "record.json" else model
-        network, regions = network_of(features, backbone)
-        made = of_model(place, place.name, network, regions, backbone, method)
+    made = encoder_of(model, encoder, features, backbone, method)
     found = measured(made, karpathy.read(photos, whole=False)[split], batch_size)
     click.echo(
         f"{made.name}: {found.photos:,} photos of the split {split!r}, {found.captions:,} captions; rsum "

@@ -15,7 +15,7 @@ from icrlib.data.splits import Split
 from icrlib.files import write_bytes
 from icrlib.models.base import RetrievalModel
 from icrlib.models.on_pictures import OnPictures
-from icrlib.training.saved import load_model
+from icrlib.training.saved import folder_of, load_model
 
 PLACE = click.Path(path_type=Path)
 HEAD = "direction,measure"  # of its table as a file
@@ -90,7 +90,7 @@ def judge(
     if output:
         products.product(output, lambda text: text.startswith(HEAD), "a table of this command", force)
     ratings = cxc.read(rated, part=part) if rated else None
-    trained = load_model(model.parent if model.name == "record.json" else model, method=method, backbone=backbone)
+    trained = load_model(folder_of(model), method=method, backbone=backbone)
     split = _split(trained, features, root, part)
     ids, missing = ids_of(annotations or root, split), "ignore" if ignore_missing else "refuse"
     split, ids = _judged_part(split, ids, ratings, extended)

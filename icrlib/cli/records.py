@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from icrlib.cli.settings import read_value
 from icrlib.data.load import USUAL
 from icrlib.names import LOSSES, METHODS
 from icrlib.planning import asked, cost
@@ -33,7 +34,7 @@ def plan(given: tuple[str, ...]) -> None:
         name, equals, values = text.partition("=")
         if not equals or not values:
             raise ValueError(f"-p {text}: write NAME=VALUE or NAME=VALUE,VALUE")
-        axes[name] = [_number(value) for value in values.split(",")]
+        axes[name] = [read_value(value) for value in values.split(",")]
     base, known = {"dataset": USUAL, "method": METHODS.usual, "loss": LOSSES.usual, "seed": 0}, outlines()
     runs = [base | dict(zip(axes, point, strict=True)) for point in itertools.product(*axes.values())]
     found = [_expected(run, [*known, *asked.of_runs(Path("runs"))]) for run in runs]
@@ -77,15 +78,6 @@ def _sum(found: list[cost.Cost | str]) -> str:
         if count
     ]
     return f"{sum(one.seconds for one in costs) / 3600:.1f} core-hours" + (f" ({', '.join(notes)})" if notes else "")
-
-
-def _number(text: str):
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 @click.command()

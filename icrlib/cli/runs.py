@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import difflib
-import json
 import logging
 import os
 import sys
@@ -78,9 +77,8 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     notebook, preset = _find(what)
     declared = parameters.declared(notebook)
     values = preset | parse(given, declared, notebook, preset)
-    for name, allowed in _allowed().items():
-        if values.get(name):
-            choose(values[name], allowed, name)
+    if values.get("dataset"):
+        choose(values["dataset"], DATASETS, "dataset")
     if values.get("method"):
         values["method"] = METHODS.canonical(values["method"])
     if values.get("loss"):
@@ -280,10 +278,7 @@ def _takes_settings(notebook: Path | str) -> bool:
 def _value(name: str, text: str, declared: dict):
     default = ast.literal_eval(declared["default"])
     kind = declared["type"] or type(default).__name__
-    try:
-        value = json.loads({"True": "true", "False": "false", "None": "null"}.get(text, text))
-    except json.JSONDecodeError:
-        value = text
+    value = read_value(text)
     wanted = {"int": int, "float": (int, float), "bool": bool, "str": str}.get(kind, type(default))
     if wanted is str and not isinstance(value, str):
         value = text
@@ -293,10 +288,6 @@ def _value(name: str, text: str, declared: dict):
     if not isinstance(value, wanted) or wrong_bool:
         raise ValueError(f"parameter {name}: {text!r} is not of type {kind}; default: {default!r}; {declared['help']}")
     return value
-
-
-def _allowed() -> dict[str, list[str]]:
-    return {"dataset": list(DATASETS)}
 
 
 def _find(what: str) -> tuple[Path, dict]:

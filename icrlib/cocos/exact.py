@@ -1,7 +1,7 @@
 r"""What the gradient itself says, for any loss with ``weights``: the ``"exact"`` convention of :mod:`icrlib.cocos`.
 
 Everything here is first a number per query, then a summary per batch, so that the batches of a whole training set can
-be counted in one go. This is all of the package that a training run uses, and it knows no particular loss.
+be counted in one go. It knows no particular loss.
 """
 
 from __future__ import annotations
@@ -10,23 +10,8 @@ import torch
 from torch import Tensor
 
 from icrlib.losses.base import Loss
-from icrlib.score_checks import check
 
 EPS = 0.01  # ECIR's threshold below which a weight counts as nothing
-
-
-def count(loss: Loss, scores: Tensor, positives: Tensor, *, eps: float = EPS) -> dict[str, float]:
-    """Exact counts of one direction: rows of ``scores`` (Q, M) are the queries; keys as :func:`icrlib.cocos.count`."""
-    check(scores, positives)
-    return only(per_query(loss, scores[None], positives[None], check_eps(eps)))
-
-
-def count_both(loss: Loss, scores: Tensor, positives: Tensor, *, eps: float = EPS) -> dict[str, dict[str, float]]:
-    """:func:`count` of images as queries (rows of ``scores``) and of captions as queries (columns)."""
-    return {
-        "i2t": count(loss, scores, positives, eps=eps),
-        "t2i": count(loss, scores.T, positives.T, eps=eps),
-    }
 
 
 @torch.no_grad()

@@ -1,17 +1,51 @@
-"""Arrays that were made once, kept in the cache."""
+"""Arrays in files: one by itself, and those that were made once and are kept in the cache."""
 
 from __future__ import annotations
 
 import io
 import logging
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from icrlib.files import DamagedFile, StorageError, read_sealed, write_sealed
+from icrlib.files import DamagedFile, StorageError, read_sealed, write_bytes, write_sealed
 
 log = logging.getLogger(__name__)
+
+
+def array_of(path: str | os.PathLike, way: str, mmap_mode: str | None = None) -> np.ndarray:
+    """The array in a .npy file; ``ValueError`` where it is not whole or none, with a ``way`` out: "save it again"."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{path}: no such file; wanted an array as .npy")
+    try:
+        found = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
+    except (ValueError, EOFError, OSError, OverflowError, MemoryError, SyntaxError, TypeError) as err:
+        raise ValueError(f"{path}: not a whole .npy array ({err}); {way}") from err
+    if not isinstance(found, np.ndarray):
+        raise ValueError(f"{path}: an archive of several arrays (.npz); save the one that is wanted by itself as .npy")
+    return found
+
+
+def write_array(path: str | os.PathLike, values: np.ndarray) -> None:
+    """Write a .npy file, whole or not at all."""
+    buffer = io.BytesIO()
+    np.save(buffer, values, allow_pickle=False)
+    write_bytes(path, buffer.getvalue())
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays by name, sealed."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # noise does not compress
+    write_sealed(path, buffer.getvalue())
+
+
+def arrays_of(path: Path) -> dict[str, np.ndarray]:
+    """What :func:`write_arrays` wrote; :class:`icrlib.files.DamagedFile` where a byte of it is another."""
+    with np.load(io.BytesIO(read_sealed(path)), allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
 
 
 def read_arrays(path: Path, what: str, again: str) -> dict[str, np.ndarray] | None:
@@ -20,8 +54,7 @@ def read_arrays(path: Path, what: str, again: str) -> dict[str, np.ndarray] | No
     The second is said, with ``what`` the file holds and how that is had ``again``: "drawing it".
     """
     try:
-        with np.load(io.BytesIO(read_sealed(path)), allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
+        return arrays_of(path)
     except FileNotFoundError:
         return None
     except (DamagedFile, OSError, ValueError) as err:
@@ -34,9 +67,7 @@ def keep_arrays(path: Path, arrays: Mapping[str, np.ndarray], what: str) -> None
 
     ``what``: "the dataset is", for the sentence that says so.
     """
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # noise does not compress
     try:
-        write_sealed(path, buffer.getvalue())
+        write_arrays(path, arrays)
     except StorageError as err:
         log.warning("%s not cached: %s", what, err)

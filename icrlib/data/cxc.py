@@ -21,13 +21,14 @@ from pathlib import Path
 import numpy as np
 
 from icrlib.data.coco import Ids
-from icrlib.data.judgements import BadJudgements, Judgements
+from icrlib.data.judgements import BadJudgements, Judgements, file_in
 from icrlib.errors import choose
 
 COLUMNS = {"sits": ("caption", "image"), "sis": ("image1", "image2"), "sts": ("caption1", "caption2")}
 LAST = ("agg_score", "sampling_method")
 PARTS = ("val", "test")
 HIGHEST = 5.0
+SOURCE = "data/ of the repository google-research-datasets/Crisscrossed-Captions"
 ORIGINAL = "c2i_original"  # how the release marks a caption with its own image
 ID = {"caption": re.compile(r"COCO_val2014:sentid:(\d+)"), "image": re.compile(r"COCO_val2014_(\d{12})\.jpg")}
 
@@ -56,7 +57,9 @@ def read(place: str | os.PathLike, kind: str = "sits", part: str = "test") -> Ra
     """
     choose(kind, COLUMNS, "kind of ratings")
     choose(part, PARTS, "part of CxC")
-    path = _file(Path(place), f"{kind}_{part}.csv")
+    path = Path(place)
+    if not path.is_file():
+        path = file_in(path, f"{kind}_{part}.csv", ["data"], SOURCE)
     kinds = [column.rstrip("12") for column in COLUMNS[kind]]
     first, second, scores, methods, seen = [], [], [], [], {}
     for line, row in _rows(path, [*COLUMNS[kind], *LAST]):
@@ -105,19 +108,6 @@ def judgements(
     counted = right[kept]
     pairs = image[counted], caption[counted]
     return Judgements(name, pairs, pairs, len(ids.images), len(ids.captions), int((right & ~kept).sum()))
-
-
-def _file(place: Path, name: str) -> Path:
-    if place.is_file():
-        return place
-    tried = [place / folder / file for folder in ("", "data") for file in (name, f"{name}.gz")]
-    for path in tried:
-        if path.is_file():
-            return path
-    raise FileNotFoundError(
-        f"{place}: no {name} or {name}.gz here; it is in data/ of the repository "
-        "google-research-datasets/Crisscrossed-Captions"
-    )
 
 
 def _rows(path: Path, header: list[str]) -> Iterator[tuple[int, list[str]]]:

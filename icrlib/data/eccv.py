@@ -12,11 +12,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from torch import Tensor
-
 from icrlib import parsing
 from icrlib.data.coco import Ids
-from icrlib.data.judgements import BadJudgements, Judgements
+from icrlib.data.judgements import BadJudgements, Judgements, file_in
 from icrlib.errors import choose
 
 FILES = {"i2t": "image_to_caption", "t2i": "caption_to_image"}
@@ -30,7 +28,7 @@ def read(place: str | os.PathLike, which: str = "eccv") -> dict[str, dict[int, l
     missing, :class:`BadJudgements` (a ``ValueError``) where it is not of this form.
     """
     choose(which, NAMES, "judgements")
-    return {side: _lists(_file(Path(place), f"{which}_{name}.json")) for side, name in FILES.items()}
+    return {side: _lists(_file(place, which, side)) for side in FILES}
 
 
 def captions_of(lists: dict[str, dict[int, list[int]]]) -> set[int]:
@@ -48,24 +46,15 @@ def judgements(place: str | os.PathLike, ids: Ids, *, which: str = "eccv", missi
         queries = [query for query, answers in found.items() for _ in answers]
         answers = [answer for answers in found.values() for answer in answers]
         pairs = (queries, answers) if side == "i2t" else (answers, queries)
-        sides[side], lost = _placed(ids, pairs, f"{_file(Path(place), f'{which}_{FILES[side]}.json')}", missing)
-        dropped += lost
+        image, caption, kept = ids.place(*pairs, str(_file(place, which, side)), missing)
+        sides[side] = image, caption
+        dropped += int((~kept).sum())
     return Judgements(NAMES[which], sides["i2t"], sides["t2i"], len(ids.images), len(ids.captions), dropped)
 
 
-def _placed(ids: Ids, pairs: tuple[list, list], source: str, missing: str) -> tuple[tuple[Tensor, Tensor], int]:
-    image, caption, kept = ids.place(*pairs, source, missing)
-    return (image, caption), int((~kept).sum())
-
-
-def _file(place: Path, name: str) -> Path:
-    tried = [place / folder / file for folder in ("", "data", "eccv_caption/data") for file in (name, f"{name}.gz")]
-    for path in tried:
-        if path.is_file():
-            return path
-    raise FileNotFoundError(
-        f"{place}: no {name} or {name}.gz here; it is in eccv_caption/data/ of the repository naver-ai/eccv-caption"
-    )
+def _file(place: str | os.PathLike, which: str, side: str) -> Path:
+    source = "eccv_caption/data/ of the repository naver-ai/eccv-caption"
+    return file_in(Path(place), f"{which}_{FILES[side]}.json", ["data", "eccv_caption/data"], source)
 
 
 def _lists(path: Path) -> dict[int, list[int]]:

@@ -8,7 +8,6 @@ and again at the end.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy as np
 
 from icrlib import parsing
 from icrlib.data import karpathy
+from icrlib.data.cache import write_array
 from icrlib.data.precomputed import MARK, PARTS, UNFINISHED, finished, read_array, read_split
 from icrlib.files import write_bytes
 
@@ -98,19 +98,19 @@ def replace(
     for name, part in PARTS.items():
         kept, features = found.get(name, NOTHING)
         told = np.array([any(text.split() for text in splits[name].captions[i]) for i in kept], dtype=bool)
-        _write(folder, part, splits[name], kept[told], features[told])
+        write_part(folder, part, splits[name], kept[told], features[told])
         photos[part] = int(told.sum())
         for i in kept[~told]:
             rest.files.append(splits[name].files[i])
             rest.ids.append(splits[name].ids[i])
             rest.captions.append([])
         left += [features[~told]] if not told.all() else []
-    _write(folder, REST, rest, np.arange(len(rest)), np.concatenate(left) if left else NOTHING[1])
+    write_part(folder, REST, rest, np.arange(len(rest)), np.concatenate(left) if left else NOTHING[1])
     photos = {part: count for part, count in (photos | {REST: len(rest)}).items() if count}
     write_bytes(folder / MARK, json.dumps(about | {"photos": photos}, indent=1).encode())
 
 
-def _write(folder: Path, part: str, split: karpathy.Photos, kept: np.ndarray, features: np.ndarray) -> None:
+def write_part(folder: Path, part: str, split: karpathy.Photos, kept: np.ndarray, features: np.ndarray) -> None:
     """The files of one split, or none where no photo is left in it.
 
     Each image's captions stand together; ids, one a caption line, say whose they are. Without captions: one an image.
@@ -120,9 +120,7 @@ def _write(folder: Path, part: str, split: karpathy.Photos, kept: np.ndarray, fe
         for end in ENDS:
             (folder / f"{part}_{end}").unlink(missing_ok=True)
         return
-    buffer = io.BytesIO()
-    np.save(buffer, features, allow_pickle=False)
-    write_bytes(folder / f"{part}_ims.npy", buffer.getvalue())
+    write_array(folder / f"{part}_ims.npy", features)
     texts = {
         "files": [str(split.files[i]) for i in kept],
         "ids": [i for i, _ in lines] or [split.ids[i] for i in kept],

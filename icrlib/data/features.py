@@ -6,7 +6,6 @@ killed extraction goes on where it was.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
@@ -20,8 +19,10 @@ import torch
 
 from icrlib import devices
 from icrlib.data import backbones, feature_folder, karpathy
+from icrlib.data.cache import arrays_of, write_arrays
 from icrlib.data.pictures import BadPicture, one_ahead, open_picture
-from icrlib.files import alone, read_sealed, sha256_of, write_sealed
+from icrlib.errors import at_least
+from icrlib.files import alone, sha256_of
 from icrlib.progress import bar
 
 BATCH = {"cpu": 4, "cuda": 32}  # on a CPU larger ones outgrow its cache, and a photo takes up to four times as long
@@ -71,8 +72,7 @@ def extract(
     """
     if isinstance(regions, bool) or regions < 0:
         raise ValueError(f"regions must be 0 (pooled) or the cells a side, such as 4; got {regions!r}")
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise ValueError(f"workers must be a whole number of at least 1; got {workers!r}")
+    at_least("workers", workers, 1)
     folder, splits = Path(folder), karpathy.read(root, whole=False)
     about = {
         "root": Path(root).name,
@@ -162,8 +162,8 @@ def _parts(
     ):
         for start in missing:
             found = _compute(start, parts[start], network, regions, device, pool, shown.update)
-            write_sealed(paths[start], _pack(found))
-    return [_unpack(path) for path in paths.values()]
+            write_arrays(paths[start], found)
+    return [arrays_of(path) for path in paths.values()]
 
 
 def _compute(
@@ -207,14 +207,3 @@ def _batches(start: int, files: list[Path], network: backbones.Backbone, size: i
             except (BadPicture, FileNotFoundError) as err:
                 messages.append(str(err))
         yield numbers, pictures, messages
-
-
-def _pack(part: dict) -> bytes:
-    buffer = io.BytesIO()
-    np.savez(buffer, **part)
-    return buffer.getvalue()
-
-
-def _unpack(path: Path) -> dict:
-    with np.load(io.BytesIO(read_sealed(path)), allow_pickle=False) as found:
-        return {name: found[name] for name in ("features", "kept", "bad")}

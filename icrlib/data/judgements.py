@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -14,6 +16,15 @@ SIDES = ("i2t", "t2i")
 
 class BadJudgements(ValueError):
     """A file of judgements is not what its format asks for, or it is about other images and captions."""
+
+
+def file_in(place: Path, name: str, below: Iterable[str], source: str) -> Path:
+    """The file of that name, or gzipped, in ``place`` or in one of the folders ``below``, as ``source`` has it."""
+    tried = [place / folder / file for folder in ("", *below) for file in (name, f"{name}.gz")]
+    found = next((path for path in tried if path.is_file()), None)
+    if found is None:
+        raise FileNotFoundError(f"{place}: no {name} or {name}.gz here; it is in {source}")
+    return found
 
 
 @dataclass(frozen=True)

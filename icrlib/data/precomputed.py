@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from icrlib import parsing
+from icrlib.data.cache import array_of
 from icrlib.data.karpathy import FOLDS, PUBLISHED
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.text import SPECIAL, Vocabulary
@@ -145,12 +146,7 @@ def finished(folder: Path) -> None:
 
 def read_array(path: Path) -> np.ndarray:
     """The array on disk, mapped privately (writes never reach the file); checked for shape, type and NaN."""
-    try:
-        array = np.load(path, mmap_mode="c", allow_pickle=False)
-    except (ValueError, EOFError, OSError, OverflowError, MemoryError, SyntaxError, TypeError) as err:
-        raise ValueError(f"{path}: not a whole .npy array ({err}); copy or compute the file again") from err
-    if not isinstance(array, np.ndarray):
-        raise ValueError(f"{path}: an archive of several arrays (.npz) under the name of one; save the array by itself")
+    array = array_of(path, "copy or compute the file again", mmap_mode="c")
     if array.ndim not in (2, 3) or array.dtype not in (np.float16, np.float32) or 0 in array.shape:
         raise ValueError(f"{path}: {array.dtype} {array.shape}; wanted float16 or float32, (rows, D) or (rows, R, D)")
     chunk = max(1, (64 << 20) // array[0].nbytes)

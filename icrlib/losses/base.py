@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
+from functools import wraps
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -24,6 +25,19 @@ from icrlib.score_checks import check
 
 Reduction = Literal["sum", "mean"]
 COMMON = 21  # scores that are tried for a collapse, before the best is refined between its neighbours
+
+
+def once(compute: Callable) -> Callable:
+    """Keep what a method makes of some :class:`Pairs`, its last argument: value and weights share their first steps."""
+
+    @wraps(compute)
+    def kept(*args: Any) -> Any:
+        memo = args[-1].memo
+        if compute not in memo:
+            memo[compute] = compute(*args)
+        return memo[compute]
+
+    return kept
 
 
 @dataclass(frozen=True)
@@ -45,12 +59,6 @@ class Pairs:
     positives: Tensor
     memo: dict = field(default_factory=dict, repr=False, compare=False)
 
-    def once(self, name: str, make: Callable[[], Any]) -> Any:
-        """What ``make`` gives, computed at the first call: value and weights of a loss share their first steps."""
-        if name not in self.memo:
-            self.memo[name] = make()
-        return self.memo[name]
-
     @property
     def negatives(self) -> Tensor:
         """The query's negatives, bool (T, M)."""
@@ -71,10 +79,12 @@ class Pairs:
         """``values`` (T, M), but ``there`` at the query's other positives."""
         return values if self.single else values.masked_fill(self.others, there)
 
+    @once
     def first_hardest(self) -> Tensor:
         """Column of the highest-scoring negative, (T, 1) int64; at a tie the first index, as argmax promises."""
-        return self.once("hardest", lambda: self.at_negatives(self.rows.detach(), -torch.inf).argmax(1, keepdim=True))
+        return self.at_negatives(self.rows.detach(), -torch.inf).argmax(1, keepdim=True)
 
+    @once
     def hardest_only(self) -> Pairs:
         """The same pairs with that one negative; all other negatives count as left out."""
         mask = torch.ones_like(self.mask).scatter(1, self.first_hardest(), False)

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from icrlib.errors import choose
-from icrlib.losses.base import Loss, Pairs, Reduction
+from icrlib.losses.base import Loss, Pairs, Reduction, once
 
 PREFIX = "goal:"
 Weight = Callable[["GradientObjective", Tensor, Tensor], Tensor]
@@ -182,12 +182,10 @@ class GradientObjective(Loss):
         hardest, plus, minus = self._pair_weights(pairs)
         return torch.zeros_like(pairs.rows).scatter(1, hardest, minus).scatter(1, pairs.positive[:, None], -plus)
 
+    @once
+    @torch.no_grad()
     def _pair_weights(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
         """Column of the hardest negative, :math:`w^+` and :math:`w^-`, (T, 1) each; constants to autograd."""
-        return pairs.once("weights", lambda: self._compute(pairs))
-
-    @torch.no_grad()
-    def _compute(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
         hardest = pairs.first_hardest()
         negative = pairs.rows.gather(1, hardest)
         if self.convention == "released":

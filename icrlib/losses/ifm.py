@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from icrlib.losses.base import Loss, Pairs
+from icrlib.losses.base import Loss, Pairs, once
 from icrlib.losses.known import softplus
 from icrlib.losses.ntxent import NTXent
 
@@ -53,11 +53,9 @@ class IFM(Loss):
         if not self.eps >= 0:
             raise ValueError(f"eps must be zero or more; got {self.eps!r}")
 
+    @once
     def _lead(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
         """Logits of the negatives (T, M), the log of their sum, and by how much that leads over the positive's (u)."""
-        return pairs.once("lead", lambda: self._compute(pairs))
-
-    def _compute(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
         logits = pairs.at_negatives(pairs.rows / self.tau, -torch.inf)
         total = logits.logsumexp(1, keepdim=True)
         return logits, total, total - pairs.own / self.tau

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from icrlib.errors import choose
-from icrlib.losses.base import Loss, Pairs
+from icrlib.losses.base import Loss, Pairs, once
 
 
 def softplus(x: Tensor) -> Tensor:
@@ -61,7 +61,7 @@ class _Mined(Loss):
 
     def chosen(self, pairs: Pairs) -> Pairs:
         """The pairs with the negatives that count."""
-        return pairs if self.negatives == "all" else pairs.once("chosen", pairs.hardest_only)
+        return pairs if self.negatives == "all" else pairs.hardest_only()
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,9 @@ class Circle(_Mined):
     gamma: float = 80.0
     detach: bool = True
 
+    @once
     def _logits(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
         """Exponents of the positive (T, 1) and of the negatives (T, M), and the log of the latter's sum (T, 1)."""
-        return pairs.once("logits", lambda: self._compute(pairs))
-
-    def _compute(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
         slow, fast = torch.relu(1 + self.margin - pairs.own), torch.relu(pairs.rows + self.margin)
         if self.detach:
             slow, fast = slow.detach(), fast.detach()
@@ -156,14 +154,12 @@ class MultiSimilarity(_Mined):
     lam: float = 0.5
     eps: float = 0.1
 
+    @once
     def _mined(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
         """Exponents of the negatives that the miner keeps (-inf elsewhere), the log of their sum, and if any is kept.
 
         In a row without any, autograd through the sum gives NaN; ``where`` lets none of it through.
         """
-        return pairs.once("mined", lambda: self._compute(pairs))
-
-    def _compute(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
         near = pairs.rows.detach() + self.eps > pairs.own.detach()
         exponents = torch.where(near, self.beta * (pairs.rows - self.lam), -torch.inf)
         exponents = pairs.at_negatives(exponents, -torch.inf)

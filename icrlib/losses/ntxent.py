@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from icrlib.losses.base import Loss, Pairs
+from icrlib.losses.base import Loss, Pairs, once
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,14 @@ class NTXent(Loss):
         if self.denominator not in ("all", "negatives"):
             raise ValueError(f"denominator must be 'all' or 'negatives'; got {self.denominator!r}")
 
+    @once
     def _logits(self, pairs: Pairs) -> Tensor:
         leave_out = pairs.without_others if self.denominator == "all" else pairs.at_negatives
-        return pairs.once("logits", lambda: leave_out(pairs.rows / self.tau, -torch.inf))
+        return leave_out(pairs.rows / self.tau, -torch.inf)
 
+    @once
     def _normaliser(self, pairs: Pairs) -> Tensor:
-        return pairs.once("log Z", lambda: self._logits(pairs).logsumexp(1, keepdim=True))
+        return self._logits(pairs).logsumexp(1, keepdim=True)
 
     def terms(self, pairs: Pairs) -> Tensor:
         return (self._normaliser(pairs) - pairs.own / self.tau)[:, 0]

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from icrlib.losses.base import Loss, Pairs, chunks
+from icrlib.losses.base import Loss, Pairs, chunks, once
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,9 @@ class SmoothAP(Loss):
         budget = self.memory_budget if positives.is_cuda else min(self.memory_budget, 1 << 21)
         return chunks(positives, budget // element_size)
 
+    @once
     def _ranks(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
         """G (T, M), 0 at the pair's own column; R and C, (T, 1) each."""
-        return pairs.once("ranks", lambda: self._compute(pairs))
-
-    def _compute(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
         above = (pairs.rows - pairs.own).mul_(1 / self.tau).sigmoid_()
         own = pairs.positive[:, None]  # below in place where autograd does not mind: a copy costs as much as a product
         above = above.scatter(1, own, 0.0) if above.requires_grad else above.scatter_(1, own, 0.0)
@@ -55,10 +53,10 @@ class SmoothAP(Loss):
         negatives_above = total if pairs.single else (above * self._negatives(pairs)).sum(1, keepdim=True)
         return above, 1 + total, negatives_above
 
+    @once
     def _negatives(self, pairs: Pairs) -> Tensor:
         """1 at negatives, 0 at positives, (T, M); products with it are far cheaper than a bool mask."""
-        whole = (~pairs.positives).to(pairs.rows.dtype)
-        return pairs.once("negatives", lambda: whole.index_select(0, pairs.query))
+        return (~pairs.positives).to(pairs.rows.dtype).index_select(0, pairs.query)
 
     def terms(self, pairs: Pairs) -> Tensor:
         _, rank, negatives_above = self._ranks(pairs)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from icrlib.losses.base import Loss, Pairs
+from icrlib.losses.base import Loss, Pairs, once
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,10 @@ class SparseNTXent(Loss):
     marker: ClassVar[str] = "*"
     learnable: ClassVar[tuple[str, ...]] = ("tau",)
 
+    @once
     def _shares(self, pairs: Pairs) -> Tensor:
         """p of each negative, (T, M); 0 at all positives."""
-        return pairs.once(
-            "shares", lambda: pairs.at_negatives(sparsemax(pairs.without_others(pairs.rows / self.tau, -torch.inf)), 0)
-        )
+        return pairs.at_negatives(sparsemax(pairs.without_others(pairs.rows / self.tau, -torch.inf)), 0)
 
     def terms(self, pairs: Pairs) -> Tensor:
         shares = self._shares(pairs)

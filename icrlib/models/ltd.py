@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from icrlib.errors import choose
+from icrlib.errors import choose, true_or_false
 from icrlib.models.base import RetrievalModel, check_features
 from icrlib.models.counts import Parts, captions_part, kept_of_words, product, total
 from icrlib.models.parts.gru import last_states
@@ -68,8 +68,7 @@ class LTD(RetrievalModel):
         super().__init__()
         if embed_dim % 2:
             raise ValueError(f"embed_dim must be even, half of it for each direction of the GRU; got {embed_dim}")
-        if not isinstance(head_norm, bool):
-            raise ValueError(f"head_norm must be True or False; got {head_norm!r}")
+        true_or_false("head_norm", head_norm)
         self.backward_read = choose(backward, BACKWARD, "backward")
         self.options = {
             "feature_dim": feature_dim,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from icrlib.errors import true_or_false
 from icrlib.models.base import RetrievalModel, check_features
 from icrlib.models.counts import Parts, product
 from icrlib.models.ltd import head, head_operations
@@ -52,8 +53,7 @@ class Sentence(RetrievalModel):
     ) -> None:
         super().__init__()
         for name, value in (("tuned", tuned), ("caption_norm", caption_norm)):
-            if not isinstance(value, bool):
-                raise ValueError(f"{name} must be True or False; got {value!r}")
+            true_or_false(name, value)
         if caption_norm and not tuned:
             raise ValueError("caption_norm= is about the head of tuned=True; the teacher's own vectors have length 1")
         self.options = {

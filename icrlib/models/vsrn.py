@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from icrlib.errors import choose
+from icrlib.errors import choose, true_or_false
 from icrlib.models.base import RetrievalModel, xavier_linear
 from icrlib.models.counts import Parts, captions_part, kept_of_words, product
 from icrlib.models.parts.graph import GraphBlock
@@ -76,8 +76,7 @@ class VSRN(RetrievalModel):
         super().__init__()
         self.linear_axis = AXES[choose(linear_norm, AXES, "linear_norm")]
         self.graph_axis = AXES[choose(graph_norm, AXES, "graph_norm")]
-        if not isinstance(final_norm, bool):
-            raise ValueError(f"final_norm must be True or False; got {final_norm!r}")
+        true_or_false("final_norm", final_norm)
         self.options = {
             "feature_dim": feature_dim,
             "words": words,

@@ -89,14 +89,6 @@ def _pairs(found: pd.DataFrame) -> Count:
     return int(found["better"].sum()), int(found["of"].sum()), f"better, of {found['of'].iloc[0]} each: {each}"
 
 
-def _pair_weights() -> Count:
-    return _pairs(goal.compare("P", goal.FROZEN + goal.FINE_TUNED))
-
-
-def _triplet_weights() -> Count:
-    return _pairs(goal.compare("T", goal.FINE_TUNED))
-
-
 def _known_beat_triplet() -> Count:
     found = goal.known_losses()
     found = found[found["setting"].isin(goal.FROZEN + goal.FINE_TUNED) & (found["objective"] != goal.BASELINE)]
@@ -149,8 +141,8 @@ def _generally_best() -> Count:
 _COUNTS: dict[int, Callable[[], Count]] = {
     1: _not_optimal,
     3: _same_as_triplet,
-    11: _pair_weights,
-    12: _triplet_weights,
+    11: lambda: _pairs(goal.compare("P", goal.FROZEN + goal.FINE_TUNED)),
+    12: lambda: _pairs(goal.compare("T", goal.FINE_TUNED)),
     13: _known_beat_triplet,
     14: _ms_best_known,
     15: _same_pattern,

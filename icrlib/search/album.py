@@ -174,10 +174,8 @@ class Album:
         """The pictures below the folder by their path from it, in order."""
         return sorted(os.fsdecode(name) for name, _ in self._files())
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        with alone(self.place, "another process is indexing this folder; wait for it"):
-            yield
+    def _alone(self) -> contextlib.AbstractContextManager:
+        return alone(self.place, "another process is indexing this folder; wait for it")
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:

@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from icrlib.data import backbones
+from icrlib.data import backbones, feature_folder
 from icrlib.data.pictures import open_picture
 from icrlib.data.text import tokenize
 from icrlib.models.base import Encodings, RetrievalModel, inner_products, join
 from icrlib.models.on_pictures import OnPictures
+from icrlib.training.saved import handed
 
 
 class Encoder(Protocol):
@@ -159,6 +160,16 @@ class Own:
 
     def unknown(self, query: str) -> list[str]:
         return []
+
+
+def network_of(folder: Path | None, backbone: str | None) -> tuple[str, int]:
+    """The network and the regions of the features in ``folder``: as the caller names it, else as the folder notes."""
+    noted = feature_folder.noted(folder) if folder else None
+    if backbone is None and noted is None:
+        where = f"{folder}: " if folder else ""
+        raise ValueError(f"{where}nobody noted which network made these features; name it with backbone= (--backbone)")
+    name = backbone or handed(folder / feature_folder.MARK, "backbone", noted["backbone"], None, backbones.NAMES)
+    return name, (noted or {}).get("regions", 0)
 
 
 def unit(found: object, rows: int, source: str) -> Tensor:

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icrlib.data import backbones, feature_folder, photos
+from icrlib.data import feature_folder, photos
+from icrlib.data.cache import write_array
 from icrlib.data.pictures import open_picture
 from icrlib.data.splits import Split
 from icrlib.errors import choose
@@ -20,8 +21,8 @@ from icrlib.evaluation import all_scores, embed
 from icrlib.files import write_bytes
 from icrlib.models.base import Encodings, RetrievalModel, Sequences, inner_products, join
 from icrlib.models.on_pictures import OnPictures
-from icrlib.search.encoders import Encoder, Trained
-from icrlib.training.saved import handed, load_model
+from icrlib.search.encoders import Encoder, Trained, network_of
+from icrlib.training.saved import load_model
 
 SPLITS = ("all", "train", "val", "test")
 
@@ -111,15 +112,7 @@ class Index:
     @classmethod
     def of_split(cls, model: RetrievalModel, split: Split) -> Index:
         """Embed a split that is in memory already; its image ids stand for files."""
-        images, captions = embed(model, split)
-        return cls(
-            Trained(model),
-            images.cpu(),
-            list(split.image_ids),
-            captions=captions.cpu(),
-            texts=split.captions,
-            image_of=split.image_of,
-        )
+        return cls._of_splits(model, [split], list(split.image_ids))
 
     @classmethod
     def of_photos(
@@ -135,16 +128,19 @@ class Index:
             raise ValueError("this model was trained on finished features; search in a feature folder, features=")
         data = photos.load(root, name="photos", images="published", backbone=model.options["backbone"], min_count=1)
         some = [getattr(data, name) for name in (SPLITS[1:] if split == "all" else (split,))]
-        made = [embed(model, part, progress=len(part) > 200) for part in some]
-        starts = np.cumsum([0, *(len(part) for part in some)])
-        owners = [part.image_of + int(start) for part, start in zip(some, starts, strict=False)]
+        return cls._of_splits(model, some, [str(file) for part in some for file in part.features.files])
+
+    @classmethod
+    def _of_splits(cls, model: RetrievalModel, splits: list[Split], files: list[str]) -> Index:
+        made = [embed(model, part, progress=len(part) > 200) for part in splits]
+        starts = np.cumsum([0, *map(len, splits)]).tolist()
         return cls(
             Trained(model),
             join([images.cpu() for images, _ in made]),
-            [str(file) for part in some for file in part.features.files],
+            files,
             captions=join([captions.cpu() for _, captions in made]),
-            texts=[text for part in some for text in part.captions],
-            image_of=torch.cat(owners),
+            texts=[text for part in splits for text in part.captions],
+            image_of=torch.cat([part.image_of + start for part, start in zip(splits, starts, strict=False)]),
         )
 
     def by_text(self, query: str, top: int = 5) -> list[Hit]:
@@ -187,9 +183,9 @@ class Index:
         some += [("captions", self.captions, self.texts)] if self.captions is not None else []
         for name, encodings, lines in some:
             several = isinstance(encodings, Sequences)
-            _write_array(folder / f"{name}.npy", encodings.values if several else encodings)
+            write_array(folder / f"{name}.npy", (encodings.values if several else encodings).cpu().numpy())
             if several:
-                _write_array(folder / f"{name}_lengths.npy", encodings.lengths)
+                write_array(folder / f"{name}_lengths.npy", encodings.lengths.cpu().numpy())
             write_bytes(folder / f"{name}.txt", ("\n".join(lines) + "\n").encode())
         return folder
 
@@ -213,12 +209,7 @@ class Index:
         """The encoder with a network for pictures: the one it has, else ``backbone``, else what the folder notes."""
         if not isinstance(self.encoder, Trained) or self.encoder.backbone:
             return self.encoder
-        about = self.folder / feature_folder.MARK if self.folder else None
-        noted = feature_folder.noted(self.folder) if self.folder else None
-        if backbone is None and noted is None:
-            raise ValueError("nobody noted which network made these features; name it with backbone=")
-        name = backbone or handed(about, "backbone", noted["backbone"], None, backbones.NAMES)
-        self.encoder = Trained(self.encoder.model, self.encoder.name, name, (noted or {}).get("regions", 0))
+        self.encoder = Trained(self.encoder.model, self.encoder.name, *network_of(self.folder, backbone))
         return self.encoder
 
 
@@ -248,12 +239,6 @@ def best(scores: Tensor, top: int) -> list[tuple[int, float, int]]:
         (rank, score, row)
         for rank, (score, row) in enumerate(zip(found.values.tolist(), found.indices.tolist(), strict=True), 1)
     ]
-
-
-def _write_array(path: Path, values: Tensor) -> None:
-    buffer = io.BytesIO()
-    np.save(buffer, values.cpu().numpy(), allow_pickle=False)
-    write_bytes(path, buffer.getvalue())
 
 
 def thumbnail(file: str | Path, side: int = 320) -> bytes:

@@ -103,17 +103,7 @@ def state_of(folder: Path) -> str:
     """
     try:
         return _state(folder)
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RuntimeError,
-        OSError,
-        EOFError,
-        pickle.PickleError,
-        zipfile.BadZipFile,
-    ) as err:
+    except Exception as err:  # whatever is wrong with the files of one run, the others are still listed
         return f"damaged: {type(err).__name__}: {err}" if not isinstance(err, ValueError) else f"damaged: {err}"
 
 

@@ -11,10 +11,11 @@ from typing import Any
 
 from icrlib.data import targets
 from icrlib.data.splits import Dataset
+from icrlib.errors import at_least
 from icrlib.losses.build import by_name, canonical
 from icrlib.names import AUXILIARIES, METHODS
 from icrlib.training import behaviour, options, settings
-from icrlib.training.fields import Asked, at_least
+from icrlib.training.fields import Asked
 from icrlib.training.settings import NEUTRAL
 
 _NEVER = object()

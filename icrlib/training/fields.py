@@ -8,7 +8,7 @@ from dataclasses import Field, dataclass, field
 from typing import Any
 
 from icrlib.data.splits import Dataset
-from icrlib.errors import choose
+from icrlib.errors import at_least, choose, true_or_false
 
 Values = Mapping[str, Any]
 
@@ -63,21 +63,14 @@ def check(name: str, setting: Field, value: Any) -> Any:
         return None
     if "allowed" in about:
         return choose(value, about["allowed"], name)
-    if about["kind"] is bool and not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False; got {value!r}")
+    if about["kind"] is bool:
+        return true_or_false(name, value)
     if about["kind"] is int:
         return at_least(name, value, about["least"])
     if about["kind"] is float:
         return _number(name, value, about)
     if about["kind"] is str and not isinstance(value, str):
         raise ValueError(f"{name} must be a name; got {value!r}")
-    return value
-
-
-def at_least(name: str, value: Any, least: int) -> int:
-    """A whole number of at least ``least``, else ``ValueError``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
     return value
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from icrlib.auxiliary.base import Criterion, Step
 from icrlib.auxiliary.weighing import Fixed, LagrangeMultiplier
-from icrlib.cocos.exact import count_both
+from icrlib.cocos.count import count_both
 from icrlib.data import augment
 from icrlib.data.splits import Dataset, Split
 from icrlib.evaluation import best_ranks, embed, measure, rank, word_order

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Iterable, Mapping
 
+from icrlib.errors import meant
 from icrlib.losses.build import options_of as loss_options_of
 from icrlib.models.build import options_of as model_options_of
 from icrlib.names import AUXILIARIES
@@ -38,14 +38,13 @@ class Options:
 
     def _unknown(self, name: str) -> str:
         known = [option for names in self.owners.values() for option in names]
-        near = difflib.get_close_matches(name.lower(), known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
         own = "; ".join(
             f"of the {owner}: {', '.join(names) or 'none'}"
             for owner, names in self.owners.items()
             if owner != "setting"
         )
-        return f"unknown option {name!r}.{hint} Options {own}. Settings: {', '.join(self.owners['setting'])}."
+        settings = ", ".join(self.owners["setting"])
+        return f"unknown option {name!r}.{meant(name, known)} Options {own}. Settings: {settings}."
 
 
 def options_for(method: str, loss: str, auxiliary: str | None = None) -> Options:

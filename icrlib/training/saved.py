@@ -45,6 +45,11 @@ def save_model(model: RetrievalModel, method: str, folder: str | Path) -> Path:
     return folder
 
 
+def folder_of(model: Path) -> Path:
+    """The folder of a saved model, which may be named by the record in it, too."""
+    return model.parent if model.name == "record.json" else model
+
+
 def load_model(folder: str | Path, *, method: str | None = None, backbone: str | None = None) -> RetrievalModel:
     """Read what :meth:`icrlib.Run.save` wrote: a model in evaluation mode, with its vocabulary.
 

@@ -104,25 +104,16 @@ def request(config: Mapping) -> dict:
         settings.setdefault("batch_size", 32)
     if not data.get("regions"):
         data.pop("regions", None)
-    return {
-        "dataset": config["dataset"],
-        "data": data,
-        "method": config["method"],
-        "loss": config["loss"],
-        "seed": 3,
-        "settings": settings | {"updates": UPDATES, "evaluate_every": LOOK},
-    }
+    return _asked(config["dataset"], data, config["method"], config["loss"], settings)
+
+
+def _asked(dataset: str, data: dict, method: str, loss: str, settings: dict) -> dict:
+    settings = settings | {"updates": UPDATES, "evaluate_every": LOOK}
+    return {"dataset": dataset, "data": data, "method": method, "loss": loss, "seed": 3, "settings": settings}
 
 
 def _unused(method: str, loss: str, **settings: object) -> dict:
-    return {
-        "dataset": "scenes",
-        "data": TINY | ({"regions": True} if method == "vsrn" else {}),
-        "method": method,
-        "loss": loss,
-        "seed": 3,
-        "settings": settings | {"updates": UPDATES, "evaluate_every": LOOK},
-    }
+    return _asked("scenes", TINY | ({"regions": True} if method == "vsrn" else {}), method, loss, settings)
 
 
 # What no record of the book has used yet and readers may.

@@ -75,11 +75,11 @@ def measured(asked: Mapping) -> dict:
             raise RuntimeError(f"the run was to be broken off after {BREAK} updates")
         run = icrlib.train(data, asked["method"], asked["loss"], **options)
     record = run.record
-    config = {name: value for name, value in record["config"].items() if name not in NOT_KEPT and unusual(name, value)}
+    kept = {name: value for name, value in record["config"].items() if name not in NOT_KEPT}
     values = watch.values(run.model) | noted(record)
     return {
         "identity": record["identity"],
-        "config": config,
+        "config": {name: value for name, value in kept.items() if value != NEUTRAL.get(name, ...)},
         "values": {name: [shorter(value) for value in row] for name, row in values.items()},
     }
 
@@ -87,11 +87,6 @@ def measured(asked: Mapping) -> dict:
 def shorter(value: float) -> float:
     """Seven digits of a number."""
     return float(f"{value:.7g}")
-
-
-def unusual(name: str, value: object) -> bool:
-    """Whether a setting of a run is not what it would be if nobody had spoken of it."""
-    return value != NEUTRAL.get(name, ...)
 
 
 class Watch:

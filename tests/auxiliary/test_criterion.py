@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -13,12 +13,15 @@ from torch import Tensor
 
 import icrlib
 from icrlib.auxiliary import Auxiliary, Criterion, Fixed
-from icrlib.losses import Loss, NTXent, Pairs, SmoothAP, Triplet, TripletSH
+from icrlib.losses import IFM, Loss, NTXent, Pairs, SigLIP, SmoothAP, Triplet, TripletSH
+from icrlib.training.config import resolve
+from icrlib.training.loop import prepare
+from tests.losses.slow import GM, OWN3, OWN24, OWN_GM, S3, S24
 
 
 @dataclass(frozen=True)
 class Sigmoid(Loss):
-    """Pairwise sigmoid with a temperature and a bias: what SigLIP will be, in its shortest form."""
+    """A loss of a caller's own with a temperature and a bias, which scales no margin itself."""
 
     tau: float = 0.1
     bias: float = -2.0
@@ -45,61 +48,76 @@ def scores():
     return 0.4 * torch.rand(6, 6, generator=torch.Generator().manual_seed(1), dtype=torch.double) + 0.3 * torch.eye(6)
 
 
-@pytest.mark.parametrize("loss", [NTXent(0.1), NTXent(0.3), SmoothAP(0.05), Sigmoid()], ids=repr)
-def test_learning_starts_at_the_losss_own_value(loss, scores):
-    """The scores times e^t at a temperature of 1 are the loss itself; so are its derivatives by the scores."""
-    learned = Criterion(loss, learn=("tau",)).double()
-    here, there = (scores.clone().requires_grad_() for _ in range(2))
-    value, plain = learned(step(here)), loss(there, torch.eye(6, dtype=torch.bool))
-    if "bias" not in loss.learnable:
-        assert float(value) == pytest.approx(float(plain), rel=1e-6)
-        value.backward()
-        plain.backward()
-        torch.testing.assert_close(here.grad, there.grad, rtol=1e-5, atol=1e-8)
-    assert learned.notes()["tau"] == pytest.approx(loss.tau, rel=1e-6)
+def rebuilt(loss, t, bias):
+    """The loss with the scale e^t and the bias that are meant: no product of scores, no chain rule."""
+    scale = {"scale": math.exp(t)} if hasattr(loss, "scale") else {"tau": math.exp(-t)}
+    return replace(loss, **scale, **({} if bias is None else {"bias": bias}))
 
 
-def value_at(loss, scores, log_scale, bias=None):
-    """The loss rebuilt with the temperature and bias that are meant: no product of scores, no chain rule."""
-    options = {"tau": math.exp(-log_scale)} | ({} if bias is None else {"bias": bias})
-    changed = type(loss)(**{**loss.__dict__, **options})
-    return float(
-        changed.per_query(scores, torch.eye(6, dtype=torch.bool)).mean() / 2
-        + changed.per_query(scores.T, torch.eye(6, dtype=torch.bool)).mean() / 2
-    )
+@pytest.mark.parametrize("moved", [0.0, 0.4])
+@pytest.mark.parametrize("problem", [None, (S3, OWN3), (S24, OWN24), (GM, OWN_GM)], ids=["6", "3", "2 x 4", "8 x 40"])
+@pytest.mark.parametrize(
+    ("loss", "learn"),
+    [
+        (NTXent(0.1), ("tau",)),
+        (NTXent(0.3), ("tau",)),
+        (SmoothAP(0.05), ("tau",)),
+        (IFM(0.07, 0.15), ("tau",)),  # its margin must be scaled, too
+        (SigLIP(4.0, -3.0), ("tau",)),
+        (SigLIP(4.0, -3.0), ("tau", "bias")),
+        (Sigmoid(), ("tau", "bias")),
+    ],
+    ids=repr,
+)
+def test_learned_scalars_against_a_loss_that_is_rebuilt(loss, learn, problem, moved, scores):
+    """At the loss's own values, and where they moved: value, derivatives by scores and scalars, what looks at it."""
+    scores, mask = problem or (scores, torch.eye(6, dtype=torch.bool))
+    learned = Criterion(loss, learn=learn).double()
+    t, h = -math.log(loss.tau) + moved, 1e-6
+    bias = loss.bias - moved if "bias" in learn else None
+    learned.log_scale.data.fill_(t)
+    if bias is not None:
+        learned.bias.data.fill_(bias)
+    given = scores.clone().requires_grad_()
+    value = learned(step(given, positives=mask))
+    value.backward()
+
+    def at(t, bias):
+        return float(rebuilt(loss, t, bias)(scores, mask))
+
+    assert float(value.detach()) == pytest.approx(at(t, bias), rel=1e-9)
+    torch.testing.assert_close(given.grad, rebuilt(loss, t, bias).score_gradient(scores, mask), rtol=1e-7, atol=1e-10)
+    slope = (at(t + h, bias) - at(t - h, bias)) / (2 * h)
+    assert float(learned.log_scale.grad) == pytest.approx(slope, rel=1e-5, abs=1e-7)
+    notes = {"tau": pytest.approx(math.exp(-t))}
+    if bias is not None:
+        slope = (at(t, bias + h) - at(t, bias - h)) / (2 * h)
+        assert float(learned.bias.grad) == pytest.approx(slope, rel=1e-5, abs=1e-7)
+        notes["bias"] = pytest.approx(bias)
+    assert learned.notes() == notes and type(learned.loss_at(0)) is type(loss)
+    assert float(learned.loss_at(0)(scores, mask)) == pytest.approx(at(t, bias), rel=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("loss", "learn"), [(NTXent(0.1), ("tau",)), (SmoothAP(0.05), ("tau",)), (Sigmoid(), ("tau", "bias"))], ids=repr
+    ("loss", "given"),
+    [("ntxent", {"learn_tau": True}), ("siglip", {"learn_tau": True, "learn_bias": True, "scale": 8.0, "bias": -6.0})],
 )
-def test_derivatives_of_the_learned_scalars_by_differences(loss, learn, scores):
-    criterion = Criterion(loss, learn=learn).double()
-    criterion(step(scores)).backward()
-    t, h = -math.log(loss.tau), 1e-6
-    bias = loss.bias if "bias" in learn else None
-    slope = (value_at(loss, scores, t + h, bias) - value_at(loss, scores, t - h, bias)) / (2 * h)
-    assert float(criterion.log_scale.grad) == pytest.approx(slope, rel=1e-4, abs=1e-7)
-    if bias is not None:
-        slope = (value_at(loss, scores, t, bias + h) - value_at(loss, scores, t, bias - h)) / (2 * h)
-        assert float(criterion.bias.grad) == pytest.approx(slope, rel=1e-4, abs=1e-7)
-
-
-def test_learned_scalars_in_the_loop(tiny, monkeypatch):
+def test_learned_scalars_in_the_loop(tiny, monkeypatch, loss, given):
     """They move, without weight decay, are in the history, and inside the clipped norm."""
     seen = []
     clip = torch.nn.utils.clip_grad_norm_
     monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda w, n: seen.append(list(w)) or clip(w, n))
-    run = icrlib.train(tiny, learn_tau=True, updates=60, weight_decay=0.5, optimiser="adamw", progress=False)
-    taus = [entry["tau"] for entry in run.history]
-    assert len({round(tau, 6) for tau in taus}) == len(taus) and all(0.01 <= tau <= 0.2 for tau in taus)
-    assert sum(w.ndim == 0 for w in seen[0]) == 1  # the scalar is clipped with the rest
-    from icrlib.training.config import resolve
-    from icrlib.training.loop import prepare
-
-    config = resolve(tiny, "vse++", "ntxent", given={"learn_tau": True})
-    _, criterion = prepare(tiny, config)
+    options = {"updates": 60, "weight_decay": 0.5, "optimiser": "adamw", "progress": False}
+    run = icrlib.train(tiny, loss=loss, **given, **options)
+    learned = 1 + ("learn_bias" in given)
+    for name in ("tau", "bias")[:learned]:
+        path = [entry[name] for entry in run.history]
+        assert len({round(value, 6) for value in path}) == len(path), "each moves"
+    assert all(0.01 <= entry["tau"] <= 0.2 for entry in run.history)
+    assert sum(w.ndim == 0 for w in seen[0]) == learned  # clipped with the rest
+    _, criterion = prepare(tiny, resolve(tiny, "vse++", loss, given=given))
     (group,) = criterion.parameter_groups(0.1)
-    assert group["weight_decay"] == 0 and group["params"] == [criterion.log_scale]
+    assert group["weight_decay"] == 0 and group["params"] == [criterion.log_scale, criterion.bias][:learned]
 
 
 def test_the_scale_stays_below_a_hundred():
@@ -135,9 +153,6 @@ def test_the_warm_up_loss_and_what_looks_at_it():
     assert criterion(step(scores, 4)) == Triplet(0.1)(scores, torch.eye(4, dtype=torch.bool))
     assert criterion(step(scores, 5)) == TripletSH(0.3)(scores, torch.eye(4, dtype=torch.bool))
     assert criterion.loss_at(4) == Triplet(0.1) and criterion.loss_at(5) == TripletSH(0.3)
-    learned = Criterion(NTXent(0.2), learn=("tau",))
-    learned.log_scale.data -= 0.5
-    assert learned.loss_at(0).tau == pytest.approx(0.2 * math.exp(0.5), rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,17 @@ def sources(script: Path) -> list[str]:
     ]
 
 
+def taken(script: Path, start: str, last: int | str = 1, until: str = "\0") -> list[str]:
+    """The cells from the one that begins with ``start``: so many, or to the one that begins with ``last``.
+
+    Of each only what stands before ``until``.
+    """
+    cells = sources(script)
+    cells = cells[next(k for k, cell in enumerate(cells) if cell.startswith(start)) :]
+    end = last if isinstance(last, int) else 1 + next(k for k, cell in enumerate(cells) if cell.startswith(last))
+    return [cell.split(until)[0] for cell in cells[:end]]
+
+
 def execute(cells: Iterable[str], names: dict | None = None) -> tuple[dict, list[str]]:
     """The ``names`` and those that the ``cells`` define, and what cells that end in an expression show, as text."""
     names, shown = dict(names or {}), []

@@ -1,11 +1,26 @@
-"""A browser, and a page in it, for the tests of what a reader moves."""
+"""A browser and a page in it, for the tests of what a reader moves; and a folder for records."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 import browser
 import page_checks as checks
+from icrlib.records import files
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The pages, built with -W -n: a warning or a missing reference fails here, with Sphinx's words."""
+    target = tmp_path_factory.mktemp("site") / "html"
+    command = [sys.executable, Path(__file__).parents[2] / "scripts" / "build_book.py", "html", "--output", target]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return target
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +48,10 @@ def opened(chrome, tmp_path):
     yield visit
     for one in visits:
         one.context.close()
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """The folder of the book's records, empty."""
+    monkeypatch.setattr(files, "root", lambda: tmp_path)
+    return tmp_path

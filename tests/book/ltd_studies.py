@@ -1,15 +1,23 @@
-"""Made-up records of LTD's studies on scenes: a real record of each draw with another objective and result in it."""
+"""Made-up records of LTD's studies on scenes: a real record of each draw with another objective and result in it.
+
+And the cells of shortcuts/tables that read such records.
+"""
 
 from __future__ import annotations
 
 import copy
-import json
+from pathlib import Path
 
 import numpy as np
 
+import chapter_cells
+from chapter_cells import taken
 from icrlib import records
+from record_files import put
 
 REAL = sorted(records.find(study="ecir", method="vse++", loss="ntxent"), key=lambda r: r["config"]["seed"])[:5]
+SHORTCUTS = Path(__file__).parents[2] / "book" / "shortcuts"
+TABLES, DECODING = SHORTCUTS / "tables.py", SHORTCUTS / "decoding.py"
 BETA, PUBLISHED, PROJECTED = (
     {"objective": "dual"},
     *({"objective": "lagrange", "multiplier": rule} for rule in ("published", "projected")),
@@ -48,12 +56,6 @@ def made_up(kind, way, seed, *, rsum=400.0, swap=60.0, begins=1500, val=400.0, *
     return record
 
 
-def put(root, study, record, tag):
-    place = root / "studies" / study / "scenes" / "ltd" / "ntxent" / f"{tag}-seed{record['config']['seed']}.json"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps({k: v for k, v in record.items() if k != "path"}))
-
-
 def gains(kind, way):
     """How far each draw is ahead of the loss alone, in rsum; by ten for each row, up to a wobble."""
     wobble = np.array([0.7 * seed - 0.2 * seed**2 for seed in range(5)])
@@ -79,3 +81,22 @@ def everything(book, study="ltd", rows=ROWS, seeds=range(5), **settings):
                 ),
                 f"{kind}-{way}",
             )
+
+
+def decoding_imports():
+    return [
+        cell for start in ("import inspect", "import icrlib\n") for cell in taken(DECODING, start, 1, "smoke = chapter")
+    ]
+
+
+def tables(*wanted, **given):
+    """The cells ``wanted`` of shortcuts/tables, each (start, last), with its helpers: names, and what they show."""
+    helpers = [
+        *taken(TABLES, "import matplotlib", until="smoke = chapter"),
+        *taken(TABLES, "OURS = "),
+        *taken(TABLES, "def over_baseline", until="AHEAD ="),
+        *taken(TABLES, "def warmer", until="WARM = "),
+    ]
+    cells = [cell for start, last in wanted for cell in taken(TABLES, start, last)]
+    names = {"smoke": False, "SIDES": {"i2t": "image to text", "t2i": "text to image"}} | given
+    return chapter_cells.execute([*helpers, *cells], names)

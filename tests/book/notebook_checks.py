@@ -13,7 +13,7 @@ import jupytext
 import nbformat
 import papermill
 
-from chapters import KERNEL, cells_hash, normalised
+from chapters import KERNEL, Book, cells_hash, normalised
 
 LINES, COLUMNS, FOLDED, BYTES = 25, 92, 122, 1_500_000
 ABSOLUTE = re.compile(r"(?<![\w.:/~-])/(?:home|work|tmp|root|Users|private|opt|mnt)/\w|[A-Z]:\\\\?Users")
@@ -33,6 +33,17 @@ class Chapter:
     def outputs(self) -> Iterator[tuple[nbformat.NotebookNode, nbformat.NotebookNode]]:
         """(cell, output) for all outputs."""
         return ((cell, out) for cell in self.code for out in cell.outputs)
+
+
+def prose(book: Book, name: str) -> str:
+    """The text of a page that a person wrote: its Markdown, without code; "" for pages that are generated."""
+    source = book.path(name, ".md")
+    if source.is_file():
+        return source.read_text(encoding="utf-8")
+    if not book.path(name, ".ipynb").is_file():
+        return ""
+    cells = nbformat.read(book.path(name, ".ipynb"), as_version=4).cells
+    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
 
 
 def first(cell: nbformat.NotebookNode) -> str:

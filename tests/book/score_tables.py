@@ -1,4 +1,4 @@
-"""The explorable tables that several files test."""
+"""The explorable tables that several files test, and what a test does to any of the pages."""
 
 from __future__ import annotations
 
@@ -11,6 +11,25 @@ FOUR = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "sm
 
 def example(**more):
     return explorer(*plots.example(), FOUR, about="four losses", **more)
+
+
+def planted(good, bad):
+    """A change of a page's text that plants an error: ``good`` must be there."""
+
+    def change(text):
+        assert good in text, good
+        return text.replace(good, bad)
+
+    return change
+
+
+def drag(visit, handle, x, y):
+    """Press the middle of ``handle``, move to the place (x, y) of the page, and let go."""
+    box, mouse = handle.bounding_box(), visit.page.mouse
+    mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    mouse.down()
+    mouse.move(x, y, steps=9)
+    mouse.up()
 
 
 def cell(visit, q, j):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import re
 from pathlib import Path
 
@@ -11,8 +10,7 @@ import pytest
 
 import chapter_cells
 from icrlib import records
-from icrlib.records import files
-from icrlib.records.folder import root
+from record_files import keep, put
 
 SCRIPT = Path(__file__).parents[2] / "book" / "appendix" / "claims.py"
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
@@ -32,21 +30,10 @@ REAL = {loss: records.find(study="ecir", method="vse++", loss=loss) for loss in 
 
 
 @pytest.fixture
-def book(tmp_path, monkeypatch):
+def book(book):
     """A folder of records with the studies that the ledger reads today, and nothing of VSRN."""
-    (tmp_path / "studies").mkdir()
-    for study in STUDIES:
-        (tmp_path / "studies" / study).symlink_to(root() / "studies" / study)
-    monkeypatch.setattr(files, "root", lambda: tmp_path)
-    return tmp_path
-
-
-def put(book, study, record, tag=""):
-    config = record["config"]
-    folder = book / "studies" / study / "scenes" / config["method"] / config["loss"]
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({k: v for k, v in record.items() if k != "path"})
-    (folder / f"{tag}seed{config['seed']}.json").write_text(text)
+    keep(book, *STUDIES)
+    return book
 
 
 def vsrn(book, losses=LOSSES, seeds=10):
@@ -60,7 +47,7 @@ def vsrn(book, losses=LOSSES, seeds=10):
             tried = copy.deepcopy(record)
             tried["config"] |= {"seed": 100, "data_seed": 100, "lr": record["config"]["lr"] * 10**worse}
             tried["chosen"]["val_rsum"] = 300.0 - worse
-            put(book, "vsrn_tuning", tried, f"{worse}-")
+            put(book, "vsrn_tuning", tried, str(worse))
 
 
 def page():
@@ -111,44 +98,6 @@ def test_runs_of_vsrn_fill_in_by_themselves(book):
     assert names["counts"]["scenes", "vsrn"]["not run yet"] == 0 and ("scenes", "vsrn") in names["models"]
 
 
-def test_constants_of_their_own_are_those_of_the_search(book):
-    """NT-Xent's published temperature won, so its runs are those of the table; the others were trained again."""
-    names, _ = page()
-    groups = names["WAYS"]["own constants"].groups
-    studies = {
-        loss: {Path(record["path"]).relative_to(book / "studies").parts[0] for record in group}
-        for loss, group in groups.items()
-    }
-    assert studies == {loss: {"ecir" if loss == "ntxent" else "tuned"} for loss in LOSSES}
-    rsum = {loss: sum(r["test"]["rsum"] for r in group) / len(group) for loss, group in groups.items()}
-    mean, text = names["elsewhere"][3]["own constants"]
-    assert text.endswith("n = 10") and abs(mean - (rsum["triplet_sh"] - rsum["ntxent"])) < 1e-6
-
-
-def test_with_some_of_them_it_waits_for_the_others(book):
-    vsrn(book, LOSSES[1:3])
-    vsrn(book, LOSSES[:1], seeds=4)
-    names, _ = page()
-    scenes = names["ledger_of"]("scenes").data
-    assert line(scenes, "E3, E8, E17, E28:")[2].startswith("reproduced: +") and "SmoothAP: not there yet" in scenes
-    assert line(scenes, "E2:")[2] == line(scenes, "E5:")[2] == "not run yet (below)"
-    (waits,) = [row for row in names["waits"] if row["what"] == "scenes, VSRN"]
-    assert waits["losses"] == "Triplet, SmoothAP" and waits["runs there"] == "Triplet 4 of 10"
-
-
-def test_runs_that_were_trained_otherwise_are_refused(book):
-    vsrn(book)
-    other = copy.deepcopy(REAL["ntxent"][3])
-    other["config"] |= {
-        "method": "vsrn",
-        "updates": 1500,
-        "data_options": other["config"]["data_options"] | {"regions": True},
-    }
-    put(book, "vsrn", other)
-    with pytest.raises(ValueError, match="differ in updates"):
-        page()
-
-
 def test_one_loss_with_few_negatives_is_described_when_it_was_run(book):
     for record in map(copy.deepcopy, REAL["ntxent"][:5]):
         options = {"tau": 0.2, "queries": "mean", "directions": "mean"}
@@ -182,7 +131,7 @@ def ltd(book, rows=LTD_ROWS, seeds=5):
             extra = 12 + record["config"]["seed"] if row == "lag" else 0.1 * record["config"]["seed"] * (row == "dual")
             record["config"] |= {"method": "ltd", "multiplier": "published", "beta": 1.0, "eta": None} | LTD_ROWS[row]
             record["test"]["rsum"] += extra
-            put(book, "ltd", record, f"{row}-")
+            put(book, "ltd", record, row)
 
 
 def test_without_runs_of_ltd_its_claims_wait_and_name_the_command(book):

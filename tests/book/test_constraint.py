@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 import chapter_cells
-from icrlib import LagrangeMultiplier, records
+from icrlib import LagrangeMultiplier
 from ltd_runs import run_of
+from record_files import answer_with
 
 SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "constraint.py"
 SEEDS = range(5)
@@ -25,10 +26,7 @@ def page(monkeypatch):
     setup = [text for text in sources if "chapter.start(smoke)" in text or text.startswith("def log_with_zero")]
 
     def run(studies):
-        def find(folder=None, *, study=None, **wanted):
-            return [r for r in studies.get(study, []) if all(r["config"].get(k) == v for k, v in wanted.items())]
-
-        monkeypatch.setattr(records, "find", find)
+        answer_with(monkeypatch, studies, others=lambda study: [])
         names, shown = chapter_cells.execute((*setup, *sources[start:end]), {"smoke": False, "first_ends": FIGURE_2})
         return names, "\n".join(shown)
 

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import chapter_cells
-from icrlib.records import files
-from ltd_studies import ETA, REAL, ROWS, everything, gains, made_up, put
+from chapter_cells import taken
+from ltd_studies import DECODING, ETA, REAL, ROWS, decoding_imports, everything, gains, made_up
+from record_files import put
 
-SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "decoding.py"
 T4 = 2.7764451  # Student's t at 97.5 %, four degrees of freedom
-
-
-@pytest.fixture
-def book(tmp_path, monkeypatch):
-    """A folder of records without any run of the studies of this page."""
-    monkeypatch.setattr(files, "root", lambda: tmp_path)
-    return tmp_path
 
 
 def section():
     """The cells from the table of targets to the words about the stronger baseline, and what they show."""
-    source = chapter_cells.sources(SCRIPT)
-    heads = (next(cell for cell in source if cell.startswith(begin)) for begin in ("import inspect", "import icrlib\n"))
-    names, _ = chapter_cells.execute((head.split("smoke = chapter")[0] for head in heads), {"smoke": False})
-    first = next(k for k, cell in enumerate(source) if cell.startswith("KINDS = "))
-    last = next(k for k, cell in enumerate(source) if cell.startswith("both = "))
-    names, shown = chapter_cells.execute(source[first : last + 1], names)
+    cells = [*decoding_imports(), *taken(DECODING, "KINDS = ", "both = ")]
+    names, shown = chapter_cells.execute(cells, {"smoke": False})
     return names | {"shown": shown}
 
 
@@ -134,18 +121,6 @@ def test_rows_without_runs_are_named_and_draws_are_shared(book):
     )
     more = np.delete(gains("sbert", "dual"), 1)
     assert float(table["less alone"][1].split()[0]) == pytest.approx(more.mean(), abs=0.051)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [({"lr": 0.01}, "lr"), ({"drop_words": 0.5}, "drop_words"), ({"loss_options": {"tau": 0.1}}, "loss_options")],
-)
-def test_runs_that_differ_in_more_than_the_objective_are_refused(book, change, message):
-    everything(book)
-    for seed in range(5):
-        put(book, "ltd", made_up("form", "dual", seed, **change), "form-dual")
-    with pytest.raises(ValueError, match=f"differ in more than 'objective': .*{message}"):
-        section()
 
 
 def test_the_stronger_baseline_is_shown_where_it_is_trained(book):

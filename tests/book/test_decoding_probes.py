@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import chapter_cells
-from icrlib.records import files, probed
-from ltd_studies import made_up, put
+from chapter_cells import taken
+from icrlib.records import probed
+from ltd_studies import DECODING, decoding_imports, made_up
+from record_files import put
 
-SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "decoding.py"
 LEADS = {"relation": [12.0, 15.0, 14.0], "whose colour": [-3.0, -6.0, -4.0], "who is left": [-1.0, 2.0, 0.5]}
 FACTS = [*LEADS, "who is above", "shape of the first", "colour of the first", "size of the first"]
 
 
 @pytest.fixture
-def book(tmp_path, monkeypatch):
-    for module in (files, probed):
-        monkeypatch.setattr(module, "root", lambda: tmp_path)
-    return tmp_path
+def book(book, monkeypatch):
+    monkeypatch.setattr(probed, "root", lambda: book)
+    return book
 
 
 def section():
-    source = chapter_cells.sources(SCRIPT)
-    heads = (next(cell for cell in source if cell.startswith(begin)) for begin in ("import inspect", "import icrlib\n"))
-    names, _ = chapter_cells.execute((head.split("smoke = chapter")[0] for head in heads), {"smoke": False})
-    first = next(k for k, cell in enumerate(source) if cell.startswith("KINDS = "))
-    more = next(cell for cell in source if cell.startswith("more = {")).split("Markdown(")[0]
-    asked = next(k for k, cell in enumerate(source) if cell.startswith("FACTS = "))
-    return chapter_cells.execute([*source[first : first + 2], more, *source[asked : asked + 6]], names)
+    helpers = [*taken(DECODING, "KINDS = ", 2), *taken(DECODING, "more = {", until="Markdown(")]
+    cells = [*decoding_imports(), *helpers, *taken(DECODING, "FACTS = ", 6)]
+    return chapter_cells.execute(cells, {"smoke": False})
 
 
 def runs(book, without=()):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from chapters import Book
+from notebook_checks import prose
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Book(ROOT)
@@ -259,16 +259,7 @@ def test_every_entry_is_used_in_the_book():
     search, groups = first_use.expression(listed, forms)
     used = set()
     for name in set(BOOK.pages()) - {"appendix/glossary", "appendix/notation", "appendix/api"}:
-        path = BOOK.path(name, ".ipynb")
-        text = (
-            BOOK.path(name, ".md").read_text()
-            if not path.is_file()
-            else "\n".join(
-                cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
-                for cell in json.loads(path.read_text())["cells"]
-                if cell["cell_type"] == "markdown"
-            )
-        )
+        text = prose(BOOK, name)
         used |= {groups[match.lastgroup][0] for match in search.finditer(first_use.plain(text))}
     assert [listed[k].names[0] for k in range(len(listed)) if k not in used] == []
 

@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
 
-import chapter_cells
-from icrlib.records import files
-from ltd_studies import made_up, put
+from icrlib.evidence import ltd_runs
+from ltd_studies import made_up, tables
+from record_files import put
 
-SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "tables.py"
 FIRST, SECOND = [1.0, 3.0, 2.0], [6.0, 9.0, 4.0]  # the lead after each half, one number a draw
-
-
-@pytest.fixture
-def book(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "root", lambda: tmp_path)
-    return tmp_path
 
 
 def section(above=10.0):
     """The cells about the two halves, where the first table has a lead of ``above``."""
-    source = chapter_cells.sources(SCRIPT)
-    head = next(cell for cell in source if cell.startswith("import matplotlib")).split("smoke = chapter")[0]
-    helpers = next(cell for cell in source if cell.startswith("def over_baseline"))
-    less = next(cell for cell in source if cell.startswith("def warmer")).split("WARM = ")[0]
-    first = next(k for k, cell in enumerate(source) if cell.startswith("def halves"))
-    helpers = "def signed" + helpers.split("def signed")[1].split("AHEAD =")[0]
-    swap = next(cell for cell in source if cell.startswith("def of_swap")).split("TRIPLET, BOUND")[0]
-    lead = f"AHEAD = {{'lag': (ltd_runs.interval([{above}, {above}], [0.0, 0.0]),)}}"
-    cells = [head, helpers, less, swap, lead, *source[first : first + 4]]
-    names, shown = chapter_cells.execute(cells, {"smoke": False})
+    lead = {"lag": (ltd_runs.interval([above, above], [0.0, 0.0]),)}
+    names, shown = tables(("def of_swap", 1), ("def halves", 4), AHEAD=lead)
     return names, [text for text in shown if text]
 
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
-import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import chapter_cells
 from icrlib import records
-from icrlib.records import files
+from ltd_studies import tables
+from record_files import keep, put
 
-ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "book" / "shortcuts" / "tables.py"
 LATENT = {"auxiliary": "latent", "auxiliary_options": {"target": "sbert"}, "beta": 1.0, "multiplier": "published"}
 KINDS = {"con": {"objective": "con"}, "dual": LATENT | {"objective": "dual"}, "lag": LATENT | {"objective": "lagrange"}}
 REAL = {
@@ -25,13 +21,12 @@ REAL = {
 
 
 @pytest.fixture
-def book(tmp_path, monkeypatch):
-    shutil.copytree(ROOT / "records" / "studies" / "photo_runs", tmp_path / "studies" / "photo_runs")
-    monkeypatch.setattr(files, "root", lambda: tmp_path)
-    return tmp_path
+def book(book):
+    keep(book, "photo_runs")
+    return book
 
 
-def put(root, study, kind, like, tag, **settings):
+def runs(root, study, kind, like, tag, **settings):
     """The runs ``like``, with all that came out of them, as runs of a row of LTD."""
     for record in copy.deepcopy(like):
         c = record["config"]
@@ -39,26 +34,18 @@ def put(root, study, kind, like, tag, **settings):
         for entry in record["history"] if c["eta"] else ():
             entry["reconstruction"] = 0.7 - entry["update"] / 10000
             entry["lambda"] = 5.0 if entry is record["history"][2] else 1.25
-        place = root / "studies" / study / "flickr8k" / "ltd" / "ntxent" / f"{tag}-seed{c['seed']}.json"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(json.dumps({k: v for k, v in record.items() if k != "path"}))
+        put(root, study, record, tag)
 
 
 def section():
-    source = chapter_cells.sources(SCRIPT)
-    head = next(cell for cell in source if cell.startswith("import matplotlib")).split("smoke = chapter")[0]
-    ours = next(cell for cell in source if cell.startswith("OURS = "))
-    signed = next(cell for cell in source if "def signed(" in cell)
-    signed = signed[signed.index("def signed(") :].split("\n\n\n")[0]
-    first = next(k for k, cell in enumerate(source) if cell.startswith("def bound_line"))
-    return chapter_cells.execute([head, "SIDES = {}", ours, signed, *source[first : first + 6]], {"smoke": False})
+    return tables(("def bound_line", 6))
 
 
 def search(book, **val):
     """One run a bound, with such a validation rsum; the baseline's search has 200."""
-    put(book, "photo_ltd_tuning", "con", REAL["ntxent"][:1], "lr")
+    runs(book, "photo_ltd_tuning", "con", REAL["ntxent"][:1], "lr")
     for eta in val:
-        put(book, "photo_ltd_eta_tuning", "lag", REAL["ntxent"][:1], eta, eta=float(eta.removeprefix("eta_")))
+        runs(book, "photo_ltd_eta_tuning", "lag", REAL["ntxent"][:1], eta, eta=float(eta.removeprefix("eta_")))
     for path in (book / "studies").rglob("photo_ltd_*tuning/**/*.json"):
         record = json.loads(path.read_text())
         record["chosen"]["val_rsum"] = val.get(path.stem.rsplit("-", 1)[0], 200.0)
@@ -85,9 +72,9 @@ def test_bounds_are_told_with_what_lambda_did(book):
 
 def test_rows_are_judged_as_the_ledger_judges_them(book):
     search(book, **{"eta_0.1": 190.0, "eta_0.2": 210.0, "eta_0.3": 205.0})
-    put(book, "photo_ltd", "con", REAL["triplet"], "con")
-    put(book, "photo_ltd", "dual", REAL["triplet"], "dual")
-    put(book, "photo_ltd", "lag", REAL["ntxent"], "eta0.2", eta=0.2)
+    runs(book, "photo_ltd", "con", REAL["triplet"], "con")
+    runs(book, "photo_ltd", "dual", REAL["triplet"], "dual")
+    runs(book, "photo_ltd", "lag", REAL["ntxent"], "eta0.2", eta=0.2)
     names, (_, leads, said) = section()
     words = {part: names["LTD_PHOTOS"].verdicts[part].word for part in names["PARTS"]}
     assert list(words) == ["rsum lag > con", "rsum dual = con", "rsum lag > dual"]
@@ -105,16 +92,16 @@ def test_rows_are_judged_as_the_ledger_judges_them(book):
     assert f"The gain of 19 that the paper printed for Flickr30k lies {where} of our interval" in said
     assert f"[{lead.low:+.1f}, {lead.high:+.1f}]" in said
     assert "twice the temperature" not in said
-    put(book, "photo_ltd_more", "con", REAL["ntxent"], "con", loss_options={"tau": 0.1})
+    runs(book, "photo_ltd_more", "con", REAL["ntxent"], "con", loss_options={"tau": 0.1})
     assert f"At twice the temperature the baseline alone has {ends[0]:.1f}; LTD was not" in section()[1][-1]
 
 
 def test_a_bound_that_validation_did_not_choose_is_told_beside(book):
     search(book, **{"eta_0.1": 190.0, "eta_0.2": 210.0, "eta_0.3": 205.0})
     for kind in ("con", "dual"):
-        put(book, "photo_ltd", kind, REAL["triplet"], kind)
-    put(book, "photo_ltd", "lag", REAL["triplet"], "eta0.2", eta=0.2)
-    put(book, "photo_ltd", "lag", REAL["ntxent"], "eta0.1", eta=0.1)  # of higher validation rsum: it is the row
+        runs(book, "photo_ltd", kind, REAL["triplet"], kind)
+    runs(book, "photo_ltd", "lag", REAL["triplet"], "eta0.2", eta=0.2)
+    runs(book, "photo_ltd", "lag", REAL["ntxent"], "eta0.1", eta=0.1)  # of higher validation rsum: it is the row
     names, (*_, said) = section()
     gap = names["less_row"](names["OURS"]["photos"]["lag"], names["OURS"]["photos"]["con"])
     same = np.mean([r["test"]["rsum"] for r in REAL["triplet"]])
@@ -130,7 +117,7 @@ def test_a_bound_that_validation_did_not_choose_is_told_beside(book):
 def test_a_bound_that_asks_for_nothing_any_more_is_said_to(book):
     search(book, **{"eta_0.1": 190.0, "eta_0.2": 195.0, "eta_0.3": 190.0})
     for kind in KINDS:
-        put(book, "photo_ltd", kind, REAL["triplet"], kind, **({"eta": 0.2} if kind == "lag" else {}))
+        runs(book, "photo_ltd", kind, REAL["triplet"], kind, **({"eta": 0.2} if kind == "lag" else {}))
     path = next(p for p in (book / "studies" / "photo_ltd_eta_tuning").rglob("*.json") if "0.2" in p.name)
     record = json.loads(path.read_text())
     record["history"][-1]["lambda"] = 0.0
@@ -143,7 +130,7 @@ def test_a_bound_that_asks_for_nothing_any_more_is_said_to(book):
 def test_a_bound_at_the_end_of_what_was_tried_is_said_to_be_there(book):
     search(book, **{"eta_0.1": 190.0, "eta_0.2": 195.0})
     for kind in KINDS:
-        put(book, "photo_ltd", kind, REAL["triplet"], kind, **({"eta": 0.2} if kind == "lag" else {}))
+        runs(book, "photo_ltd", kind, REAL["triplet"], kind, **({"eta": 0.2} if kind == "lag" else {}))
     said = section()[1][-1]
     assert "the best bound is 0.2, the end of what was tried" in said and "of 195.0, below the 200.0" in said
     assert "lies outside of our interval, [-3.9, +3.9]" in said

@@ -5,19 +5,16 @@ from __future__ import annotations
 import base64
 import copy
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import chapter_cells
 from icrlib import records
 from icrlib.evidence import photo_intervals
-from icrlib.records import files
+from ltd_studies import tables
+from record_files import keep, put
 
-ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "book" / "shortcuts" / "tables.py"
 REAL = {
     system: sorted(
         (r for r in records.find(study="photo_runs") if (r["config"]["method"], r["config"]["loss"]) == system),
@@ -28,34 +25,23 @@ REAL = {
 
 
 @pytest.fixture
-def book(tmp_path, monkeypatch):
+def book(book):
     """A folder of records with the models' own runs on photos, and none of LTD's."""
-    for name in ("photo_runs", "photo_tuning"):
-        shutil.copytree(ROOT / "records" / "studies" / name, tmp_path / "studies" / name)
-    monkeypatch.setattr(files, "root", lambda: tmp_path)
-    return tmp_path
+    keep(book, "photo_runs", "photo_tuning")
+    return book
 
 
-def put(root, study, row, like, **settings):
+def runs(root, study, row, like, **settings):
     """The runs ``like``, with all that came out of them, as runs of a row."""
     method, loss = {"con": ("ltd", "ntxent"), "fixed": ("sentence", "alignment"), "tuned": ("sentence", "ntxent")}[row]
     for record in copy.deepcopy(like):
-        c = record["config"]
-        c |= {"method": method, "loss": loss, "objective": "con", "loss_options": {"tau": 0.05}} | settings
-        place = root / "studies" / study / "flickr8k" / method / loss / f"{row}-seed{c['seed']}.json"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(json.dumps({k: v for k, v in record.items() if k != "path"}))
+        about = {"method": method, "loss": loss, "objective": "con", "loss_options": {"tau": 0.05}}
+        record["config"] |= about | settings
+        put(root, study, record, row)
 
 
 def section():
-    source = chapter_cells.sources(SCRIPT)
-    head = next(cell for cell in source if cell.startswith("import matplotlib")).split("smoke = chapter")[0]
-    ours = next(cell for cell in source if cell.startswith("OURS = "))
-    first = next(k for k, cell in enumerate(source) if cell.startswith("def photo_rows"))
-    signed = "def signed(i):\n    return f'{i.mean:+.1f} [{i.low:+.1f}, {i.high:+.1f}]'"
-    less_row = next(cell for cell in source if cell.startswith("def less_row"))
-    cells = [head, "SIDES = {}", ours, signed, less_row, *source[first : first + 3]]
-    return chapter_cells.execute(cells, {"smoke": False})
+    return tables(("def less_row", 1), ("def photo_rows", 3))
 
 
 def test_without_runs_nothing_is_claimed(book):
@@ -65,8 +51,8 @@ def test_without_runs_nothing_is_claimed(book):
 
 def test_a_row_that_lies_between_two_encoders_turns_the_sign(book):
     """Tuned vectors as good as a bag of words with Triplet: behind the same with NT-Xent, ahead of a weak baseline."""
-    put(book, "photo_ltd", "tuned", REAL["bow", "triplet"])
-    put(book, "photo_ltd", "con", REAL["vse++", "ntxent"])
+    runs(book, "photo_ltd", "tuned", REAL["bow", "triplet"])
+    runs(book, "photo_ltd", "con", REAL["vse++", "ntxent"])
     for record in records.find(study="photo_ltd", method="ltd"):  # every rank is half as good
         spoil(record)
     names, (table, said) = section()
@@ -90,26 +76,24 @@ def spoil(record):
         for k in (1, 5, 10):
             test[side][f"r{k}"] = 100 * float((ranks <= k).mean())
     test["rsum"] = sum(test[side][f"r{k}"] for side in ("i2t", "t2i") for k in (1, 5, 10))
-    path = Path(record["path"])
-    path = path if path.is_absolute() else files.root() / path
-    path.write_text(json.dumps({k: v for k, v in record.items() if k != "path"}))
+    Path(record["path"]).write_text(json.dumps(record))
 
 
 def test_behind_all_the_sign_is_the_same(book):
-    put(book, "photo_ltd", "fixed", REAL["bow", "triplet"])
+    runs(book, "photo_ltd", "fixed", REAL["bow", "triplet"])
     for record in records.find(study="photo_ltd", method="sentence"):
         spoil(record)
-    put(book, "photo_ltd", "con", REAL["vse++", "ntxent"])
+    runs(book, "photo_ltd", "con", REAL["vse++", "ntxent"])
     names, (_, said) = section()
     assert names["TURNS"] == [] and said.endswith("The sign is the same beside all of them.")
     assert "ahead of" not in said
 
 
 def test_other_settings_are_rows_of_their_own_and_say_which(book):
-    put(book, "photo_ltd", "tuned", REAL["bow", "triplet"])
-    put(book, "photo_ltd", "con", REAL["bow", "triplet"])
-    put(book, "photo_ltd_more", "con", REAL["vse++", "ntxent"], loss_options={"tau": 0.1})
-    put(book, "photo_ltd_more", "tuned", REAL["vse++", "ntxent"], loss_options={"tau": 0.1}, updates=1200)
+    runs(book, "photo_ltd", "tuned", REAL["bow", "triplet"])
+    runs(book, "photo_ltd", "con", REAL["bow", "triplet"])
+    runs(book, "photo_ltd_more", "con", REAL["vse++", "ntxent"], loss_options={"tau": 0.1})
+    runs(book, "photo_ltd_more", "tuned", REAL["vse++", "ntxent"], loss_options={"tau": 0.1}, updates=1200)
     names, (table, _) = section()
     new = ["baseline, temperature 0.1, 3,600 updates", "tuned targets, temperature 0.1, 1,200 updates"]
     assert set(new) <= set(names["ON_PHOTOS"]) and new[0] in names["SCRATCH"] and new[1] not in names["SCRATCH"]

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
 
-import chapter_cells
 from icrlib.evidence import ltd_rows
-from icrlib.records import files
-from ltd_studies import everything, gains, made_up, put
-
-SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "tables.py"
-
-
-@pytest.fixture
-def book(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "root", lambda: tmp_path)
-    return tmp_path
+from ltd_studies import everything, gains, made_up, tables
+from record_files import put
 
 
 def section():
     """The cells about our rows, with what they show as text, and the tables."""
-    source = chapter_cells.sources(SCRIPT)
-    head = next(cell for cell in source if cell.startswith("import matplotlib")).split("smoke = chapter")[0]
-    sides = 'SIDES = {"i2t": "image to text", "t2i": "text to image"}'
-    first = next(k for k, cell in enumerate(source) if cell.startswith("OURS = "))
-    return chapter_cells.execute([head, sides, *source[first : first + 3]], {"smoke": False})
+    return tables(("OURS = ", 3))
 
 
 def shown(names, place):
@@ -40,8 +25,8 @@ def shown(names, place):
 
 
 def test_without_runs_the_commands_are_named(book):
-    names, (tables, waits) = section()
-    assert tables == "None of these rows has its runs yet; the commands stand below."
+    names, (rows, waits) = section()
+    assert rows == "None of these rows has its runs yet; the commands stand below."
     assert waits.count("\n- ") == 3 and "`make records STUDY=ltd_triplet`" in waits
     assert "photos (Flickr8k)**: baseline, LTD dual, LTD constrained, fixed targets, tuned targets" in waits
 
@@ -51,7 +36,7 @@ def test_a_row_counts_with_all_of_its_draws(book):
         put(book, "ltd", made_up("con", "con", seed, rsum=400.0 + seed), "con")
     for seed in range(4):
         put(book, "ltd", made_up("sbert", "dual", seed), "sbert-dual")
-    names, (tables, waits) = section()
+    names, (rows, waits) = section()
     found = shown(names, "scenes")
     assert list(found) == ["baseline"] and found["baseline"]["rsum"] == "402.0 ± 1.4" and found["baseline"]["n"] == "5"
     assert "**scenes, InfoNCE**: LTD dual, LTD constrained" in waits
@@ -59,7 +44,7 @@ def test_a_row_counts_with_all_of_its_draws(book):
 
 def test_all_rows_with_the_released_softmax_and_the_oracle(book):
     everything(book)
-    names, (tables, waits) = section()
+    names, (rows, waits) = section()
     found = shown(names, "scenes")
     assert list(found) == [
         "baseline",
@@ -81,14 +66,8 @@ def test_all_rows_with_the_released_softmax_and_the_oracle(book):
 
 def temperatures():
     """What the cells about the baseline's temperature show, behind those about our rows."""
-    source = chapter_cells.sources(SCRIPT)
-    head = next(cell for cell in source if cell.startswith("import matplotlib")).split("smoke = chapter")[0]
-    first = next(k for k, cell in enumerate(source) if cell.startswith("OURS = "))
-    last = next(k for k, cell in enumerate(source) if cell.startswith("clear = "))
-    names, shown_ = chapter_cells.execute(
-        [head, "SIDES = {}", source[first], *source[first + 3 : last + 1]], {"smoke": False}
-    )
-    return names, shown_[-1]
+    names, told = tables(("def over_baseline", "clear = "))
+    return names, told[-1]
 
 
 ROWS_TUNED = [("sbert", "dual"), ("sbert", "published"), ("form", "dual"), ("form", "published")]

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
 
-import chapter_cells
-from icrlib.records import files
-from ltd_studies import made_up, put
+from ltd_studies import made_up, tables
+from record_files import put
 
-SCRIPT = Path(__file__).parents[2] / "book" / "shortcuts" / "tables.py"
 WOBBLE = [0.0, 2.0, -1.0, 1.5, 0.5]
 
 
-@pytest.fixture
-def book(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "root", lambda: tmp_path)
-    return tmp_path
-
-
 def section():
-    source = chapter_cells.sources(SCRIPT)
-    head = next(cell for cell in source if cell.startswith("import matplotlib")).split("smoke = chapter")[0]
-    ours = next(cell for cell in source if cell.startswith("OURS = "))
-    helpers = next(cell for cell in source if cell.startswith("def over_baseline")).split("AHEAD =")[0]
-    less = next(cell for cell in source if cell.startswith("def warmer")).split("WARM = ")[0]
-    first = next(k for k, cell in enumerate(source) if cell.startswith("def of_swap"))
-    given = "SIDES, lift = {}, {'Flickr30k': {'triplet_lag': 209.0}, 'MS-COCO': {'triplet_lag': 14.0}}"
-    return chapter_cells.execute([head, given, ours, helpers, less, *source[first : first + 5]], {"smoke": False})
+    lift = {"Flickr30k": {"triplet_lag": 209.0}, "MS-COCO": {"triplet_lag": 14.0}}
+    return tables(("def of_swap", 5), lift=lift)
 
 
 def rows(book, **leads):

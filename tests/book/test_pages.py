@@ -1,16 +1,14 @@
 """The pages, built from the committed outputs, in a real browser from disk with the network blocked."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-import nbformat
 import pytest
 
 import browser
 import page_checks as checks
 from chapters import Book
+from notebook_checks import prose
 
 pytestmark = pytest.mark.process
 
@@ -19,26 +17,9 @@ BOOK = Book(ROOT)
 PAGES = [*BOOK.pages(), "search", "genindex"]
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Built with -W -n: a warning or a missing reference fails here, with Sphinx's words."""
-    target = tmp_path_factory.mktemp("site") / "html"
-    command = [sys.executable, ROOT / "scripts" / "build_book.py", "html", "--output", target]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return target
-
-
 def has_mathematics(name):
     """Whether the prose of the page has $...$ or a math directive outside code."""
-    source = BOOK.path(name, ".md")
-    if source.is_file():
-        text = source.read_text()
-    elif BOOK.path(name, ".ipynb").is_file():
-        cells = nbformat.read(BOOK.path(name, ".ipynb"), as_version=4).cells
-        text = "\n".join(c.source for c in cells if c.cell_type == "markdown")
-    else:
-        return False
+    text = prose(BOOK, name)
     text = re.sub(r"```(?!\{math).*?```|`[^`\n]*`", "", text, flags=re.S)
     return "$" in text or "{math}" in text
 

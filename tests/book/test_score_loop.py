@@ -9,6 +9,7 @@ import page_checks as checks
 from icrlib.losses import GradientObjective
 from icrlib.widgets import loop_explorer
 from icrlib.widgets.loop import PAIR, TRIPLET
+from score_tables import drag, planted
 
 SQUARE = (0.3, 0.1, 0.7, 0.5)
 CON_LIN = GradientObjective("con", "lin")
@@ -66,11 +67,7 @@ def test_the_walk_gathers_what_the_library_says(opened, triplet):
     ],
 )
 def test_an_error_planted_in_the_walk_is_found(opened, good, bad):
-    def plant(text):
-        assert text.count(good) == 1
-        return text.replace(good, bad)
-
-    visit = opened(loop(GradientObjective("nca", "lin")), change=plant)
+    visit = opened(loop(GradientObjective("nca", "lin")), change=planted(good, bad))
     assert (found(visit) - gathered(GradientObjective("nca", "lin"), SQUARE)).abs().max() > 1e-5
 
 
@@ -94,11 +91,9 @@ def test_it_says_what_is_left_over_and_laps_add_up(opened):
 
 def test_the_rectangle_moves_by_mouse_and_keys_and_stays_in_the_plane(opened):
     visit = opened(loop())
-    box = visit.page.locator('[data-handle="square"]').bounding_box()
-    visit.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    visit.page.mouse.down()
-    visit.page.mouse.move(box["x"] + box["width"] * 3, box["y"] - box["height"] * 3, steps=9)
-    visit.page.mouse.up()
+    square = visit.page.locator('[data-handle="square"]')
+    box = square.bounding_box()
+    drag(visit, square, box["x"] + box["width"] * 3, box["y"] - box["height"] * 3)
     assert square_of(visit) == pytest.approx([0.6, 0.6, 1, 1])
     corner = visit.page.locator('[data-handle="0"]')
     corner.focus()
@@ -108,11 +103,8 @@ def test_the_rectangle_moves_by_mouse_and_keys_and_stays_in_the_plane(opened):
     moved = [0.5, 0.4, 1, 1]
     assert square_of(visit) == pytest.approx(moved)
     assert (found(visit) - gathered(CON_LIN, moved)).abs().max() < 1e-9
-    box, other = corner.bounding_box(), visit.page.locator('[data-handle="2"]').bounding_box()
-    visit.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    visit.page.mouse.down()
-    visit.page.mouse.move(other["x"] + 60, other["y"] - 60, steps=5)  # past the corner across: it stays a rectangle
-    visit.page.mouse.up()
+    other = visit.page.locator('[data-handle="2"]').bounding_box()
+    drag(visit, corner, other["x"] + 60, other["y"] - 60)  # past the corner across: it stays a rectangle
     assert square_of(visit) == pytest.approx([0.96, 0.96, 1, 1])
 
 

@@ -8,7 +8,7 @@ import torch
 
 import browser
 import page_checks as checks
-from icrlib import plots
+from icrlib import plots, toy
 from icrlib.losses import GradientObjective, NTXent, SmoothAP, Triplet, TripletSH
 from icrlib.widgets import explorer, score_table
 from score_tables import FOUR, cell, example
@@ -217,9 +217,10 @@ def test_phone_print_and_screen_reader(opened):
     assert cell(visit, 0, 0).is_visible() and not visit.page.locator('[data-part="score"]').is_visible()
 
 
-def test_without_scripts_the_page_says_so(chrome, tmp_path):
+@pytest.mark.parametrize("make", [example, toy.wind_up])
+def test_without_scripts_the_page_says_so(chrome, tmp_path, make):
     path = tmp_path / "still.html"
-    path.write_text(f'<!doctype html><meta charset="utf-8">{example().data}')
+    path.write_text(f'<!doctype html><meta charset="utf-8">{make().data}')
     context = browser.context(chrome, java_script_enabled=False)
     page = context.new_page()
     page.goto(path.as_uri())

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import page_checks as checks
-from icrlib.losses import DCL, IFM, NTXent, SigLIP, SmoothAP, Triplet, TripletSH
+from icrlib.losses import DCL, IFM, SigLIP
 from icrlib.widgets import explorer_on_circle
+from score_tables import FOUR, drag, planted
 
-FOUR = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
 ANGLES = ([10.0, 60.0, 130.0, 250.0], [100.0, 20.0, 200.0, 215.0])
 
 
@@ -68,11 +68,7 @@ def test_points_go_where_autograd_sends_them(opened):
     ],
 )
 def test_an_error_planted_in_the_descent_is_found(opened, good, bad):
-    def plant(text):
-        assert text.count(good) == 1
-        return text.replace(good, bad)
-
-    visit = opened(on_circle(), change=plant)
+    visit = opened(on_circle(), change=planted(good, bad))
     for _ in range(3):
         visit.page.get_by_role("button", name="One step").click()
     assert off_the_way(visit, FOUR, ANGLES, 3) > 1e-3
@@ -107,12 +103,8 @@ def test_a_point_is_turned_by_mouse_and_keys_in_all_circles_at_once(opened):
         visit.page.keyboard.press("ArrowLeft")
     turned = (ANGLES[0], [100.0, 35.0, 200.0, 215.0])
     assert off_the_way(visit, FOUR, turned, 0) < 1e-9 and point.get_attribute("aria-valuenow") == "35"
-    svg, box = visit.page.locator(".circle svg").first.bounding_box(), None
-    box = visit.page.locator('[data-point="pictures.3"]').first.bounding_box()
-    visit.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    visit.page.mouse.down()
-    visit.page.mouse.move(svg["x"] + svg["width"] / 2, svg["y"] + 5, steps=4)  # straight up: 90 degrees
-    visit.page.mouse.up()
+    svg, last = visit.page.locator(".circle svg").first.bounding_box(), '[data-point="pictures.3"]'
+    drag(visit, visit.page.locator(last).first, svg["x"] + svg["width"] / 2, svg["y"] + 5)  # straight up: 90 degrees
     found = torch.tensor([place for place, _ in places(visit)]).rad2deg()
     assert found[:, 0, 3].tolist() == pytest.approx([90.0] * 4, abs=1.0)
     assert checks.fits_phone(visit) == []

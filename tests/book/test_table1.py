@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import copy
 import itertools
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
-import jupytext
 import numpy as np
 import pytest
 import torch
 from scipy import stats
 
+import chapter_cells
 import icrlib
-from icrlib import paper, records
+from chapter_cells import taken
 from icrlib.data.scenes.grammar import truth_matrix
 from icrlib.data.scenes.graph import Scene, Thing
 from icrlib.data.text import tokenize
+from record_files import answer_with, one, real
 
 SCRIPT = Path(__file__).parents[2] / "book" / "lessons" / "table1.py"
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
@@ -33,12 +33,6 @@ OTHERS = {
     "ntxent": ("tau", 0.05, 0.2),
     "smoothap": ("tau", 0.03, 0.1, 0.3),
 }  # constants that the search tries beside the published one
-find = records.find
-
-
-@cache
-def real(study):
-    return find(study=study)
 
 
 @pytest.fixture
@@ -50,27 +44,17 @@ def made(monkeypatch):
         for r in real("tuning")
         if r["config"]["loss_options"].get(OTHERS[r["config"]["loss"]][0]) not in OTHERS[r["config"]["loss"]][1:]
     ]
-
-    def fake(folder=None, *, study=None, **wanted):
-        found = studies[study] if study in studies else real(study)
-        return [r for r in found if all(r["config"].get(key) == value for key, value in wanted.items())]
-
-    monkeypatch.setattr(records, "find", fake)
+    answer_with(monkeypatch, studies)
     return studies
 
 
-def ecir(method, loss, seed):
-    configs = ((record, record["config"]) for record in real("ecir"))
-    return next(r for r, c in configs if (c["method"], c["loss"], c["seed"]) == (method, loss, seed))
-
-
 def vse(loss, seed):
-    return ecir("vse++", loss, seed)
+    return one("ecir", method="vse++", loss=loss, seed=seed)
 
 
 def vsrn(loss, seed, rsum=None, swap=None, val=0.0, options=(), **settings):
     """VSE++'s record of a draw with VSRN's name, options and another result written into it."""
-    record = copy.deepcopy(vse(loss, seed if seed < 10 else 0))
+    record = vse(loss, seed if seed < 10 else 0)
     lr, warmup = CHOSEN[loss]
     config = record["config"]
     config |= {"method": "vsrn", "seed": seed, "lr": lr, "warmup": warmup} | settings
@@ -102,18 +86,10 @@ def everything(made, losses=LOSSES, seeds=range(10)):
     return wobble
 
 
-def section(last="of_tuned = {m: six("):
-    """The cells from the first records to the last verdicts, and what they define, by name."""
-    source = [c.source for c in jupytext.read(SCRIPT).cells if c.cell_type == "code"]
-    names = {"icrlib": icrlib, "smoke": False}
-    setup = next(cell for cell in source if cell.startswith("import itertools"))
-    exec(setup, names)
-    first = next(k for k, cell in enumerate(source) if cell.startswith("def runs_of"))
-    end = next(k for k, cell in enumerate(source) if last in cell)
-    for cell in source[first : end + 1]:
-        exec(cell, names)
-    names["plt"].close("all")
-    return names
+def section():
+    """What the cells from the first records to the last verdicts define, by name."""
+    cells = [*taken(SCRIPT, "import itertools"), *taken(SCRIPT, "def runs_of", "of_tuned = {m: six(")]
+    return chapter_cells.execute(cells, {"icrlib": icrlib, "smoke": False})[0]
 
 
 def interval(differences):
@@ -183,25 +159,6 @@ def test_all_runs_give_verdicts_that_a_twin_confirms(made):
     assert len(found["twins_table"]) == 8
 
 
-def test_the_eight_rows_are_held_against_the_papers(made):
-    wobble = everything(made)
-    row = next(r for r in section()["orders"] if r["rows"] == "VSE++ and VSRN, scenes")
-    printed = paper.table("ecir/1").iloc[:8]
-    theirs = dict(zip(itertools.product(("vse++", "vsrn"), LOSSES), printed["rsum"], strict=True))
-    mean = {loss: np.mean([vse(loss, s)["test"]["rsum"] for s in range(10)]) for loss in LOSSES}
-    mine = {(m, loss): mean[loss] + (AHEAD[loss] + wobble[loss].mean() if m == "vsrn" else 0) for m, loss in theirs}
-    pairs = list(itertools.combinations(theirs, 2))
-    same = sum((mine[a] > mine[b]) == (theirs[a] > theirs[b]) for a, b in pairs)
-    assert row["pairs alike"] == f"{same} of 28" and row["K"] == f"{(2 * same - 28) / 28:+.2f}" and row["n"] == 8
-
-
-def test_a_run_that_differs_in_more_is_refused(made):
-    everything(made)
-    made["vsrn"][-1]["config"]["updates"] = 6000
-    with pytest.raises(ValueError, match="differ in"):
-        section()
-
-
 def test_settings_that_the_search_did_not_choose_are_refused(made):
     everything(made)
     for record in made["vsrn"]:
@@ -209,19 +166,6 @@ def test_settings_that_the_search_did_not_choose_are_refused(made):
             record["config"]["lr"] = 0.01
     with pytest.raises(ValueError, match="the tuning chose"):
         section()
-
-
-def test_parts_are_compared_on_the_draws_that_have_them(made):
-    wobble = everything(made)
-    for seed in range(3):
-        base = made["vsrn"][20 + seed]["test"]  # NT-Xent's
-        made["vsrn_parts"].append(
-            vsrn("ntxent", seed, base["rsum"] - 3 - seed, base["twins"]["swap"] - 9, lr=0.01, options={"blocks": 0})
-        )
-    (line,) = section()["changed"]
-    low, high = interval(np.array([-3.0, -4.0, -5.0]))
-    assert line["change"] == "no graph" and line["draws"] == "3" and len(wobble) == 4
-    assert line["rsum"] == f"-4.0 [{low:+.1f}, {high:+.1f}]" and line["swap"] == "-9.0 [-9.0, -9.0]"
 
 
 def tuned_search(made, best):
@@ -240,7 +184,7 @@ def test_tuned_runs_are_those_of_the_whole_search(made):
     best = {"ntxent": 0.2, "triplet": 0.1}  # the others keep what is published, so their runs are those of the table
     tuned_search(made, best)
     for method, (loss, constant), seed in itertools.product(("vse++", "bow"), best.items(), range(10)):
-        record = copy.deepcopy(ecir(method, loss, seed))
+        record = one("ecir", method=method, loss=loss, seed=seed)
         record["config"]["loss_options"]["tau" if loss == "ntxent" else "margin"] = constant
         record["test"]["rsum"] += 20
         made["tuned"].append(record)
@@ -288,10 +232,9 @@ def test_runs_on_photos_appear_where_the_commands_put_them(made):
 
 def functions(*wanted):
     names = {"torch": torch, "np": np, "itertools": itertools, "tokenize": tokenize, "truth_matrix": truth_matrix}
-    for cell in jupytext.read(SCRIPT).cells:
-        for name in wanted:
-            if cell.cell_type == "code" and f"def {name}(" in cell.source:
-                exec(cell.source.split("\n\n\nkind = ")[0].split("\n\n\ngaps = ")[0], names)
+    for cell in chapter_cells.sources(SCRIPT):
+        if any(f"def {name}(" in cell for name in wanted):
+            exec(cell.split("\n\n\nkind = ")[0].split("\n\n\ngaps = ")[0], names)
     return [names[name] for name in wanted]
 
 
@@ -349,8 +292,7 @@ def test_the_interval_of_a_gap_keeps_families_together():
     rng = np.random.default_rng(1)
     times = np.random.default_rng(0).multinomial(300, np.full(300, 1 / 300), 1000)
     names = {"np": np, "split": range(300), "TIMES": times, "family_of": np.repeat(np.arange(200), 10)}
-    source = next(c.source for c in jupytext.read(SCRIPT).cells if "def gap_of(" in c.source)
-    exec(source.split("\n\n\ngaps = ")[0], names)
+    exec(*taken(SCRIPT, "def gap_of(", until="\n\n\ngaps = "), names)
     better = rng.random(200) < 0.3
     hits = {"one": np.repeat(better, 10).astype(float), "two": np.zeros(2000)}
     mean, low, high = names["gap_of"](hits, "one", "two", np.ones(2000, bool))

@@ -12,7 +12,8 @@ from scipy import stats
 from icrlib import evidence
 from icrlib.evidence import decision
 from icrlib.evidence.decision import narrow, steps_up
-from which_loss_runs import LOSSES, decide, real, section, sizes, without_runs
+from record_files import one, real
+from which_loss_runs import LOSSES, decide, section, sizes, without_runs
 
 
 @pytest.fixture
@@ -146,13 +147,7 @@ def test_dcl_has_the_settings_that_were_searched_for_nt_xent(made):
 
 def test_regions_of_photos_are_compared_with_nothing_but_themselves(made):
     for loss, seed in itertools.product(LOSSES[:4], range(3)):
-        record = copy.deepcopy(
-            next(
-                r
-                for r in real("photo_runs")
-                if (r["config"]["method"], r["config"]["loss"], r["config"]["seed"]) == ("vse++", "ntxent", seed)
-            )
-        )
+        record = one("photo_runs", method="vse++", loss="ntxent", seed=seed)
         record["config"] |= {"method": "vsrn", "loss": loss, "data_hash": "regions", "lr": 0.001}
         made["photo_vsrn"].append(record | {"data_hash": "regions"})
         tried = copy.deepcopy(record)
@@ -183,14 +178,8 @@ def test_a_step_that_is_decided_only_just_is_narrow_and_both_ends_are_named(made
     assert narrow(step[2]) == ("(or a bag of words with NT-Xent; " in said[0])
     made["photo_misprint"] = copy.deepcopy(real("photo_misprint"))
     for record in made["photo_misprint"]:
-        record["test"] = copy.deepcopy(
-            next(
-                r
-                for r in real("photo_runs")
-                if (r["config"]["method"], r["config"]["loss"], r["config"]["seed"])
-                == (record["config"]["method"], "triplet", record["config"]["seed"])
-            )["test"]
-        )
+        method, seed = record["config"]["method"], record["config"]["seed"]
+        record["test"] = one("photo_runs", method=method, loss="triplet", seed=seed)["test"]
     assert decide().answer("photos 6000").losses["bow"][-1][0] == below
     assert "(or" not in section("same_top", "few_that_must_be_read", "in_sentences")["in_sentences"]()[0]
     verdict = type(step[2])

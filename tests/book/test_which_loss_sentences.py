@@ -12,7 +12,8 @@ from scipy import stats
 from icrlib.cli import parameters
 from icrlib.cli.runs import parse
 from icrlib.evidence.decision import sentences
-from which_loss_runs import NOTEBOOK, decide, of_sentences, real, section, without_runs
+from record_files import real
+from which_loss_runs import NOTEBOOK, decide, of_sentences, section, without_runs
 
 MANY = "photos 6000"
 

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-import browser
 import icrlib
 import page_checks as checks
 from icrlib import toy
+from icrlib.widgets import score_table
+from score_tables import planted
 
 NAMES = ("theta", "reconstruction", "raw", "lambda")
 SLIDERS = ("eta", "lr", "momentum")
@@ -58,23 +59,6 @@ def twin(eta, lr, momentum, rule, steps):
     return dict(zip(NAMES, found.T, strict=True))
 
 
-@pytest.fixture
-def opened(chrome, tmp_path):
-    """A function that writes a page with the toy, opens it, and returns the visit; ``change`` edits its text first."""
-    visits = []
-
-    def visit(change=lambda text: text, **preset):
-        path = tmp_path / "toy.html"
-        head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>toy</title>'
-        path.write_text(f'{head}<article class="bd-article">{change(toy.wind_up(**preset).data)}</article>')
-        visits.append(checks.Visit(chrome, path))
-        return visits[-1]
-
-    yield visit
-    for one in visits:
-        one.context.close()
-
-
 def run_of(visit):
     """(state, {name: values}, summary) as the page computed them."""
     found = visit.page.evaluate("""() => { const w = document.querySelector('.wind-up').windUp, r = {};
@@ -97,7 +81,7 @@ def move(visit, name, index):
 
 
 def test_numbers_of_the_whole_run_are_the_librarys(opened):
-    visit = opened()
+    visit = opened(toy.wind_up())
     steps = toy.PROBLEM["steps"]
     assert off_by(visit, steps) < 1e-6
     _, result, summary = run_of(visit)
@@ -112,7 +96,7 @@ def test_numbers_of_the_whole_run_are_the_librarys(opened):
 
 
 def test_keys_move_every_slider_and_the_numbers_follow(opened):
-    visit = opened()
+    visit = opened(toy.wind_up())
     before = run_of(visit)[0]
     for name in SLIDERS:
         slider = visit.page.locator(f'[data-control="{name}"]')
@@ -130,7 +114,7 @@ def test_keys_move_every_slider_and_the_numbers_follow(opened):
 @pytest.mark.parametrize("seed", range(6))
 def test_numbers_at_random_places_are_the_librarys(opened, seed):
     rng = np.random.default_rng(seed)
-    visit = opened(rule=str(rng.choice(list(toy.RULES))))
+    visit = opened(toy.wind_up(rule=str(rng.choice(list(toy.RULES)))))
     for name in SLIDERS:
         move(visit, name, rng.integers(len(toy.CHOICES[name])))
     assert off_by(visit) < 1e-6
@@ -140,16 +124,11 @@ def test_numbers_at_random_places_are_the_librarys(opened, seed):
 def test_a_planted_error_is_found(opened, name):
     good, bad = PLANTED[name]
     rule = "projected" if name == "never put back" else "published"
-
-    def plant(text):
-        assert text.count(good) == 1
-        return text.replace(good, bad)
-
-    assert off_by(opened(plant, rule=rule)) > 1e-3
+    assert off_by(opened(toy.wind_up(rule=rule), change=planted(good, bad))) > 1e-3
 
 
 def test_the_cursor_tells_the_numbers_of_its_step(opened):
-    visit = opened()
+    visit = opened(toy.wind_up())
     move(visit, "step", 1000)
     _, result, _ = run_of(visit)
     said = visit.page.locator('[data-say="now"]').inner_text().replace("−", "-")
@@ -162,7 +141,7 @@ def test_the_cursor_tells_the_numbers_of_its_step(opened):
 
 
 def test_play_moves_the_cursor_and_does_not_where_motion_is_reduced(opened):
-    visit = opened()
+    visit = opened(toy.wind_up())
     visit.page.emulate_media(reduced_motion="reduce")
     step, button = visit.page.locator('[data-control="step"]'), visit.page.get_by_role("button")
     move(visit, "step", 0)
@@ -181,7 +160,7 @@ def test_play_moves_the_cursor_and_does_not_where_motion_is_reduced(opened):
 
 
 def test_the_address_keeps_what_was_chosen(opened):
-    visit = opened()
+    visit = opened(toy.wind_up())
     move(visit, "eta", 3)
     visit.page.get_by_label("projected", exact=False).check()
     chosen = run_of(visit)[0]
@@ -191,7 +170,8 @@ def test_the_address_keeps_what_was_chosen(opened):
 
 def test_two_on_one_page_and_a_script_that_comes_twice(opened):
     """The page loads the file, too; an element is set up once, and moves alone."""
-    visit = opened(lambda text: text + toy.wind_up(eta=0.1).data + f"<script>{toy.script()}</script>")
+    again = f"<script>{score_table.static(toy.SCRIPT)}</script>"
+    visit = opened(toy.wind_up(), toy.wind_up(eta=0.1), change=lambda text: text + again)
     move(visit, "eta", 0)
     both = visit.page.evaluate("() => [...document.querySelectorAll('.wind-up')].map(b => b.windUp.state.eta)")
     assert both == [0.05, 0.1]
@@ -200,7 +180,7 @@ def test_two_on_one_page_and_a_script_that_comes_twice(opened):
 
 
 def test_phone_print_and_screen_reader(opened):
-    visit = opened()
+    visit = opened(toy.wind_up())
     assert checks.fits_phone(visit) == []
     sizes = visit.page.evaluate("""() => [...document.querySelectorAll('.wind-up svg')].map(s =>
       [s.clientWidth, +s.getAttribute('viewBox').split(' ')[2]])""")
@@ -216,23 +196,14 @@ def test_phone_print_and_screen_reader(opened):
     assert visit.page.locator("svg polyline").count() == 3 and visit.page.locator('[data-say="summary"]').is_visible()
 
 
-def test_without_scripts_the_page_says_so(chrome, tmp_path):
-    path = tmp_path / "still.html"
-    path.write_text(f'<!doctype html><meta charset="utf-8">{toy.wind_up().data}')
-    context = browser.context(chrome, java_script_enabled=False)
-    page = context.new_page()
-    page.goto(path.as_uri())
-    assert "has not run here" in page.locator('[data-say="summary"]').inner_text()
-    context.close()
-
-
 def test_same_input_gives_same_text_and_the_presets_are_offered():
     text = toy.wind_up().data
     assert text == toy.wind_up().data != toy.wind_up(eta=0.1).data
     preset = json.loads(text.split('<script type="application/json">')[1].split("</script>")[0])
     assert preset["problem"] == toy.PROBLEM and preset["eta"] == toy.CHOICES["eta"]
-    assert "</" not in toy.script() and "http" not in toy.script().replace("http://www.w3.org/2000/svg", "")
-    assert len(toy.script()) < 40_000
+    script = score_table.static(toy.SCRIPT)
+    assert "</" not in script and "http" not in script.replace("http://www.w3.org/2000/svg", "")
+    assert len(script) < 40_000
     for name, wrong in {"eta": 0.123, "lr": 1.0, "momentum": 0.8, "rule": "x"}.items():
         with pytest.raises(ValueError, match=name):
             toy.wind_up(**{name: wrong})
@@ -242,5 +213,5 @@ def test_the_installed_package_finds_its_own_copy(tmp_path, monkeypatch):
     copy = tmp_path / "icrlib" / "_static"
     copy.mkdir(parents=True)
     (copy / toy.SCRIPT).write_text("// a copy")
-    monkeypatch.setattr(toy, "__file__", str(copy.parent / "toy.py"))
-    assert toy.script() == "// a copy"
+    monkeypatch.setattr(score_table, "__file__", str(copy.parent / "widgets" / "score_table.py"))
+    assert "<script>// a copy</script>" in toy.wind_up().data

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 import itertools
-from functools import cache
 from pathlib import Path
 
-import jupytext
 import numpy as np
 
+import chapter_cells
 from icrlib import records
 from icrlib.evidence.decision import Decision
+from record_files import answer_with, one
 
 BOOK = Path(__file__).parents[2] / "book"
 SCRIPT, NOTEBOOK = BOOK / "lessons" / "which-loss.py", BOOK / "reproduce" / "run.ipynb"
@@ -38,30 +38,14 @@ NOT_YET = (
     "photo_ltd_more",
     "photo_few_sentences",
 )
-find = records.find
-
-
-@cache
-def real(study):
-    return find(study=study)
 
 
 def without_runs(monkeypatch):
     """Studies by name: those that are not trained yet without runs; a study that is not named has the book's own."""
     studies = {name: [] for name in NOT_YET}
-
-    def fake(folder=None, *, study=None, **wanted):
-        study = study.removeprefix("vsrn_") if study in ("vsrn_sizes", "vsrn_size_tuning") else study  # all in one list
-        found = studies[study] if study in studies else real(study)
-        return [r for r in found if all(r["config"].get(key) == value for key, value in wanted.items())]
-
-    monkeypatch.setattr(records, "find", fake)
+    answer_with(monkeypatch, studies, {"vsrn_sizes": "sizes", "vsrn_size_tuning": "size_tuning"})  # all in one list
     monkeypatch.setenv("ICR_SMOKE", "1")
     return studies
-
-
-def cells():
-    return [c.source for c in jupytext.read(SCRIPT).cells if c.cell_type == "code"]
 
 
 def decide():
@@ -73,7 +57,7 @@ def section(*wanted):
     """What the page's cells define up to the rule, and those cells that define what is ``wanted``."""
     names = {"smoke": False}
     marks = ["from icrlib import chapter", *(mark for name in wanted for mark in (f"def {name}(", f"{name} = "))]
-    for cell in cells():
+    for cell in chapter_cells.sources(SCRIPT):
         if any(mark in cell for mark in marks):
             exec(cell, names)
     names["plt"].close("all")
@@ -82,15 +66,7 @@ def section(*wanted):
 
 def run(model, loss, seed, rsum, *, val=400.0, seconds=None, updates=3000, train=1500, lr=0.003, **config):
     """A real record of a draw with another model, loss and result written into it."""
-    record = copy.deepcopy(
-        next(
-            r
-            for r in real("ecir")
-            if r["config"]["loss"] == ("ntxent" if loss == "dcl" else loss)
-            and r["config"]["method"] == "vse++"
-            and r["config"]["seed"] == seed % 10
-        )
-    )
+    record = one("ecir", method="vse++", loss="ntxent" if loss == "dcl" else loss, seed=seed % 10)
     c = record["config"]
     c |= {"method": model, "loss": loss, "seed": seed, "lr": lr, "updates": updates, "data_seed": seed} | config
     c["data_options"] = c["data_options"] | {"seed": seed, "train": train, "regions": model == "vsrn"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from icrlib.data import scenes
+from icrlib.data import features, scenes
 
 
 def make(folder: Path, train: int = 12, val: int = 6, test: int = 6) -> Path:
@@ -28,6 +28,11 @@ def make(folder: Path, train: int = 12, val: int = 6, test: int = 6) -> Path:
             number += 1
     (folder / "dataset_scenes.json").write_text(json.dumps({"images": entries, "dataset": "scenes"}))
     return folder
+
+
+def extract(root: Path, folder: Path, backbone: str = "scenes", **options) -> Path:
+    """Their features, by the network of scenes unless another is named."""
+    return features.extract(root, folder, backbone=backbone, progress=False, **options)
 
 
 def edit(folder: Path, change) -> None:

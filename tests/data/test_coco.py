@@ -6,12 +6,12 @@ import pytest
 import torch
 
 import icrlib
-from icrlib.data import coco, features, karpathy
+from icrlib.data import coco, karpathy
 from icrlib.data.judgements import BadJudgements
 from icrlib.data.splits import Split
 
 from .coco_files import change_annotations, ids_in, number_photos, split_and_annotations
-from .photos import edit, make
+from .photos import edit, extract, make
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_from_photos_to_features_to_ids(tmp_path):
     root = make(tmp_path / "photos", test=7)
     expected = number_photos(root)
     (root / "images" / "test2.jpg").write_text("broken")
-    folder = features.extract(root, tmp_path / "features", backbone="scenes", skip_bad=True, progress=False)
+    folder = extract(root, tmp_path / "features", skip_bad=True)
     data = icrlib.load_dataset("coco", features=folder, min_count=1)
     for name in ("train", "val", "test"):
         images, sentences = expected[name]

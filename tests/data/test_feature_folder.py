@@ -10,19 +10,15 @@ import numpy as np
 import pytest
 
 from icrlib import parsing
-from icrlib.data import feature_folder, features, precomputed
+from icrlib.data import cache, feature_folder, precomputed
 from icrlib.data.precomputed import MARK, UNFINISHED
 
-from .photos import edit, make
+from .photos import edit, extract, make
 
 
 @pytest.fixture
 def root(tmp_path):
     return make(tmp_path / "photos", train=4, val=3, test=3)
-
-
-def extract(root, folder, **options):
-    return features.extract(root, folder, backbone=options.pop("backbone", "scenes"), progress=False, **options)
 
 
 def content(folder):
@@ -35,7 +31,7 @@ def load(folder):
 
 KILLED = """
 import os, signal, sys
-from icrlib.data import feature_folder, features
+from icrlib.data import cache, feature_folder, features
 from icrlib.files import write_bytes
 left = int(sys.argv[3])
 def write(path, content):
@@ -44,7 +40,7 @@ def write(path, content):
         os.kill(os.getpid(), signal.SIGKILL)
     left -= 1
     write_bytes(path, content)
-feature_folder.write_bytes = write
+cache.write_bytes = feature_folder.write_bytes = write
 features.extract(sys.argv[1], sys.argv[2], backbone="scenes", progress=False)
 """
 
@@ -142,6 +138,7 @@ def test_the_mark_is_first_and_last(root, tmp_path, monkeypatch):
         real(path, raw)
 
     monkeypatch.setattr(feature_folder, "write_bytes", write)
+    monkeypatch.setattr(cache, "write_bytes", write)
     extract(root, tmp_path / "f")
     names = [name for name, _ in written]
     assert names[0] == names[-1] == MARK and names.count(MARK) == 2

@@ -19,11 +19,6 @@ from icrlib.training import checkpoints
 
 from .photos import make
 
-
-def cases(count):
-    return settings(max_examples=count)
-
-
 ODD = (
     st.none()
     | st.booleans()
@@ -97,7 +92,7 @@ def run(tmp_path_factory):
     return icrlib.train(data, "bow", updates=2, embed_dim=4, batch_size=8, out=folder / "run", progress=False)
 
 
-@cases(700)
+@settings(max_examples=700)
 @given(data=st.data())
 def test_annotations(root, data):
     path = root / "dataset_scenes.json"
@@ -113,7 +108,7 @@ def test_annotations(root, data):
         path.write_bytes(whole)
 
 
-@cases(300)
+@settings(max_examples=300)
 @given(raw=st.binary(max_size=80) | st.integers(0, 900), gz=st.booleans())
 def test_annotations_that_are_cut_off_or_none(tmp_path, root, raw, gz):
     place = tmp_path / "p"
@@ -148,7 +143,7 @@ def stored(shape, kind, damage):
     return {"cut": raw[: len(raw) // 2], "text": b"1 2 3\n"}.get(damage, raw)
 
 
-@cases(400)
+@settings(max_examples=400)
 @given(
     arrays=st.tuples(ARRAYS, ARRAYS, ARRAYS),
     lines=st.lists(TEXT | st.just(" "), max_size=10),
@@ -171,7 +166,7 @@ def test_feature_folders(tmp_path, arrays, lines, ids, end):
             assert str(folder) in str(err) or "no word occurs" in str(err) or "split" in str(err)
 
 
-@cases(400)
+@settings(max_examples=400)
 @given(captions=st.lists(TEXT.filter(lambda text: text.split()), min_size=2, max_size=8))
 def test_captions_come_back_as_they_were_written(tmp_path, captions):
     folder = tmp_path / "f"
@@ -187,7 +182,7 @@ def test_captions_come_back_as_they_were_written(tmp_path, captions):
     assert found == [captions[0].removeprefix("\ufeff"), *captions[1:]]
 
 
-@cases(300)
+@settings(max_examples=300)
 @given(names=st.lists(TEXT, min_size=4, max_size=4, unique=True))
 @example(names=["0", ".", "00", "000"])  # the folder itself is no file in it
 def test_names_of_files_stay_with_their_photos(tmp_path, names):
@@ -218,7 +213,7 @@ def test_names_of_files_stay_with_their_photos(tmp_path, names):
     assert listed == [str(file) for split in splits.values() for file in split.files]
 
 
-@cases(300)
+@settings(max_examples=300)
 @given(data=st.data())
 def test_records_and_notes_of_runs(run, tmp_path, data):
     for name, look in (("record.json", records.load), ("config.json", lambda path: checkpoints.state_of(path.parent))):
@@ -235,7 +230,7 @@ def test_records_and_notes_of_runs(run, tmp_path, data):
             assert name in str(err)
 
 
-@cases(150)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_saved_models(run, tmp_path, data):
     place = tmp_path / "m"

@@ -20,13 +20,9 @@ import icrlib
 from icrlib.data import backbones, feature_folder, features, karpathy, precomputed
 from icrlib.data.pictures import BadPicture, open_picture
 from icrlib.files import StorageError
+from icrlib.search import Index
 
-from .photos import edit, make
-
-
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory):
-    return make(tmp_path_factory.mktemp("photos") / "root")
+from .photos import edit, extract
 
 
 @pytest.fixture
@@ -101,7 +97,7 @@ def test_pictures_of_every_mode(mode, tmp_path):
     assert opened.mode == "RGB" and opened.size == (20, 10)
 
 
-@pytest.mark.parametrize("size", [(1, 1), (1, 300), (4000, 2500)])
+@pytest.mark.parametrize("size", [(1, 1), (1, 300), (9000, 3), (4000, 2500)])
 def test_pictures_of_every_size(size, tmp_path):
     Image.new("RGB", size, (10, 200, 30)).save(tmp_path / "a.png")
     network = backbones.load("scenes")
@@ -127,10 +123,6 @@ def test_bad_pictures_are_named(root):
     )
     with pytest.raises(BadPicture, match=r"val1.jpg: cannot be decoded"):
         open_picture(root / "images" / "val1.jpg")
-
-
-def extract(root, folder, **options):
-    return features.extract(root, folder, backbone="scenes", progress=False, **options)
 
 
 def test_features_equal_the_networks_own(root, tmp_path):
@@ -194,7 +186,7 @@ def test_a_mended_photo_is_computed_again(root, tmp_path):
 
 def test_a_full_disk(root, tmp_path, monkeypatch):
     """The second part does not fit: the first stays, and the next try needs the rest only."""
-    real, written = features.write_sealed, []
+    real, written = features.write_arrays, []
 
     def full(path, content):
         if written:
@@ -202,10 +194,10 @@ def test_a_full_disk(root, tmp_path, monkeypatch):
         written.append(path)
         real(path, content)
 
-    monkeypatch.setattr(features, "write_sealed", full)
+    monkeypatch.setattr(features, "write_arrays", full)
     with pytest.raises(StorageError, match="no space left"):
         extract(root, tmp_path / "f")
-    monkeypatch.setattr(features, "write_sealed", real)
+    monkeypatch.setattr(features, "write_arrays", real)
     assert written[0].is_file()
     assert np.load(extract(root, tmp_path / "f") / "train_ims.npy").shape == (12, 256)
 
@@ -267,9 +259,9 @@ def test_a_killed_extraction_goes_on(root, tmp_path):
     """SIGKILL to a real process between two parts; what it had done is not done again, and the result is the same."""
     code = (
         "import sys; from icrlib.data import features as f; f.PART = 2\n"
-        "real = f.write_sealed\n"
+        "real = f.write_arrays\n"
         "def told(path, content):\n    real(path, content); print('part', flush=True); sys.stdin.readline()\n"
-        "f.write_sealed = told\n"
+        "f.write_arrays = told\n"
         f"f.extract({str(root)!r}, {str(tmp_path / 'f')!r}, backbone='scenes', progress=False)"
     )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -297,7 +289,7 @@ def test_a_killed_extraction_goes_on(root, tmp_path):
 )
 def test_bad_options(root, tmp_path, options, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        features.extract(root, tmp_path / "f", progress=False, **options)
+        extract(root, tmp_path / "f", **options)
 
 
 def test_torchvision_networks_make_maps():
@@ -339,27 +331,22 @@ def test_the_torchvision_repair_declares_only_on_that_error(monkeypatch):
     assert len(calls) == 1 and set(kept) <= set(sys.modules)
 
 
-def own_network():
+def network():
     """A reader's network, whose own name is not the one that finds it."""
     made = backbones.load("scenes")
     made.name = "mine"
     return made
 
 
-def test_a_network_of_ones_own_is_noted_but_never_imported_from_a_file(root, tmp_path, monkeypatch):
+def test_a_network_of_ones_own_is_noted_but_never_imported_from_a_file(root, tmp_path, readers_own):
     """What is noted is the name that was asked for; who searches with a picture hands the network over again."""
-    from icrlib.search import Index
-
-    module = type(sys)("readers_own")
-    module.network = own_network
-    monkeypatch.setitem(sys.modules, "readers_own", module)
-    folder = features.extract(root, tmp_path / "f", backbone="readers_own:network", progress=False)
+    folder = extract(root, tmp_path / "f", readers_own)
     data = icrlib.load_dataset("flickr8k", features=folder, min_count=1)
     run = icrlib.train(data, "bow", updates=2, batch_size=8, embed_dim=8, progress=False)
     index = Index.of(run.model, folder)
     with pytest.raises(ValueError, match="names the backbone 'readers_own:network'.*hand it over, backbone="):
         index.by_picture(root / "images" / "test0.jpg", top=3)
-    hits = index.by_picture(root / "images" / "test0.jpg", top=3, backbone="readers_own:network")
+    hits = index.by_picture(root / "images" / "test0.jpg", top=3, backbone=readers_own)
     assert [hit.rank for hit in hits] == [1, 2, 3]
 
 

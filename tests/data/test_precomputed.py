@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 
 import numpy as np
@@ -66,16 +67,19 @@ def test_layouts(tmp_path, dtype, shape, ids, per_caption):
     check(load(tmp_path), expected)
 
 
-@pytest.mark.parametrize(("per_caption", "ids"), [(False, "caption"), (True, "caption"), (True, None)])
-def test_any_number_of_captions_an_image(tmp_path, per_caption, ids):
-    expected = write(tmp_path, lambda i: 1 + i % 4, per_caption=per_caption, ids=ids)
-    check(load(tmp_path), expected)
+def mixed(image):
+    return 1 + image % 4
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("per_caption", [False, True])
-def test_a_constant_other_than_five(tmp_path, count, per_caption):
-    expected = write(tmp_path, lambda i: count, per_caption=per_caption)
+@pytest.mark.parametrize(
+    ("counts", "per_caption", "ids"),
+    [
+        *((mixed, *more) for more in ((False, "caption"), (True, "caption"), (True, None))),
+        *((lambda image, n=n: n, per_caption, None) for n in (1, 2, 3) for per_caption in (False, True)),
+    ],
+)
+def test_any_number_of_captions_an_image(tmp_path, counts, per_caption, ids):
+    expected = write(tmp_path, counts, per_caption=per_caption, ids=ids)
     check(load(tmp_path), expected)
 
 
@@ -202,36 +206,44 @@ def test_missing_files(tmp_path):
     refuse(tmp_path, r"missing dev_caps.txt\. A feature folder holds train_ims.npy", FileNotFoundError)
 
 
-@pytest.mark.parametrize("kept", [0, 5, 60, 200])
-def test_a_truncated_array(tmp_path, kept):
-    write(tmp_path)
-    content = (tmp_path / "train_ims.npy").read_bytes()
-    (tmp_path / "train_ims.npy").write_bytes(content[:kept])
-    refuse(tmp_path, "train_ims.npy: not a whole .npy array")
+def whole(array) -> bytes:
+    """The .npy file of an array."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=True)
+    return buffer.getvalue()
 
 
-def test_pickled_arrays_are_never_opened(tmp_path):
-    write(tmp_path)
-    np.save(tmp_path / "dev_ims.npy", np.array([{"a": 1}] * 4, dtype=object), allow_pickle=True)
-    refuse(tmp_path, "dev_ims.npy: not a whole .npy array")
-    (tmp_path / "dev_ims.npy").write_bytes(pickle.dumps([1, 2]))
-    refuse(tmp_path, "dev_ims.npy: not a whole .npy array")
+BLANK = (b"", b"   ", b"\t")
+SHAPE = r"dev_ims.npy: \w+ \(.*\); wanted float16 or float32, \(rows, D\) or \(rows, R, D\)"
+NO_ARRAY = "_ims.npy: not a whole .npy array"
 
 
 @pytest.mark.parametrize(
-    "array",
+    ("ids", "file", "content", "message"),
     [
-        np.zeros(4, np.float32),
-        np.zeros((4, 2, 2, 2), np.float32),
-        np.zeros((4, 6)),
-        np.zeros((4, 6), np.int64),
-        np.zeros((0, 6), np.float32),
+        *((None, "train_ims.npy", whole(features(8))[:kept], f"train{NO_ARRAY}") for kept in (0, 5, 60, 200)),
+        (None, "dev_ims.npy", whole(np.array([{"a": 1}] * 4, dtype=object)), f"dev{NO_ARRAY}"),  # never unpickled
+        (None, "dev_ims.npy", pickle.dumps([1, 2]), f"dev{NO_ARRAY}"),
+        *((None, "dev_ims.npy", whole(np.zeros(size, np.float32)), SHAPE) for size in (4, (4, 2, 2, 2), (0, 6))),
+        *((None, "dev_ims.npy", whole(np.zeros((4, 6), kind)), SHAPE) for kind in (np.float64, np.int64)),
+        (
+            None,
+            "train_ims.npy",
+            whole(features(7)),
+            "'train': 7 feature rows and 40 captions: captions must be",
+        ),
+        (None, "train_ims.npy", whole(features(80)), "part 'train': 80 feature rows and 40 captions"),
+        ("caption", "dev_ims.npy", whole(features(3)), "3 feature rows, but the ids name 4 images for 20 captions"),
+        ("caption", "dev_ids.txt", b"photo0\nphoto1\n", "dev_ids.txt.*2 ids"),
+        (None, "dev_caps.txt", b"", "part 'dev': 4 feature rows and 0 captions"),
+        (None, "dev_caps.txt", "a café\n".encode("latin-1") * 20, "dev_caps.txt, line 1: not UTF-8 text"),
+        *((None, "dev_caps.txt", b"a\n" * 6 + line + b"\na\n", "dev_caps.txt, line 7: an empty") for line in BLANK),
     ],
 )
-def test_wrong_shape_or_type(tmp_path, array):
-    write(tmp_path)
-    np.save(tmp_path / "dev_ims.npy", array)
-    refuse(tmp_path, r"dev_ims.npy: \w+ \(.*\); wanted float16 or float32, \(rows, D\) or \(rows, R, D\)")
+def test_a_faulty_file_is_named(tmp_path, ids, file, content, message):
+    write(tmp_path, ids=ids)
+    (tmp_path / file).write_bytes(content)
+    refuse(tmp_path, message)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -242,41 +254,3 @@ def test_a_row_with_nan_is_named(tmp_path, value, shape):
     array[3].flat[2] = value
     np.save(tmp_path / "test_ims.npy", array)
     refuse(tmp_path, "test_ims.npy: row 3 holds NaN or infinity")
-
-
-def test_rows_that_do_not_fit_the_captions(tmp_path):
-    write(tmp_path)
-    np.save(tmp_path / "train_ims.npy", features(7))
-    refuse(tmp_path, "part 'train': 7 feature rows and 40 captions: captions must be a whole multiple")
-    np.save(tmp_path / "train_ims.npy", features(80))
-    refuse(tmp_path, "part 'train': 80 feature rows and 40 captions")
-    write(tmp_path, ids="caption")
-    np.save(tmp_path / "dev_ims.npy", features(3))
-    refuse(tmp_path, "part 'dev': 3 feature rows, but the ids name 4 images for 20 captions")
-
-
-def test_a_number_of_ids_that_fits_nothing(tmp_path):
-    write(tmp_path, ids="caption")
-    (tmp_path / "dev_ids.txt").write_text("photo0\nphoto1\n")
-    refuse(tmp_path, "dev_ids.txt.*2 ids")
-
-
-@pytest.mark.parametrize("line", ["", "   ", "\t"])
-def test_an_empty_caption_line_is_named(tmp_path, line):
-    write(tmp_path)
-    lines = (tmp_path / "test_caps.txt").read_text().splitlines()
-    lines[6] = line
-    (tmp_path / "test_caps.txt").write_text("\n".join(lines) + "\n")
-    refuse(tmp_path, "test_caps.txt, line 7: an empty caption")
-
-
-def test_no_captions_at_all(tmp_path):
-    write(tmp_path)
-    (tmp_path / "dev_caps.txt").write_text("")
-    refuse(tmp_path, "part 'dev': 4 feature rows and 0 captions")
-
-
-def test_text_that_is_not_utf8(tmp_path):
-    write(tmp_path)
-    (tmp_path / "dev_caps.txt").write_bytes("a café\n".encode("latin-1") * 20)
-    refuse(tmp_path, "dev_caps.txt, line 1: not UTF-8 text")

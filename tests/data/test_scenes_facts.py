@@ -8,10 +8,9 @@ import torch
 
 from icrlib.data.scenes import generate
 from icrlib.data.scenes.facts import facts
-from icrlib.data.scenes.grammar import NUMBERS, SYNONYMS
 from icrlib.data.scenes.graph import BACKGROUNDS, COLOURS, SHAPES, SIZES, Scene
 
-PLAIN = {word: name for name, words in SYNONYMS.items() for word in words}
+from .test_scenes_grammar import read
 
 
 @pytest.fixture(scope="module")
@@ -22,36 +21,12 @@ def split():
     )
 
 
-def parsed(caption: str) -> dict:
-    """A caption read word by word: its things in order, and what else it says."""
-    words = [PLAIN.get(word, word) for word in caption.replace(",", " ,").split()]
-    found: dict = {"things": [], "relation": None, "count": None, "background": None}
-    thing: dict = {}
-    for place, word in enumerate(words):
-        if word in BACKGROUNDS:
-            found["background"] = word
-        elif word in NUMBERS:
-            found["count"] = NUMBERS.index(word)
-        elif word in SIZES:
-            thing["size"] = word
-        elif word in COLOURS:
-            thing["colour"] = word
-        elif word == "striped":
-            thing["striped"] = True
-        elif word in ("left", "right", "above", "below"):
-            found["relation"] = word + (" of" if words[place + 1] == "of" else "")
-        elif word in SHAPES:
-            found["things"].append(thing | {"shape": word})
-            thing = {}
-    return found
-
-
 def by_name(split, of):
     return {fact.name: fact for fact in facts(split, of)}
 
 
 def test_captions_state_what_their_words_say(split):
-    told, found = [parsed(text) for text in split.captions], by_name(split, "caption")
+    told, found = [read(text) for text in split.captions], by_name(split, "caption")
     values = {"shape": SHAPES, "colour": COLOURS, "size": SIZES}
     for place, which in enumerate(("first", "second")):
         for attribute, names in values.items():
@@ -62,7 +37,7 @@ def test_captions_state_what_their_words_say(split):
             ]
             assert found[f"{attribute} of the {which}"].known.tolist() == expected and len(expected) > 100
         striped = [
-            [row, 0, int("striped" in t["things"][place])] for row, t in enumerate(told) if len(t["things"]) > place
+            [row, 0, int("fill" in t["things"][place])] for row, t in enumerate(told) if len(t["things"]) > place
         ]
         assert found[f"is the {which} striped?"].known.tolist() == striped
     relations = ("left of", "right of", "above", "below")
@@ -79,7 +54,7 @@ def test_captions_state_what_their_words_say(split):
 
 
 def test_whose_colour_and_who_is_left_of_captions(split):
-    told, found = [parsed(text) for text in split.captions], by_name(split, "caption")
+    told, found = [read(text) for text in split.captions], by_name(split, "caption")
     asked = set()
     for row, t in enumerate(told):
         for one in t["things"]:

@@ -12,16 +12,6 @@ from icrlib.data.scenes import generate, grammar
 from icrlib.data.scenes.graph import Scene, Thing, twin
 
 
-@pytest.fixture(scope="module")
-def drawn():
-    return generate.draw_split(400, np.random.default_rng(11))
-
-
-@pytest.fixture(scope="module")
-def scenes(drawn):
-    return [Scene.from_json(data) for data in drawn["graphs"]]
-
-
 def form(*things, relation=None, count=None, background=None):
     return {"things": list(things), "relation": relation, "count": count, "background": background}
 

@@ -15,16 +15,6 @@ from icrlib.data.scenes.graph import Scene, Thing
 DIGEST = "f7bea559c10acd415dcdb08f78461c0e306e2e4faf03f0284d7dff9437de7b12"
 
 
-@pytest.fixture(scope="module")
-def drawn():
-    return generate.draw_split(300, np.random.default_rng(5))
-
-
-@pytest.fixture(scope="module")
-def scenes(drawn):
-    return [Scene.from_json(data) for data in drawn["graphs"]]
-
-
 def digest(drawn: dict) -> str:
     text = json.dumps([drawn[name] for name in ("captions", "forms", "graphs", "twin_of", "twin_kind", "region_of")])
     return hashlib.sha256(drawn["images"].tobytes() + drawn["boxes"].tobytes() + text.encode()).hexdigest()

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from icrlib.data.scenes.generate import draw_split
 from icrlib.data.scenes.grammar import truth
-from icrlib.data.scenes.graph import Scene
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.targets.base import Teacher
 from icrlib.data.targets.form import BLOCKS, FACTS, SCALE, Form, form_vectors
@@ -21,11 +19,6 @@ from icrlib.data.targets.wording import EXCHANGES, exchanged, meaning, parse, re
 @pytest.fixture(autouse=True)
 def folder(monkeypatch, tmp_path):
     monkeypatch.setenv("ICRLIB_CACHE", str(tmp_path))
-
-
-@pytest.fixture(scope="module")
-def drawn():
-    return draw_split(400, np.random.default_rng(5))
 
 
 def cos(*captions):
@@ -62,9 +55,9 @@ def test_other_texts_are_refused(text):
         parse(text)
 
 
-def test_paraphrases_are_true_of_the_same_scenes_and_swaps_are_not(drawn):
+def test_paraphrases_are_true_of_the_same_scenes_and_swaps_are_not(drawn, scenes):
     """The truth function decides, not the reader of captions."""
-    scenes = [Scene.from_json(graph) for graph in drawn["graphs"]][:60]
+    scenes = scenes[:60]
     differ, seen = defaultdict(int), defaultdict(int)
     for text in drawn["captions"][:300]:
         wording = parse(text)

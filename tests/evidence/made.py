@@ -47,6 +47,16 @@ def record(loss: str, seed: int, rsum: float = 400.0, *, drawn: bool = True, eva
     return {"schema": 2, "config": made | config, "history": history, "test": test, "path": path}
 
 
+def finder(runs: list[dict]):
+    """What ``records.find`` does, on a list; a record that names no ``study`` is in each of ECIR's but the searches."""
+
+    def find(study, **wanted):
+        there = [r for r in runs if study in ((r["study"],) if "study" in r else ("ecir", "vsrn", "photo_runs"))]
+        return [r for r in there if all(r["config"].get(k) == v for k, v in wanted.items())]
+
+    return find
+
+
 def group(loss: str, sums, **config) -> list[dict]:
     """One record a seed, 0 to n − 1."""
     return [record(loss, seed, value, **config) for seed, value in enumerate(sums)]

@@ -17,6 +17,7 @@ from icrlib.paper import ecir
 from icrlib.paper.claims import WAYS
 from icrlib.studies import lists, studies
 
+from .made import finder as of
 from .made import record
 
 # What a made-up run of each loss has: rsum (and the recalls with it), effective negatives, share without a gradient.
@@ -40,19 +41,6 @@ def made(loss, seed, method="vsrn", *, rsum=None, heard=None, silent=95.0, datas
     for side in ("i2t", "t2i"):
         found["test"][side] |= {"average_recall": total / 6, "map_at_5": total / 600}
     return found
-
-
-def of(runs):
-    """What ``records.find`` does, on a list; a search is another study, and these have none."""
-
-    def find(study, **wanted):
-        return [
-            r
-            for r in runs
-            if study in ("ecir", "vsrn", "photo_runs") and all(r["config"].get(k) == v for k, v in wanted.items())
-        ]
-
-    return find
 
 
 def every(seeds=10, losses=LOSSES, method="vsrn", **more):

@@ -14,6 +14,7 @@ from icrlib.paper import ltd
 from icrlib.paper.claims import WAYS
 from icrlib.studies import lists
 
+from .made import finder as of
 from .made import on_photos, record
 
 CLAIMS = paper.claims("ltd")
@@ -51,15 +52,6 @@ def run(row, seed, study="ltd", *, loss="ntxent", rsum=None, val=300.0, **config
     for side in ("i2t", "t2i"):
         made["test"][side] |= {"average_recall": made["test"]["rsum"] / 6, "r_precision": 0.2 + level / 4000}
     return made | {"study": study, "chosen": {"update": 250, "val_rsum": val + noise}}
-
-
-def of(runs):
-    """What ``records.find`` does, on a list."""
-
-    def find(study, **wanted):
-        return [r for r in runs if r["study"] == study and all(r["config"].get(k) == v for k, v in wanted.items())]
-
-    return find
 
 
 def every(seeds=5, rows=tuple(MADE), **more):

@@ -91,6 +91,50 @@ def sparse(row, mask, tau):
     return total / len(own)
 
 
+def alignment(row, mask):
+    own, _ = split_row(row, mask)
+    return sum(1 - row[i] for i in own) / len(own)
+
+
+def hard_ntxent(row, mask, tau):
+    own, rest = split_row(row, mask)
+    top = max(row[j] for j in rest)
+    return sum(math.log1p(math.exp((top - row[i]) / tau)) for i in own) / len(own)
+
+
+def used(row, mask, negatives):
+    own, rest = split_row(row, mask)
+    return own, rest if negatives == "all" else [max(rest, key=lambda j: (row[j], -j))]
+
+
+def circle(row, mask, margin, gamma, negatives):
+    own, rest = used(row, mask, negatives)
+    total = 0.0
+    for i in own:
+        up = math.exp(-gamma * max(0, 1 + margin - row[i]) * (row[i] - (1 - margin)))
+        down = sum(math.exp(gamma * max(0, row[j] + margin) * (row[j] - margin)) for j in rest)
+        total += math.log1p(up * down)
+    return total / len(own)
+
+
+def deviance(row, mask, alpha, beta, lam, scaled, negatives):
+    own, rest = used(row, mask, negatives)
+    a, b = (alpha, beta) if scaled else (1, 1)
+    down = sum(math.log1p(math.exp(beta * (row[j] - lam))) for j in rest) / len(rest) / b
+    return sum(math.log1p(math.exp(-alpha * (row[i] - lam))) for i in own) / len(own) / a + down
+
+
+def multi(row, mask, alpha, beta, lam, eps, negatives):
+    own, rest = used(row, mask, negatives)
+    total = 0.0
+    for i in own:
+        kept = [j for j in rest if row[j] + eps > row[i]]
+        if kept:
+            total += math.log1p(math.exp(-alpha * (row[i] - lam))) / alpha
+            total += math.log1p(sum(math.exp(beta * (row[j] - lam)) for j in kept)) / beta
+    return total / len(own)
+
+
 def per_query(formula, scores, positives, **options):
     rows = zip(scores.tolist(), positives.tolist(), strict=True)
     return torch.tensor([formula(row, mask, **options) for row, mask in rows], dtype=torch.float64)

@@ -42,12 +42,3 @@ def test_up_to_the_second_view_s_negatives_it_is_the_published_loss():
     ours = DCL(tau=tau)(x @ y.T, own)
     torch.testing.assert_close(ours, (published(x, y, [y]) + published(y, x, [x])) / 2)
     assert (published(x, y, [x, y]) + published(y, x, [x, y])) / 2 > ours + 0.1
-
-
-def test_a_positive_is_pulled_alike_however_well_it_is_found():
-    """The coupling that is gone: in NT-Xent every weight of a query has the factor 1 - p."""
-    scores = torch.tensor([[0.9, 0.1, 0.0], [0.0, 0.1, 0.9]], dtype=torch.float64)
-    found, lost = DCL(tau=0.1).weights(scores, torch.eye(2, 3, dtype=torch.bool))
-    assert found[0] == lost[1] == -10
-    share = 1 - (scores / 0.1).softmax(1)[0, 0]
-    torch.testing.assert_close(NTXent(tau=0.1).weights(scores, torch.eye(2, 3, dtype=torch.bool))[0], found * share)

@@ -14,7 +14,7 @@ from icrlib import losses
 from icrlib.losses import GradientObjective, by_name, canonical, goal, objectives
 
 from . import slow
-from .slow import GM, OWN3, OWN8, OWN_GM, S3, S8
+from .slow import GM, OWN3, OWN_GM, S3
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_goal.json").read_text())
 NAMES = list(GOLDEN["score_gradient"]["paper"])
@@ -156,36 +156,11 @@ def test_amp_gradient_scaler():
     torch.testing.assert_close(grads[1], grads[0], rtol=0.1, atol=0.02)
 
 
-def test_mined_negatives_receive_their_gradient():
-    """The gradient of embeddings is that of the whole score matrix, not of anchors and positives alone (GOAL Eq. 4)."""
-    generator = torch.Generator().manual_seed(3)
-    x, y = (torch.randn(5, 4, generator=generator, dtype=torch.float64).requires_grad_() for _ in range(2))
-    objective, own = made("nca x sig"), torch.eye(5, dtype=torch.bool)
-    objective(x @ y.T, own).backward()
-    field = objective.score_gradient((x @ y.T).detach(), own)
-    torch.testing.assert_close(x.grad, field @ y.detach())
-    torch.testing.assert_close(y.grad, field.T @ x.detach())
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_order_of_queries_and_candidates_does_not_matter(name):
-    generator = torch.Generator().manual_seed(1)
-    rows, columns = torch.randperm(8, generator=generator), torch.randperm(40, generator=generator)
-    shuffled = made(name).weights(GM[rows][:, columns], OWN_GM[rows][:, columns])
-    torch.testing.assert_close(shuffled, made(name).weights(GM, OWN_GM)[rows][:, columns], rtol=1e-10, atol=1e-12)
-
-
 def test_con_x_con_is_the_hardest_negative_triplet_loss():
     for scores, mask in ((S3, OWN3), (GM, OWN_GM), (S, OWN)):
         torch.testing.assert_close(
             made("con x con").score_gradient(scores, mask), losses.TripletSH().score_gradient(scores, mask)
         )
-
-
-def test_satisfied_triplets_have_no_weight():
-    scores = torch.eye(4, dtype=torch.float64)
-    for pair in goal.PAIR_WEIGHTS:
-        assert not made(f"con x {pair}").weights(scores, scores.bool()).any()
 
 
 def test_gap_is_the_sum_of_hardest_minus_positive():
@@ -267,17 +242,6 @@ def test_the_release_drops_exact_ties_from_the_mean():
     own = torch.eye(4, dtype=torch.bool)
     weights = made("con x lin-ms", convention="released").weights(scores, own)
     assert float(weights[0, 1]) == pytest.approx((1 + 0.15) * 0.5)  # not (1 + 0.15 / 2) * 0.5
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_sums_of_weights(name):
-    """A row sums to T (P- minus P+): nothing for P con, and something for all others."""
-    objective = made(name)
-    sums = objective.weights(S8, OWN8).sum(1)
-    if name.endswith(" x con"):
-        torch.testing.assert_close(sums, torch.zeros_like(sums), atol=1e-12, rtol=0)
-    else:
-        assert sums.abs().max() > 1e-6
 
 
 def test_the_bounds_of_the_released_relative_sets_are_inside():

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
 
-from icrlib.auxiliary import Criterion
 from icrlib.losses import IFM, NTXent, TripletSH
 
 from . import slow
@@ -58,12 +55,6 @@ def test_it_is_ntxent_averaged_with_a_margin_of_twice_eps():
         torch.testing.assert_close(loss.weights(scores, mask), weights)
 
 
-def test_without_eps_it_is_ntxent():
-    for scores, mask in ((S3, OWN3), (GM, OWN_GM)):
-        torch.testing.assert_close(IFM(0.2, 0.0).per_query(scores, mask), NTXent(0.2).per_query(scores, mask))
-        torch.testing.assert_close(IFM(0.2, 0.0).weights(scores, mask), NTXent(0.2).weights(scores, mask))
-
-
 def test_its_limit_is_the_hardest_negative_triplet():
     """The added half over its scale, for a sharper and sharper softmax: VSE++'s loss with α = 2 eps."""
     triplet = TripletSH(margin=0.2, queries="mean", directions="mean")
@@ -87,23 +78,3 @@ def test_a_query_is_still_pushed_until_it_leads_by_twice_eps():
     pushes = 0.005 * IFM(0.005, 0.1).weights(scores, mask)[:, 1]
     assert (0.005 * NTXent(0.005).weights(scores, mask)[:, 1] < 1e-8).all()
     assert pushes[0] == pytest.approx(0.5) and pushes[1] > 0.4 and pushes[2] < 0.1 and pushes[3] < 1e-8
-
-
-@pytest.mark.parametrize("tau", [0.07, 0.3])
-def test_a_learned_temperature_scales_the_margin_too(tau):
-    loss, h = IFM(tau, 0.15), 1e-6
-    scores = S3.clone().requires_grad_()
-    log_scale = torch.tensor(-math.log(tau) + 0.4, dtype=torch.float64, requires_grad=True)
-    value = loss.sharpened(scores, OWN3, log_scale)
-    value.backward()
-
-    def at(t):
-        return float(IFM(math.exp(-t), 0.15)(S3, OWN3))
-
-    t = float(log_scale.detach())
-    assert float(value.detach()) == pytest.approx(at(t), rel=1e-12)
-    now = loss.at(log_scale.detach())
-    assert now.tau == pytest.approx(math.exp(-t)) and now == IFM(now.tau, 0.15)
-    assert float(log_scale.grad) == pytest.approx((at(t + h) - at(t - h)) / (2 * h), rel=1e-7)
-    torch.testing.assert_close(scores.grad, IFM(math.exp(-t), 0.15).score_gradient(S3, OWN3))
-    assert Criterion(loss, learn=("tau",)).notes()["tau"] == pytest.approx(tau)

@@ -1,4 +1,4 @@
-"""SmoothAP: golden numbers, the textbook (Q, M, M) form, its limits."""
+"""SmoothAP: golden numbers and its limits."""
 
 from __future__ import annotations
 
@@ -104,23 +104,6 @@ def test_the_printed_sign_is_another_loss():
     """With D = s_i - s_j inside G, as printed, the ranks count who is below: another number, and not ours."""
     i2t, t2i = SmoothAP().per_query(-S24, OWN24), SmoothAP().per_query(-S24.T, OWN24.T)
     assert float((i2t.mean() + t2i.mean()) / 2) == pytest.approx(0.4639620137, abs=1e-9)
-
-
-def textbook(scores, mask, tau):
-    """(Q, M, M) comparisons of every candidate with every other, in one tensor."""
-    difference = scores[:, None, :] - scores[:, :, None]  # [q, i, j] = s_j - s_i
-    above = torch.sigmoid((difference / tau).clamp(-50, 50)) * (1 - torch.eye(scores.shape[1], dtype=scores.dtype))
-    rank, among = 1 + above.sum(2), 1 + (above * mask[:, None]).sum(2)
-    return 1 - ((among / rank) * mask).sum(1) / mask.sum(1)
-
-
-@pytest.mark.parametrize("tau", [0.01, 0.05, 0.3])
-def test_equals_the_textbook_form_and_its_gradient(tau):
-    scores = GM.clone().requires_grad_()
-    values = textbook(scores, OWN_GM, tau)
-    torch.testing.assert_close(SmoothAP(tau=tau).per_query(GM, OWN_GM), values.detach(), atol=1e-12, rtol=1e-10)
-    (gradient,) = torch.autograd.grad(values.sum(), scores)
-    torch.testing.assert_close(SmoothAP(tau=tau).weights(GM, OWN_GM), gradient, atol=1e-10, rtol=1e-8)
 
 
 def test_tends_to_average_precision():

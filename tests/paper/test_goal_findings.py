@@ -21,50 +21,36 @@ def tenths() -> dict:
     return {(r.setting, r.direction, r.T, r.P): round(10 * r.mean) for r in goal.cells().itertuples()}
 
 
-def slow_counts(weight: str, settings) -> dict:
-    """Better, tied, worse of each weight against con, all else equal, in plain loops over whole numbers."""
+def slow_comparison(weight: str, settings, partner: str | None) -> dict:
+    """Of each weight against con, all else equal, in plain loops over whole numbers: better, tied, worse, how many,
+    mean, worst and where."""
     at, found = tenths(), {}
     for name in (T if weight == "T" else P)[1:]:
-        signs = [0, 0, 0]
+        differences = {}
         for (setting, side), other in itertools.product(COLUMNS, P if weight == "T" else T):
-            if setting in settings:
-                pair = (name, other), ("con", other)
-                one, con = (p if weight == "T" else p[::-1] for p in pair)
-                difference = at[(setting, side, *one)] - at[(setting, side, *con)]
-                signs[0 if difference > 0 else 1 if difference == 0 else 2] += 1
-        found[name] = tuple(signs)
+            if setting in settings and partner in (None, other):
+                one, con = (p if weight == "T" else p[::-1] for p in ((name, other), ("con", other)))
+                place = f"{setting}, {side}, {'P' if weight == 'T' else 'T'} {other}"
+                differences[place] = at[(setting, side, *one)] - at[(setting, side, *con)]
+        signs = [(d < 0) - (d > 0) for d in differences.values()]
+        worst = min(differences.values())
+        counts = *(signs.count(sign) for sign in (-1, 0, 1)), len(signs)
+        where = {place for place, d in differences.items() if d == worst}
+        found[name] = counts, sum(differences.values()) / len(signs) / 10, worst / 10, where
     return found
 
 
+@pytest.mark.parametrize("partner", [None, "con"])
 @pytest.mark.parametrize("weight", ["T", "P"])
 @pytest.mark.parametrize("settings", [goal.SETTINGS, goal.FROZEN, goal.FINE_TUNED, goal.VSE_INF, ("vit",)])
-def test_comparison_is_the_slow_count(weight, settings):
-    found = goal.compare(weight, settings)
-    ours = {name: (int(row.better), int(row.ties), int(row.worse)) for name, row in found.iterrows()}
-    assert ours == slow_counts(weight, settings)
-    assert (found["of"] == found["better"] + found["ties"] + found["worse"]).all()
-
-
-def test_pair_weights_against_con():
-    found = goal.compare("P")
-    assert dict(found["better"]) == {"lin": 28, "sig": 36, "lin-ms": 36, "sig-ms": 35} and set(found["of"]) == {36}
-    assert found.loc["sig-ms", "ties"] == 1
-    first = goal.compare("P", goal.FROZEN + goal.FINE_TUNED)
-    assert first["better"].tolist() == [20, 24, 24, 23] and first.loc["lin", "worst"] == -0.5
-    assert goal.compare("P", ("butd",)).loc["lin", "worst_at"] == "butd, i2t, T con"
-
-
-def test_triplet_weights_against_con():
-    tuned, frozen, inf = (goal.compare("T", s) for s in (goal.FINE_TUNED, goal.FROZEN, goal.VSE_INF))
-    assert tuned.loc["nca", ["better", "ties", "of"]].tolist() == [18, 1, 20] and tuned.loc["cir", "better"] == 19
-    assert frozen["better"].tolist() == [12, 8] and inf["better"].tolist() == [19, 12]
-    assert inf.loc["cir", "worst"] == -1.7 and inf.loc["cir", "worst_at"] == "wsl, t2i, P con"
-
-
-def test_effect_of_P_and_of_T():
-    by_p, by_t = goal.compare("P", partner="con")["mean"].round(2), goal.compare("T", partner="con")["mean"].round(2)
-    assert dict(by_p) == {"lin": 0.30, "sig": 1.02, "lin-ms": 0.86, "sig-ms": 1.99}
-    assert dict(by_t) == {"nca": 0.69, "cir": 0.09}
+def test_comparison_is_the_slow_count(weight, settings, partner):
+    expected = slow_comparison(weight, settings, partner)
+    found = goal.compare(weight, settings, partner)
+    assert list(found.index) == list(expected)
+    for name, row in found.iterrows():
+        counts, mean, worst, where = expected[name]
+        assert tuple(row[["better", "ties", "worse", "of"]]) == counts and row.worst_at in where
+        assert (row["mean"], row.worst) == pytest.approx((mean, worst))
 
 
 def test_best_cells():

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from icrlib import evidence, paper
+from tests.evidence.made import group, record
 
 
 def test_every_table_is_there_with_its_rows():
@@ -46,11 +47,21 @@ def test_arithmetic_of_table_2_shows_conditional_means():
             assert abs(product / values[f"{side}_C_B"] - 1) < 0.006, (row, side)
 
 
-def test_unknown_names_are_refused_with_the_allowed_ones():
-    with pytest.raises(ValueError, match="unknown table 'ecir/9'.*'ecir/1'.*Did you mean"):
-        paper.table("ecir/9")
-    with pytest.raises(ValueError, match="unknown row 'ecir/1.9'"):
-        paper.experiment("ecir/1.9")
+@pytest.mark.parametrize(
+    ("look", "name", "message"),
+    [
+        (paper.table, "ecir/9", "unknown table 'ecir/9'.*'ecir/1'.*Did you mean"),
+        (paper.table, "goal/7", "unknown table 'goal/7'; allowed: .*'goal/6'.*Did you mean 'goal/"),
+        (paper.table, "ltd/4", "unknown table 'ltd/4'"),
+        (paper.experiment, "ecir/1.9", "unknown row 'ecir/1.9'"),
+        (paper.experiment, "ltd/1.6", "unknown row 'ltd/1.6'; allowed: 'ltd/1.1'.*Did you mean 'ltd/1"),
+        (paper.experiment, "ldt/1.5", "unknown row 'ldt/1.5'.*Did you mean 'ltd/1.5'"),
+        (paper.inconsistencies, "gaol", "unknown paper 'gaol'; allowed: 'ecir', 'goal'.*Did you mean 'goal'"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_allowed_ones(look, name, message):
+    with pytest.raises(ValueError, match=message):
+        look(name)
 
 
 def test_layout_prints_as_the_paper_does():
@@ -66,17 +77,11 @@ def test_layout_prints_as_the_paper_does():
     assert "444.0 ± 2.1" in page and page == paper.layout(paper.table("ecir/1")).data  # same input, same ids
 
 
-def _record(loss: str, seed: int, r1: float, swap: float | None = None) -> dict:
-    side = {"r1": r1, "r5": r1 + 10, "r10": r1 + 20, "average_recall": r1 + 10, "map_at_5": 0.5}
-    test = {"i2t": side, "t2i": side, "rsum": 2 * (3 * r1 + 30)}
-    if swap is not None:
-        test["twins"] = {"swap": swap, "attribute": 90.0, "swap_n": 5, "attribute_n": 5}
-    return {"config": {"dataset": "scenes", "method": "vse++", "loss": loss, "seed": seed, "warmup": 0}, "test": test}
-
-
 def test_summarise_means_and_population_spread():
-    runs = [_record("ntxent", seed, 40.0 + seed, 50.0 + seed) for seed in (0, 1, 2)] + [_record("triplet", 0, 30.0)]
-    found = evidence.summarise(runs)
+    runs = group("ntxent", [400.0, 401.0, 402.0])
+    for seed, run in enumerate(runs):
+        run["test"]["twins"] = {"swap": 50.0 + seed, "attribute": 90.0, "swap_n": 5, "attribute_n": 5}
+    found = evidence.summarise([*runs, record("triplet", 0)])
     ntxent, triplet = found.iloc[0], found.iloc[1]
     assert ntxent["n"] == 3 and ntxent["i2t_r1"] == pytest.approx(41.0)
     assert ntxent["i2t_r1_std"] == pytest.approx(math.sqrt(2 / 3)) and ntxent["swap"] == pytest.approx(51.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ import icrlib
 from icrlib.cli import main
 from icrlib.planning import asked
 from icrlib.training.config import identity, resolve
+
+from .made import noted
 
 
 def icr(*words: str):
@@ -38,24 +41,20 @@ def test_scenes_are_known_without_drawing_them(method, loss):
     assert asked.finished(asked.configuration("scenes", method, loss, seed=4, given=given)[0], known) is None
 
 
-@pytest.mark.parametrize("source", [{}, {"bits": 1}, {"bits": 3, "rounds": 2, "smoke": True}])
-def test_stamped_scenes_are_known_without_drawing_them(source):
-    source = {"train": 30, "val": 8, "test": 8} | source
-    smoke = source.pop("smoke", False)
-    data = icrlib.load_dataset("stamps", seed=3, smoke=smoke, **source)
-    given = {"epochs": 7, "tau": 0.2}
+@pytest.mark.parametrize(
+    ("name", "source", "given"),
+    [
+        *(("stamps", source, {"epochs": 7, "tau": 0.2}) for source in ({}, {"bits": 1}, {"bits": 3, "rounds": 2})),
+        ("rendered", {}, {"updates": 20, "finetune_after": 10}),
+    ],
+)
+def test_scenes_as_pictures_are_known_without_drawing_them(name, source, given):
+    source, smoke = {"train": 30, "val": 8, "test": 8} | source, "rounds" in source
+    data = icrlib.load_dataset(name, seed=3, smoke=smoke, **source)
     drawn = resolve(data, "ltd", "ntxent", seed=3, smoke=smoke, given=given).flat()
-    config, _ = asked.configuration("stamps", "ltd", "ntxent", seed=3, smoke=smoke, source=source, given=given)
+    config, _ = asked.configuration(name, "ltd", "ntxent", seed=3, smoke=smoke, source=source, given=given)
     assert config == drawn | {"data_hash": ""}
     assert asked.finished(config, [{"config": drawn, "identity": identity(drawn)}])
-
-
-def test_rendered_scenes_are_known_without_drawing_them():
-    data = icrlib.load_dataset("rendered", seed=3, train=30, val=8, test=8)
-    given = {"updates": 20, "finetune_after": 10}
-    drawn = resolve(data, "ltd", "ntxent", seed=3, given=given).flat()
-    source = {"train": 30, "val": 8, "test": 8}
-    assert asked.configuration("rendered", "ltd", seed=3, source=source, given=given)[0] == drawn | {"data_hash": ""}
 
 
 @pytest.mark.parametrize("name", ["rendered", "stamps"])
@@ -84,16 +83,7 @@ def test_a_published_row_has_the_updates_of_its_own_data(dataset, method, loss, 
 
 def test_a_row_s_plan_is_of_its_own_data_whatever_records_there_are(monkeypatch):
     """Those of another data set, with fewer updates an epoch, change the time and not the number of updates."""
-    past = {
-        "config": asked.configuration("flickr8k", given={"epochs": 2})[0],
-        "wall_seconds": 60.0,
-        "parameters": 1000,
-        "peak_memory_mb": 50,
-        "device": "x",
-        "threads": 1,
-        "updates_per_epoch": 235,
-        "path": "r.json",
-    }
+    past = noted(asked.configuration("flickr8k", given={"epochs": 2})[0], 60.0, updates_per_epoch=235)
     monkeypatch.setattr("icrlib.cli.runs.outlines", lambda **which: [past])
     said = icr("run", "ecir/1.3", "--plan")
     assert said.exit_code == 0, said.output
@@ -147,8 +137,6 @@ def test_photos_are_counted_and_not_computed(tmp_path):
     ],
 )
 def test_features_of_the_other_kind_are_refused_before_anything_runs(given, said, tmp_path, no_records):
-    import re
-
     folders = {name: tmp_path / name for name in ("pooled", "regions")}
     for name, folder in folders.items():
         folder.mkdir()
@@ -171,16 +159,7 @@ def test_a_grid_counts_what_lies_in_runs_as_finished(tmp_path, monkeypatch, no_r
     """Also a damaged record beside it does no harm."""
     monkeypatch.chdir(tmp_path)
     config, _ = asked.configuration(seed=1)
-    record = {
-        "schema": 2,
-        "config": config,
-        "identity": identity(config),
-        "wall_seconds": 50.0,
-        "threads": 1,
-        "parameters": 1000,
-        "peak_memory_mb": 700,
-        "device": "cpu",
-    }
+    record = noted(config, identity=identity(config))
     for name, text in (("a", json.dumps(record)), ("b", "{")):
         place = tmp_path / "runs" / "grid" / name
         place.mkdir(parents=True)

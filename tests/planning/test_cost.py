@@ -12,26 +12,11 @@ from icrlib import records
 from icrlib.cli import main
 from icrlib.planning import cost, operations
 
-
-def configured(dataset="scenes", method="vse++", loss="ntxent", updates=100, size=8, **more):
-    options = {"embed_dim": size} | ({} if method == "bow" else {"word_dim": 64})
-    return {
-        "dataset": dataset,
-        "data_options": {},
-        "data_hash": "",
-        "method": method,
-        "loss": loss,
-        "updates": updates,
-        "model_options": options,
-        "batch_size": 128,
-        "batches": "pairs",
-        "device": "cpu",
-    } | more
+from .made import configured, noted
 
 
 def record(seconds=10.0, **config):
-    machine = {"peak_memory_mb": 50, "parameters": 1000, "device": {"name": "x"}, "threads": 1, "path": "r.json"}
-    return {"config": configured(**config), "wall_seconds": seconds, "updates_per_epoch": 5, **machine}
+    return noted(configured(**config), seconds)
 
 
 def test_the_nearest_kind_and_size_counts():

@@ -1,8 +1,9 @@
 """Faults planted in a copy of the library's source, one at a time: the golden runs are to see each of them.
 
-Each is small: one part in a thousand of a constant or an initial range, another order of draws, an entry of a mask, an
-update of a schedule. Run as a program: imports what is heavy once, then forks a process for each fault, in which the
-library is imported with that one line changed; prints a line of JSON a fault. Nothing is written to any file.
+They stand in planted.txt. Each is small: one part in a thousand of a constant or an initial range, another order of
+draws, an entry of a mask, an update of a schedule. Run as a program: imports what is heavy once, then forks a process
+for each fault, in which the library is imported with that one line changed; prints a line of JSON a fault. Nothing is
+written to any file.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import importlib.abc
 import importlib.machinery
 import json
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,178 +24,29 @@ ROOT = Path(__file__).resolve().parents[2]
 class Fault:
     """``file`` of icrlib/, whose first ``old`` becomes ``new``; ``golden``: the run that is to see it."""
 
+    golden: str
     file: str
     old: str
     new: str
-    golden: str
 
 
-FAULTS = (
-    # Constants of losses
-    Fault(
-        "losses/triplet.py",
-        "relu(pairs.rows + (self.margin",
-        "relu(pairs.rows + (1.001 * self.margin",
-        "scenes/vse++/triplet",
-    ),
-    Fault(
-        "losses/triplet.py",
-        "relu(hardest + (self.margin",
-        "relu(hardest + (1.001 * self.margin",
-        "scenes/vse++/triplet_sh",
-    ),
-    Fault(
-        "losses/ntxent.py",
-        "pairs.own / self.tau)[:, 0]",
-        "pairs.own / (1.001 * self.tau))[:, 0]",
-        "scenes/vse++/ntxent",
-    ),
-    Fault(
-        "losses/ntxent.py",
-        "leave_out(pairs.rows / self.tau",
-        "leave_out(pairs.rows / (self.tau * 1.001)",
-        "scenes/bow/dcl",
-    ),
-    Fault("losses/smoothap.py", "mul_(1 / self.tau)", "mul_(1.001 / self.tau)", "scenes/bow/smoothap"),
-    Fault("losses/ifm.py", "softplus(lead + 2 * self.eps", "softplus(lead + 2.002 * self.eps", "scenes/vse++/ifm"),
-    Fault(
-        "losses/siglip.py",
-        "self.scale * pairs.rows + self.bias), 0).sum(1)",
-        "self.scale * pairs.rows + 1.001 * self.bias), 0).sum(1)",
-        "scenes/vse++/siglip/bias",
-    ),
-    Fault("losses/sparse.py", "offers - shares / 2", "offers - shares / 2.002", "scenes/vse++/ntxent_sparse"),
-    Fault("losses/alignment.py", "1 - pairs.own[:, 0]", "1 - 1.001 * pairs.own[:, 0]", "unused/alignment"),
-    Fault("losses/known.py", "margin: float = 0.4", "margin: float = 0.4004", "unused/circle"),
-    Fault(
-        "losses/known.py",
-        "softplus(self.beta * (pairs.rows - self.lam))",
-        "softplus(1.001 * self.beta * (pairs.rows - self.lam))",
-        "unused/binomial",
-    ),
-    Fault(
-        "losses/known.py",
-        "softplus((hardest - pairs.own) / self.tau)",
-        "softplus((hardest - pairs.own) / self.tau / 1.001)",
-        "unused/ntxent_hard",
-    ),
-    Fault(
-        "losses/goal.py",
-        "torch.exp(o.alpha * (s - o.lam))",
-        "torch.exp(1.001 * o.alpha * (s - o.lam))",
-        "scenes/vse++/goal:cir x sig",
-    ),
-    Fault("losses/goal.py", "(1 + nu) * s", "(1.001 + nu) * s", "scenes/vse++/goal:nca x lin"),
-    Fault(
-        "losses/goal.py",
-        "torch.sigmoid(o.tau * (negative - positive))",
-        "torch.sigmoid(1.001 * o.tau * (negative - positive))",
-        "scenes/vse++/goal:nca x con",
-    ),
-    Fault("losses/goal.py", "0.5 if o.convention", "0.5005 if o.convention", "scenes/vse++/goal:cir x sig-ms"),
-    # Masks
-    Fault(
-        "losses/base.py",
-        "scatter(1, self.positive[:, None], False)",
-        "scatter(1, self.positive[:, None], True)",
-        "scenes/vse++/ntxent/positives=image",
-    ),
-    Fault(
-        "sampling.py",
-        "images[None] == images[:, None])",
-        "torch.eye(len(rows), dtype=torch.bool))",
-        "scenes/vse++/ntxent/positives=image",
-    ),
-    Fault(
-        "sampling.py",
-        "self.image_of[captions][None] == rows[:, None]",
-        "self.image_of[captions][None] == rows[:, None].roll(1, 0)",
-        "scenes/bow/smoothap",
-    ),
-    # Order of draws
-    Fault("sampling.py", "default_rng([self.seed, epoch])", "default_rng([epoch, self.seed])", "scenes/bow/ntxent"),
-    Fault("sampling.py", "(rest >= 2)", "(rest >= 200)", "scenes/bow/triplet"),
-    Fault(
-        "data/augment.py",
-        "default_rng((seed, batch, 0, stream))",
-        "default_rng((seed, batch, 1, stream))",
-        "flickr8k/ltd/ntxent",
-    ),
-    Fault("data/augment.py", "chances[0] < unknown", "chances[0] < 1.001 * unknown", "flickr8k/ltd/ntxent"),
-    Fault("data/augment.py", "(deleted * (lengths - 2)", "(1.001 * deleted * (lengths - 1)", "flickr8k/ltd/ntxent"),
-    # Initial ranges
-    Fault("models/vse.py", "weight, -0.1, 0.1)", "weight, -0.1001, 0.1001)", "scenes/vse++/ntxent"),
-    Fault("models/bow.py", "-0.1, 0.1)", "-0.1001, 0.1001)", "scenes/bow/ntxent"),
-    Fault(
-        "models/base.py", "xavier_uniform_(layer.weight)", "xavier_uniform_(layer.weight, 1.001)", "scenes/bow/ntxent"
-    ),
-    Fault(
-        "models/ltd.py", "xavier_uniform_(layer.weight)", "xavier_uniform_(layer.weight, 1.001)", "scenes/ltd/ntxent"
-    ),
-    Fault(
-        "models/parts/graph.py", "zeros_(self.norm.weight)", "constant_(self.norm.weight, 0.001)", "scenes/vsrn/ntxent"
-    ),
-    Fault(
-        "auxiliary/latent.py",
-        "xavier_uniform_(layer.weight)",
-        "xavier_uniform_(layer.weight, 1.001)",
-        "scenes/ltd/ntxent/latent",
-    ),
-    # Models
-    Fault("models/parts/gru.py", "to_c = (1 - z)", "to_c = (1.001 - z)", "scenes/vse++/ntxent"),
-    Fault("models/vsrn.py", "values.pow(2).sum(axis", "1.001 * values.pow(2).sum(axis", "unused/vsrn"),
-    Fault(
-        "models/vse.py", "self.project(F.normalize(features, dim=1))", "self.project(features)", "scenes/vse++/triplet"
-    ),
-    # Auxiliaries and their weight
-    Fault("auxiliary/tokens.py", "/ len(numbers)", "/ (1.001 * len(numbers))", "scenes/ltd/ntxent/tokens"),
-    Fault("auxiliary/weighing.py", "lr: float = 5e-3", "lr: float = 5.005e-3", "scenes/ltd/ntxent/latent"),
-    Fault("auxiliary/weighing.py", "momentum: float = 0.9", "momentum: float = 0.9009", "scenes/ltd/ntxent/latent"),
-    Fault("auxiliary/weighing.py", "(value / self.eta - 1)", "(value / self.eta - 1.001)", "unused/projected"),
-    Fault("auxiliary/base.py", "step.update < self.warmup", "step.update <= self.warmup", "scenes/vse++/triplet_sh"),
-    Fault("auxiliary/base.py", "-math.log(loss.tau)", "-1.001 * math.log(loss.tau)", "scenes/vse++/siglip"),
-    # Optimisers, schedules, averaging
-    Fault("training/optim.py", "0.1 ** sum(update >= drop", "0.1 ** sum(update > drop", "scenes/bow/triplet"),
-    Fault(
-        "training/optim.py",
-        "math.cos(math.pi * share)) / 2",
-        "math.cos(math.pi * share)) / 2.002",
-        "flickr8k/sentence/ntxent",
-    ),
-    Fault(
-        "training/optim.py", "(update + 1) / config.lr_warmup", "(update + 1.02) / config.lr_warmup", "unused/averaging"
-    ),
-    Fault(
-        "training/optim.py",
-        '"weight_decay": config.weight_decay',
-        '"weight_decay": 1.001 * config.weight_decay',
-        "unused/averaging",
-    ),
-    Fault("training/average.py", "1 / self.count)", "1.001 / self.count)", "unused/averaging"),
-    Fault(
-        "training/loop.py", "config.grad_clip or math.inf", "1.001 * config.grad_clip or math.inf", "scenes/bow/triplet"
-    ),
-    Fault(
-        "training/loop.py", "update >= config.finetune_after", "update > config.finetune_after", "rendered/ltd/ntxent"
-    ),
-    # Resuming, and what an evaluation sees
-    Fault(
-        "training/loop.py", "feed(split, sampler, start)", "feed(split, sampler, start + (start > 0))", "scenes/bow/dcl"
-    ),
-    Fault(
-        "training/checkpoints.py",
-        "for name, part in parts.items():",
-        'for name, part in [p for p in parts.items() if p[0] != "optimiser"]:',
-        "scenes/bow/dcl",
-    ),
-    Fault("cocos/exact.py", "above(weights, eps)", "above(weights, 1.001 * eps)", "scenes/bow/smoothap"),
-    Fault("data/augment.py", "UNKNOWN = 3", "UNKNOWN = 2", "flickr8k/ltd/ntxent"),
-)
-# Another way to the same numbers, up to their last digits: nobody is to see it.
-HARMLESS = (
-    Fault("models/base.py", "images @ captions.T", "(captions @ images.T).T", "scenes/vse++/ntxent"),
-    Fault("losses/ntxent.py", "pairs.rows / self.tau", "pairs.rows * (1 / self.tau)", "scenes/bow/ntxent"),
-)
+def read() -> tuple[tuple[Fault, ...], tuple[Fault, ...]]:
+    """The faults, and the harmless changes behind them. A line: run | file | source, changed as a word diff shows it,
+    [-out-]{+in+}."""
+    found: tuple[list, list] = [], []
+    kind = 0
+    for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            kind = int(line.startswith("# Harmless"))
+            continue
+        golden, file, change = (part.strip() for part in line.split(" | "))
+        old = re.sub(r"\[-(.*?)-\]", r"\1", re.sub(r"\{\+.*?\+\}", "", change))
+        new = re.sub(r"\{\+(.*?)\+\}", r"\1", re.sub(r"\[-.*?-\]", "", change))
+        found[kind].append(Fault(golden, file, old, new))
+    return tuple(found[0]), tuple(found[1])
+
+
+FAULTS, HARMLESS = read()
 
 
 class Patched(importlib.machinery.SourceFileLoader):

@@ -45,11 +45,11 @@ def test_moving_files_and_renaming_a_function_leaves_goldens_and_pages_as_they_a
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "records").symlink_to(ROOT / "records")
     assert tidy(tmp_path) > 5
-    where = {**os.environ, "PYTHONPATH": str(tmp_path), "TQDM_DISABLE": "1"}
 
-    def python(*words: str) -> str:
+    def python(*words: str, folder: Path = tmp_path) -> str:
+        where = {**os.environ, "PYTHONPATH": str(folder), "TQDM_DISABLE": "1"}
         command = [sys.executable, *words]
-        done = subprocess.run(command, cwd=tmp_path, env=where, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=folder, env=where, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         return done.stdout
 
@@ -60,12 +60,4 @@ def test_moving_files_and_renaming_a_function_leaves_goldens_and_pages_as_they_a
     python("scripts/build_book.py", "--root", str(tmp_path), "notebooks", "--chapter", CHAPTER)
     assert page.read_bytes() == before
     count = "import icrlib.records as r; print(len(r.find(study='ecir')), r.find(study='ecir')[0]['test']['rsum'])"
-    here = subprocess.run(
-        [sys.executable, "-c", count],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert python("-c", count) == here.stdout
+    assert python("-c", count) == python("-c", count, folder=ROOT)

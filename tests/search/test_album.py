@@ -15,11 +15,11 @@ import torch
 from PIL import Image
 
 import icrlib
-from icrlib.data import feature_folder, features
+from icrlib.data import feature_folder
 from icrlib.search.album import Album, DamagedAlbum, of_model
 from icrlib.search.encoders import Own
 from icrlib.search.index import Index
-from tests.data.photos import make
+from tests.data.photos import edit, extract, make
 from tests.test_cli import icr
 
 SIZES = {"updates": 4, "batch_size": 8, "embed_dim": 8, "word_dim": 8, "progress": False}
@@ -40,7 +40,7 @@ def trained(tmp_path_factory):
     """A model and its features, made from photos with captions."""
     folder = tmp_path_factory.mktemp("trained")
     make(folder / "photos")
-    features.extract(folder / "photos", folder / "features", backbone="scenes", progress=False)
+    extract(folder / "photos", folder / "features")
     data = icrlib.load_dataset("flickr8k", features=folder / "features", min_count=1)
     icrlib.train(data, out=folder / "run", **SIZES)
     return folder
@@ -296,11 +296,9 @@ def test_a_model_on_pictures(trained, pictures, tmp_path):
 
 
 def test_all_splits_and_those_without_captions(trained, tmp_path):
-    from tests.data.photos import edit
-
     root = shutil.copytree(trained / "photos", tmp_path / "photos")
     edit(root, lambda images: images[0].pop("sentences"))
-    folder = features.extract(root, tmp_path / "f", backbone="scenes", progress=False)
+    folder = extract(root, tmp_path / "f")
     every = Index.of(trained / "run", folder)
     assert len(every) == 24 and len(Index.of(trained / "run", folder, "test")) == 6
     assert every.files[-1].endswith("train0.jpg") and feature_folder.noted(folder)["photos"]["rest"] == 1

@@ -16,13 +16,9 @@ from tests.killing import exit_code
 
 WORKER = """
 import os, sys, signal
-from tests.conftest import make_split
+from tests.conftest import make_tiny
 from tests.killing import die_in_step
-from icrlib.data import Dataset, Vocabulary
-import icrlib, icrlib.files, icrlib.training, torch
-train, val, test = make_split("train", 60, 0), make_split("val", 20, 1), make_split("test", 20, 2)
-data = Dataset("scenes", train, val, test, Vocabulary.build(train.captions, 1), "f" * 64,
-               {"embed_dim": 8, "word_dim": 6, "lr": 1e-2, "updates": 40, "batch_size": 16}, {"tiny": True})
+import icrlib, icrlib.files, icrlib.training
 where, out = sys.argv[1], sys.argv[2]
 die = lambda: os.kill(os.getpid(), signal.SIGKILL)
 steps = 0
@@ -44,7 +40,7 @@ elif where == "between evaluations":
         if update == 16: die()
         return real(self, update)
     icrlib.sampling.Sampler.__getitem__ = get
-icrlib.train(data, loss="triplet_sh", out=out, progress=False)
+icrlib.train(make_tiny(), loss="triplet_sh", out=out, progress=False)
 """
 
 
@@ -57,6 +53,13 @@ def comparable(record: dict) -> dict:
     return {key: value for key, value in record.items() if key not in cost}
 
 
+def same_run(whole, again) -> None:
+    """To the bit, but for what it cost."""
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, again.model.state_dict()[name]), name
+    assert comparable(whole.record) == comparable(again.record)
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("where", ["in a step", "in a checkpoint write", "between evaluations"])
 def test_killed_run_ends_bit_identical(tiny, tmp_path, where):
@@ -66,9 +69,7 @@ def test_killed_run_ends_bit_identical(tiny, tmp_path, where):
     assert (tmp_path / "killed" / "checkpoint.pt").exists()
     began = time.time_ns()
     again = icrlib.train(tiny, loss="triplet_sh", out=tmp_path / "killed", progress=False)
-    for name, value in whole.model.state_dict().items():
-        assert torch.equal(value, again.model.state_dict()[name]), name
-    assert comparable(whole.record) == comparable(again.record)
+    same_run(whole, again)
     assert (tmp_path / "killed" / "record.json").stat().st_mtime_ns >= began
 
 
@@ -186,34 +187,33 @@ ALL_PARTS = dict(
     delete_words=0.2,
     epochs=3,
 )
+LEARNED = dict(
+    loss="siglip", learn_tau=True, learn_bias=True, scale=8.0, bias=-6.0, weight_decay=0.5, optimiser="adamw"
+)
 ALL_WORKER = """
-import sys, json
-from tests.conftest import make_split
+import json, sys, icrlib
+from tests.conftest import make_tiny
 from tests.killing import die_in_step
-from icrlib.data import Dataset, Vocabulary
-import icrlib
-train, val, test = make_split("train", 60, 0), make_split("val", 20, 1), make_split("test", 20, 2)
-data = Dataset("scenes", train, val, test, Vocabulary.build(train.captions, 1), "f" * 64,
-               {"embed_dim": 8, "word_dim": 6, "lr": 1e-2, "updates": 40, "batch_size": 16}, {"tiny": True})
-die_in_step(41)
-icrlib.train(data, out=sys.argv[1], progress=False, probe=sys.argv[1] + "-probe.json", **json.loads(sys.argv[2]))
+die_in_step(int(sys.argv[2]))
+out, given = sys.argv[1], json.loads(sys.argv[3])
+icrlib.train(make_tiny(), out=out, progress=False, probe=out + "-probe.json", **given)
 """
 
 
 @pytest.mark.process
-def test_all_parts_survive_a_kill(tiny, tmp_path):
-    """Multiplier, learned temperature, AdamP, averages, dropped words, probe: bit for bit as without a break."""
+@pytest.mark.parametrize(("given", "step"), [(ALL_PARTS, 41), (LEARNED, 27)], ids=["all parts", "SigLIP learned"])
+def test_all_parts_survive_a_kill(tiny, tmp_path, given, step):
+    """Multiplier, learned scalars, AdamP, averages, dropped words, probe: bit for bit as without a break."""
     pytest.importorskip("adamp")
-    whole = icrlib.train(tiny, out=tmp_path / "whole", probe=tmp_path / "whole.json", progress=False, **ALL_PARTS)
-    killed = exit_code(ALL_WORKER, str(tmp_path / "killed"), json.dumps(ALL_PARTS))
+    whole = icrlib.train(tiny, out=tmp_path / "whole", probe=tmp_path / "whole.json", progress=False, **given)
+    killed = exit_code(ALL_WORKER, str(tmp_path / "killed"), str(step), json.dumps(given))
     assert killed == -signal.SIGKILL and (tmp_path / "killed" / "checkpoint.pt").exists()
-    again = icrlib.train(tiny, out=tmp_path / "killed", probe=tmp_path / "killed.json", progress=False, **ALL_PARTS)
-    for name, value in whole.model.state_dict().items():
-        assert torch.equal(value, again.model.state_dict()[name]), name
-    assert comparable(whole.record) == comparable(again.record)
+    again = icrlib.train(tiny, out=tmp_path / "killed", probe=tmp_path / "killed.json", progress=False, **given)
+    same_run(whole, again)
     assert (tmp_path / "whole.json").read_text() == (tmp_path / "killed.json").read_text()
     moments = json.loads((tmp_path / "whole.json").read_text())["moments"]
-    assert [m["update"] for m in moments] == sorted(
-        {round(whole.record["config"]["updates"] * k / 29) for k in range(30)}
-    )
+    updates = whole.record["config"]["updates"]
+    assert [m["update"] for m in moments] == sorted({round(updates * k / 29) for k in range(30)})
     assert len(moments[0]["scores"]) == len(moments[0]["scores"][0]) == 16
+    if "learn_bias" in given:
+        assert abs(whole.history[-1]["bias"] + 6) < 0.3, "20 steps of 0.01 and 20 of 0.001; decay would take 0.6"

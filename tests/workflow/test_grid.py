@@ -21,6 +21,7 @@ from icrlib.planning.missing import plan
 from icrlib.records import files
 from icrlib.studies import Run
 from icrlib.training.config import resolve
+from tests.planning.made import configured, noted
 
 
 @pytest.fixture
@@ -135,24 +136,8 @@ def test_methods_fit_the_features(tmp_path):
         planned(dataclasses.replace(regions, methods=("bow",)))
 
 
-def configured(**other) -> dict:
-    """As much of a configuration as a plan looks at."""
-    return {
-        "dataset": "scenes",
-        "data_options": {},
-        "data_hash": "",
-        "method": "vse++",
-        "loss": "ntxent",
-        "updates": 1000,
-        "batch_size": 128,
-        "batches": "pairs",
-        "device": "cpu",
-        "model_options": {"embed_dim": 128, "word_dim": 64},
-    } | other
-
-
 def made(seed: int, identity: str = "", **other) -> Run:
-    config = configured(**other)
+    config = configured(**{"updates": 1000, "size": 128} | other)
     config |= {"identity": identity or f"{seed}" * 10}
     resolved = config, operations.assumed(config)
     return Run("", "scenes", config["method"], config["loss"], seed, resolved=resolved)
@@ -161,21 +146,8 @@ def made(seed: int, identity: str = "", **other) -> Run:
 def written(path: Path, identity: str, seconds: float = 50.0, **other) -> Path:
     """As much of a record as a plan looks at."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        json.dumps(
-            {
-                "schema": 2,
-                "config": configured(updates=500) | other,
-                "identity": identity,
-                "threads": 1,
-                "wall_seconds": seconds,
-                "updates_per_epoch": 10,
-                "parameters": 1000,
-                "peak_memory_mb": 700,
-                "device": "cpu",
-            }
-        )
-    )
+    config = configured(updates=500, size=128) | other
+    path.write_text(json.dumps(noted(config, seconds, identity=identity, peak_memory_mb=700)))
     return path
 
 

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import psutil
 import pytest
@@ -18,12 +19,11 @@ from click.testing import CliRunner
 import job
 import reproduce
 from grid import write
+from icrlib.cli.runs import Killed
 from icrlib.planning.missing import Plan
 from icrlib.records import files
 from icrlib.studies import Run, Study, Unfinished, studies, study
-from tests.killing import gone, until
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.killing import ROOT, gone, until
 
 
 @pytest.fixture
@@ -112,32 +112,20 @@ def test_a_job_waits_for_one_that_outlived_its_snakemake(folder):
 
 
 def test_icr_says_killed_with_the_same_number():
-    from icrlib.cli.runs import Killed
-
     assert Killed.exit_code == job.KILLED == 75
 
 
 def test_the_command_of_a_job_is_what_a_reader_types(tmp_path, monkeypatch):
-    seen = {}
-
-    class Popen:
-        returncode, stdout = 0, iter(["executed\n"])
-
-        def __init__(self, command, **kw):
-            seen.update(kw, command=command)
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *error):
-            return None
-
-    monkeypatch.setattr(subprocess, "Popen", Popen)
+    started = MagicMock()
+    running = started.return_value.__enter__.return_value
+    running.returncode, running.stdout = 0, iter(["executed\n"])
+    monkeypatch.setattr(subprocess, "Popen", started)
     given = {"loss": "goal:cir x lin", "lr": 0.003, "regions": True, "out": "here"}
     assert job.execute(given, tmp_path / "run.ipynb", 7) == (0, "executed\n")
-    assert seen["command"][1:4] == ["-m", "icrlib", "run"] and seen["pass_fds"] == (7,)
+    (command,) = started.call_args.args
+    assert command[1:4] == ["-m", "icrlib", "run"] and started.call_args.kwargs["pass_fds"] == (7,)
     words = ["-p", "loss=goal:cir x lin", "-p", "lr=0.003", "-p", "regions=true", "-p", "out=here"]
-    assert seen["command"][6:] == ["--force", *words]  # the run's folder is its own
+    assert command[6:] == ["--force", *words]  # the run's folder is its own
 
 
 def asked(*words: str):
@@ -164,8 +152,6 @@ def asked(*words: str):
     ],
 )
 def test_what_is_wrong_is_said_with_the_way_out(words, message, monkeypatch):
-    import re
-
     monkeypatch.setattr(reproduce.shutil, "which", lambda name: None)
     result = asked(*words)
     assert result.exit_code == 2 and re.search(message, " ".join(result.output.split())), result.output
@@ -228,33 +214,21 @@ def test_a_profile_of_ones_own_is_not_overruled_in_silence():
 def started(tmp_path, monkeypatch):
     """``make reproduce`` of one planned run, down to the command for Snakemake, which is not started."""
     run = Run("", "scenes", "bow", "ntxent", 0, resolved=({"identity": "0" * 10}, {}))
-    commands = []
-
-    class Popen:
-        def __init__(self, command, **kw):
-            commands.append(command)
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *error):
-            return None
-
-        def wait(self):
-            return 0
-
+    process = MagicMock()
+    process.return_value.__enter__.return_value.wait.return_value = 0
     monkeypatch.setattr(reproduce, "planned", lambda grid, tuning: [run])
     monkeypatch.setattr(reproduce, "plan", lambda runs, place, fresh: Plan([], [(run, None)], []))
     monkeypatch.setattr(reproduce.signal, "signal", lambda *how: None)
-    monkeypatch.setattr(reproduce.subprocess, "Popen", Popen)
+    monkeypatch.setattr(reproduce.subprocess, "Popen", process)
     folder = tmp_path / run.folder
     folder.mkdir(parents=True)
     (folder / "failed.txt").write_text("an earlier failure")
 
     def start(*words: str):
         result = asked("--runs", str(tmp_path), *words)
-        listed = next(word for word in commands[-1] if word.startswith("plan=")).removeprefix("plan=")
-        return result, commands[-1], json.loads(Path(listed).read_text())[run.folder]
+        (command,) = process.call_args.args
+        listed = next(word for word in command if word.startswith("plan=")).removeprefix("plan=")
+        return result, command, json.loads(Path(listed).read_text())[run.folder]
 
     start.folder = folder
     return start
@@ -322,11 +296,8 @@ def test_tuning_that_was_not_done_is_named(monkeypatch):
         reproduce.tuned_settings("coco", "vse++", "ntxent")
     with pytest.raises(ValueError, match="nothing is tuned for vsrn with ntxent on scenes"):
         reproduce.tuned_settings("scenes", "vsrn", "ntxent")
-
-    def incomplete(study):
-        raise Unfinished("3 runs of the search are missing; make records STUDY=tuning first")
-
-    monkeypatch.setattr(Study, "ready", incomplete)
+    incomplete = Unfinished("3 runs of the search are missing; make records STUDY=tuning first")
+    monkeypatch.setattr(Study, "ready", MagicMock(side_effect=incomplete))
     with pytest.raises(ValueError, match="TUNED=1 for scenes rests on the search 'tuning'.*make records STUDY=tuning"):
         reproduce.tuned_settings("scenes", "vse++", "ntxent")
 

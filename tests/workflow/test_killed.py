@@ -43,21 +43,8 @@ if any("ipykernel" in word for word in sys.orig_argv):
 
 
 def reproduce(folder: Path, log: Path) -> subprocess.Popen:
-    command = [
-        sys.executable,
-        str(ROOT / "workflow" / "reproduce.py"),
-        "--smoke",
-        "--dataset",
-        "scenes",
-        "--methods",
-        "bow",
-        "--losses",
-        "ntxent",
-        "--seeds",
-        "0,1",
-        "--runs",
-        str(folder / "runs"),
-    ]
+    words = ["--smoke", "--dataset", "scenes", "--methods", "bow", "--losses", "ntxent", "--seeds", "0,1", "--runs"]
+    command = [sys.executable, str(ROOT / "workflow" / "reproduce.py"), *words, str(folder / "runs")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
     return subprocess.Popen(command, env=environment, stdout=log.open("w"), stderr=subprocess.STDOUT)
 

@@ -38,15 +38,12 @@ def rendered(
         split.name: replace(split, features=StampedPictures(split.images, network))
         for split in (plain.train, plain.val, plain.test)
     }
-    return Dataset(
-        "rendered",
+    return replace(
+        plain,
+        name="rendered",
         **splits,
-        vocabulary=plain.vocabulary,
         fingerprint=sha256_of(plain.fingerprint, "rendered"),
         options=plain.options | {"backbone": network.name},
-        defaults=plain.defaults,
-        tuned=plain.tuned,
-        drawn=True,
     )
 
 

@@ -26,6 +26,7 @@ from icrlib.data.scenes.generate import ScenesSplit
 from icrlib.data.scenes.pictures import SIDE
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.text import Vocabulary
+from icrlib.errors import at_least
 from icrlib.files import sha256_of
 
 # Ten digits, five columns by seven rows; each row of text holds one row of all of them.
@@ -164,8 +165,7 @@ def stamped(
     """
     if isinstance(bits, bool) or not isinstance(bits, int) or not 0 <= bits <= MOST_BITS:
         raise ValueError(f"bits= must be a whole number from 0 to {MOST_BITS}; got {bits!r}")
-    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-        raise ValueError(f"rounds= must be a whole number of at least 1; got {rounds!r}")
+    at_least("rounds=", rounds, 1)
     plain = generate.load(seed, train=train, val=val, test=test, smoke=smoke, cache=cache, progress=progress)
     network = backbones.load(backbones.SCENES)
     training = _training(plain.train, network, bits, rounds, seed)
@@ -181,15 +181,14 @@ def stamped(
         splits["val"].images.tobytes(),
         tested.others["stamped"].images.tobytes(),
     )
-    return Dataset(
-        "stamps",
+    return replace(
+        plain,
+        name="stamps",
         **splits,
         vocabulary=Vocabulary.build(training.captions),
         fingerprint=digest,
         options=plain.options | {"bits": bits, "rounds": rounds, "backbone": network.name},
         defaults=plain.defaults | SETTINGS,
-        tuned=plain.tuned,
-        drawn=True,
     )
 
 

@@ -6,6 +6,7 @@ Nothing is downloaded and no pickle is opened: a folder holds ``model.safetensor
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,15 +46,22 @@ class WrongWeights(ValueError):
 class SentenceEncoder(Teacher):
     """Captions to vectors through a transformer in ``folder``: the mean over its tokens, scaled to length 1.
 
-    ``known``: the SHA-256 that the weights must have, None for a folder of the reader's own, whose identity is then the
-    hash of its three files. Subclasses say what ``kind`` of model they read, and define :meth:`hidden`.
+    Without ``folder``: that of the environment ``variable``, else the one that :meth:`installed` packages hold, whose
+    weights must be the published ones. The identity of a folder of the reader's own is the hash of its three files.
+    Subclasses say what ``kind`` of model they read, and define :meth:`installed` and :meth:`hidden`.
     """
 
     kind = ""  # config.json's model_type
     longest = 256  # tokens, the two at the ends included; what comes after is not read
     published = {"name": "", "sha256": ""}
+    variable, ways = "", WAYS
 
-    def __init__(self, folder: Path, known: str | None = None) -> None:
+    def __init__(self, folder: str | os.PathLike | None = None) -> None:
+        own = folder or os.environ.get(self.variable)
+        if own and not Path(own).is_dir():
+            where = "folder=" if folder else f"the environment variable {self.variable}"
+            raise NoSentenceEncoder(f"{own}: no such folder (from {where}). {self.ways}")
+        folder, known = Path(own) if own else self.installed(), None if own else self.published["sha256"]
         missing = [name for name in (WEIGHTS, CONFIG, TOKENIZER) if not (folder / name).is_file()]
         if missing:
             raise NoSentenceEncoder(
@@ -151,9 +159,29 @@ class SentenceEncoder(Teacher):
         except KeyError as err:
             raise WrongWeights(f"{self.folder / WEIGHTS}: no weights named {err}; not a {self.kind} model") from err
 
+    def installed(self) -> Path:
+        """The folder of the model that packages hold; :class:`NoSentenceEncoder` where they are missing."""
+        raise TypeError(f"{type(self).__name__} must define installed()")
+
     def hidden(self, ids: Tensor) -> Tensor:
         """Token numbers (n, L) -> vectors of the tokens (n, L, d)."""
         raise TypeError(f"{type(self).__name__} must define hidden(ids)")
+
+    def layers(self, values: Tensor, names: tuple[str, ...], shift: Tensor | None = None) -> Tensor:
+        """BERT's layers (Devlin et al. 2019) on (n, L, d): layer norm after each half layer, exact GELU.
+
+        ``names``: what the weights of query, key, value, output and its norm are called. ``shift`` (heads, L, L): what
+        is added to q·k / sqrt(d / heads).
+        """
+        for layer in range(self.config["num_hidden_layers"]):
+            at = f"encoder.layer.{layer}"
+            *parts, out, norm = (f"{at}.attention.{name}" for name in names)
+            q, k, v = (self.heads(values, part) for part in parts)
+            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=shift).transpose(1, 2).flatten(2)
+            values = self.norm(values + self.linear(mixed, out), norm)
+            inner = F.gelu(self.linear(values, f"{at}.intermediate.dense"))
+            values = self.norm(values + self.linear(inner, f"{at}.output.dense"), f"{at}.output.LayerNorm")
+        return values
 
     def linear(self, values: Tensor, name: str) -> Tensor:
         """The linear layer of that name."""

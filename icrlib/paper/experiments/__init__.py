@@ -2,7 +2,3 @@
 
 One file a paper; :mod:`icrlib.paper.experiments.rows` finds the file of a row.
 """
-
-from icrlib.paper.experiments.rows import experiment, experiments
-
-__all__ = ["experiment", "experiments"]
