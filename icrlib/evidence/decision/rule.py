@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from icrlib.evidence.decision.plan import LENGTHS_SEARCHED, LOSSES, MODELS, SCHEDULE, name_of
-from icrlib.evidence.record_settings import common_draws
+from icrlib.evidence.record_settings import common_draws, question, seed
 from icrlib.evidence.tuning import choices
 from icrlib.evidence.verdicts import Verdict, family, verdict
 from icrlib.studies import lists
@@ -67,9 +68,11 @@ def steps_up(rungs: Rungs) -> list[tuple[System, System, Verdict]]:
 class Decision:
     """The runs of the plan, and what the rule makes of them.
 
-    ``find(study=name)`` gives the records of a study; :func:`icrlib.records.find` reads the book's. ``rows`` is the
-    plan, ``place`` {(situation, model, loss): row}, ``runs`` {situation: {(model, loss): records by rising seed}}, no
-    more of them than were planned. Only groups that are complete (:meth:`ready`) are judged.
+    ``find(study=name)`` gives the records of a study, "*" of all; :func:`icrlib.records.find` reads the book's.
+    ``rows`` is the plan, ``place`` {(situation, model, loss): row}, ``runs`` {situation: {(model, loss): records by
+    rising seed}}: those of the row's study, and every other record of the same settings and data
+    (:func:`~icrlib.evidence.record_settings.question`), whatever study it was made for; none on a draw on which
+    settings were chosen. Only groups that are complete (:meth:`ready`) are judged.
     """
 
     def __init__(self, find: Callable[..., list[dict]]) -> None:
@@ -79,9 +82,8 @@ class Decision:
         self.place = {(row.situation, m, loss): row for row in self.rows for m in row.models for loss in row.losses}
         self.runs: dict[str, dict[System, list[dict]]] = {row.situation: {} for row in self.rows}
         for (situation, *system), row in self.place.items():
-            found = [r for r in self.tried(row.study.name, *system, row.only) if r["config"]["seed"] < row.wanted]
-            if found:
-                self.runs[situation][tuple(system)] = sorted(found, key=lambda r: r["config"]["seed"])
+            if found := self.tried(row.study.name, *system, row.only):
+                self.runs[situation][tuple(system)] = self._known(found, book.CHOSEN_ON)
         self._speed: dict[tuple, float] = {}
         places = (name for row in self.rows for name in (row.study.name, row.searches[0]))
         for name in dict.fromkeys((*places, *book.ALSO_PRICED)):
@@ -89,6 +91,19 @@ class Decision:
                 price = r["wall_seconds"] / r["config"]["updates"]
                 self._speed[_kind(r)] = min(price, self._speed.get(_kind(r), math.inf))
         self.answer = cache(self._answer)
+
+    def _known(self, found: list[dict], searched: Collection[int]) -> list[dict]:
+        """These runs and all others of the same question, by rising seed; none on draws that were ``searched``."""
+        by_seed = {seed(r): r for r in (*self._of_question[question(found[0])], *found)}
+        return [by_seed[number] for number in sorted(by_seed) if number not in searched]
+
+    @cached_property
+    def _of_question(self) -> dict[frozenset, list[dict]]:
+        """All records of the book, by what they answer."""
+        groups: dict[frozenset, list[dict]] = defaultdict(list)
+        for record in self.study("*"):
+            groups[question(record)].append(record)
+        return groups
 
     def tried(self, study: str, model: str, loss: str, only: Mapping | None = None) -> list[dict]:
         """The runs of a study with this model, loss and settings; "train" is a size of the data."""
@@ -101,7 +116,7 @@ class Decision:
 
     def ready(self, situation: str) -> list[System]:
         """The models with losses that have all runs that were planned."""
-        return [s for s, runs in self.runs[situation].items() if len(runs) == self.place[situation, *s].wanted]
+        return [s for s, runs in self.runs[situation].items() if len(runs) >= self.place[situation, *s].wanted]
 
     def chosen(self, situation: str, model: str, loss: str) -> dict:
         """What the search chose for runs, among candidates with their margin or temperature; and what all had."""
