@@ -15,19 +15,19 @@ NGRAMS = (2, 3)
 
 
 @study()
-def pairs_tuning() -> Iterator[Run]:
+def word_pairs_tuning() -> Iterator[Run]:
     """Rate and temperature for a bag of words with pairs and with triples, as many candidates as VSE++ had."""
     for ngrams, seed, tau, lr in product(NGRAMS, TUNING_DRAWS, CONSTANTS["ntxent"]["tau"], RATES):
         settings = sized("bow") | {"ngrams": ngrams, "lr": lr, "tau": tau}
-        yield scenes("pairs_tuning", "bow", "ntxent", seed, f"ngrams{ngrams}-lr{lr:g}-tau{tau:g}", settings)
+        yield scenes("word_pairs_tuning", "bow", "ntxent", seed, f"ngrams{ngrams}-lr{lr:g}-tau{tau:g}", settings)
 
 
-@study(search="pairs_tuning", wanted=10)
-def pairs() -> Iterator[Run]:
+@study(search="word_pairs_tuning", wanted=10)
+def word_pairs() -> Iterator[Run]:
     """Does a bag of words know which words belong together, once it has pairs? The best of the search, on ten draws."""
-    best = {ngrams: chosen("pairs_tuning", "bow", "ntxent", {"ngrams": ngrams}) for ngrams in NGRAMS}
+    best = {ngrams: chosen("word_pairs_tuning", "bow", "ntxent", {"ngrams": ngrams}) for ngrams in NGRAMS}
     for seed, ngrams in product(CLAIM_DRAWS, NGRAMS):
-        yield scenes("pairs", "bow", "ntxent", seed, f"ngrams{ngrams}", best[ngrams])
+        yield scenes("word_pairs", "bow", "ntxent", seed, f"ngrams{ngrams}", best[ngrams])
 
 
 @study(search="photo_tuning", needs="features")

@@ -116,10 +116,30 @@ def test_half_a_group_is_neither_judged_nor_recommended(made):
     )
 
 
-def test_more_draws_than_were_planned_are_not_looked_at(made):
-    sizes(made, seeds=7)
-    found = decide().runs["scenes 400"]
-    assert all([r["config"]["seed"] for r in runs] == [0, 1, 2] for runs in found.values()) and len(found) == 15
+def test_every_run_of_the_same_settings_and_data_is_asked_whatever_study_made_it(made):
+    """Ten draws of one study said VSRN is ahead, three of another "no measured difference", and only these were asked."""
+    sizes(made, seeds=3)
+    elsewhere = [copy.deepcopy(r) for r in made["sizes"] if r["config"]["method"] == "vsrn"]
+    for record in elsewhere:
+        number = record["config"]["seed"] + 3
+        record["config"] |= {"seed": number, "data_seed": number, "data_hash": f"400 {number} True"}
+        record["config"]["data_options"] = record["config"]["data_options"] | {"seed": number}
+        record["data_hash"] = f"400 {number} True"
+        record["test"]["rsum"] += 40
+    made["vsrn"] = elsewhere
+    found = decide()
+    assert {len(runs) for s, runs in found.runs["scenes 400"].items() if s[0] == "vsrn"} == {6}
+    assert {len(runs) for s, runs in found.runs["scenes 400"].items() if s[0] != "vsrn"} == {3}
+    for record in elsewhere:  # other settings are another question
+        record["config"]["lr"] = 0.01
+    assert {len(runs) for runs in decide().runs["scenes 400"].values()} == {3}
+
+
+def test_no_run_on_a_draw_that_settings_were_chosen_on_counts(made):
+    sizes(made)
+    chosen_on = [r for r in made["size_tuning"] if r["config"]["lr"] == 0.003]
+    assert chosen_on and all(r["config"]["seed"] == 100 for r in chosen_on)
+    assert {r["config"]["seed"] for runs in decide().runs["scenes 400"].values() for r in runs} == {0, 1, 2}
 
 
 @pytest.mark.parametrize(
