@@ -117,7 +117,7 @@ def test_half_a_group_is_neither_judged_nor_recommended(made):
 
 
 def test_every_run_of_the_same_settings_and_data_is_asked_whatever_study_made_it(made):
-    """Ten draws of one study said VSRN is ahead, three of another "no measured difference", and only these were asked."""
+    """Ten draws of one study said VSRN is ahead, and three of another, which were asked alone, did not."""
     sizes(made, seeds=3)
     elsewhere = [copy.deepcopy(r) for r in made["sizes"] if r["config"]["method"] == "vsrn"]
     for record in elsewhere:
