@@ -130,9 +130,8 @@ Markdown(f"The highest mean: {first_of}. " + ("It is the same in both places, so
 # ## The answer in short
 #
 # The next table is all that this page can say today, one line for each kind of data that has been run. It comes out of a
-# rule that the rest of the page explains: start with the cheapest, and pay more only for what is decidedly ahead. "As
-# good, for all we know" names what the runs could not tell apart from it, or only narrowly. Where none of these takes a
-# minute, the seconds between them are no reason to prefer one: try them, and let your validation data choose. One reader
+# rule that the rest of the page explains: start where a training is cheap, and pay more only for what is decidedly
+# ahead. "As good, for all we know" names what the runs could not tell apart from it, or only narrowly. One reader
 # stands outside of the table, because others trained it, on captions that may be among ours: a sentence encoder. With
 # few photos read {ref}`the section on it <sentence-encoder>`, too.
 
@@ -289,19 +288,18 @@ Markdown("\n\n".join(
 # the page runs over the records (`icrlib.evidence.decision`); nobody picks a row by eye, and when more runs are there,
 # the lines change by themselves. It says: **start cheap, and pay more only for a verdict.**
 #
-# 1. Take the cheapest candidate. What a training costs is measured in seconds of one core, by the quickest run of its
-#    kind, because runs that share a machine disturb each other's clocks. (Some kinds were only ever run on a busy
-#    machine, and look dearer than they are; a record cannot tell. DCL on photos is one: an update of it computes what
-#    one of NT-Xent does, so the difference of their minutes is the clock's.) Candidates within a quarter of the
-#    cheapest cost the same; of these take the one with the highest rsum on *validation* data.
+# 1. Of the candidates that cost little, take the one with the highest rsum on *validation* data. Little means: less
+#    than three times what the cheapest costs, or no more than a minute beyond it. A training's cost is in seconds of
+#    one core, the median of the runs of its kind on one kind of processor. (Runs that share a machine disturb each
+#    other's clocks: an update of DCL computes what one of NT-Xent does, and what lies between them is the clock's.)
 # 2. Compare every other candidate with it, on the test sets of the same draws of data. A comparison is decided as
 #    everywhere in this book: a 95 % interval on one side of zero, after Holm's correction for all comparisons of this
 #    step; "equivalent" if the difference is surely below 3 rsum. (The intervals that are printed are those of the single
 #    comparisons. So one of them may leave out zero, and "no measured difference" still stand
 #    beside it: by luck alone, one in twenty would. Where more of them do, the rule is likely to
 #    overlook differences that a few more draws would show.)
-# 3. If nothing is decidedly ahead, stop: **no measured difference, take the cheaper.** Otherwise move to the cheapest
-#    of those that are ahead, and go back to step 2.
+# 3. If nothing is decidedly ahead, stop: **no measured difference, take the cheaper.** Otherwise choose among those
+#    that are ahead as in step 1, and go back to step 2.
 #
 # This is done twice: first for the losses of each model, then for the models, each with the loss that it got. (Both on
 # the same test sets, so that a loss that was lucky in the first round takes its luck along into the second.) A model

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, cached_property
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from icrlib.evidence.verdicts import Verdict, family, verdict
 from icrlib.studies import lists
 
 CONSTANTS = ("tau", "margin")
-NEAR = 1.25  # what differs by no more than this factor costs the same
+TIMES, MORE = 3.0, 60.0  # a cost decides where one would notice: three times as much, and over a minute
 _OF_LOSS = ("loss_options", "learn_tau", "learn_bias", "batches")
 
 System = tuple[str, str]  # a model and a loss
@@ -37,6 +38,22 @@ def _kind(record: Mapping) -> tuple:
     """What the cost of an update depends on."""
     c = record["config"]
     return c["dataset"], c["method"], c["loss"], c["batch_size"], c["model_options"]["embed_dim"]
+
+
+def dearer(cost: float, other: float) -> bool:
+    """Is it so much more, in seconds, that one would notice?"""
+    return cost >= TIMES * other and cost > other + MORE
+
+
+def _price(records: Iterable[Mapping]) -> float:
+    """Seconds of an update: the median of the runs on the processor that has most of them.
+
+    Not the quickest: one lucky clock would decide. Not over processors: one of them is slower.
+    """
+    groups: dict[str, list[float]] = defaultdict(list)
+    for r in records:
+        groups[str(r.get("device"))].append(r["wall_seconds"] / r["config"]["updates"])
+    return median(max(groups.values(), key=len))
 
 
 def whole(record: Mapping) -> dict:
@@ -84,12 +101,12 @@ class Decision:
         for (situation, *system), row in self.place.items():
             if found := self.tried(row.study.name, *system, row.only):
                 self.runs[situation][tuple(system)] = self._known(found, book.CHOSEN_ON)
-        self._speed: dict[tuple, float] = {}
+        kinds: dict[tuple, list[dict]] = defaultdict(list)
         places = (name for row in self.rows for name in (row.study.name, row.searches[0]))
         for name in dict.fromkeys((*places, *book.ALSO_PRICED)):
             for r in self.study(name):
-                price = r["wall_seconds"] / r["config"]["updates"]
-                self._speed[_kind(r)] = min(price, self._speed.get(_kind(r), math.inf))
+                kinds[_kind(r)].append(r)
+        self._speed = {kind: _price(group) for kind, group in kinds.items()}
         self.answer = cache(self._answer)
 
     def _known(self, found: list[dict], searched: Collection[int]) -> list[dict]:
@@ -142,11 +159,11 @@ class Decision:
         return float(np.mean([measure(r) for r in self.runs[situation][system]]))
 
     def seconds(self, situation: str, system: System) -> float:
-        """What a run of a system costs, as :meth:`price`; others may have shared the machine."""
+        """What a run of a system costs, as :meth:`price`."""
         return self.price(self.runs[situation][system][0])
 
     def price(self, record: Mapping) -> float:
-        """Seconds of one core for a run of one of the rule's studies, by the quickest run of its kind."""
+        """Seconds of one core for a run of one of the rule's studies, by the runs of its kind (:func:`_price`)."""
         return record["config"]["updates"] * self._speed[_kind(record)]
 
     def versus(self, situation: str, ours: System, other: System) -> Verdict:
@@ -164,9 +181,9 @@ class Decision:
         )
 
     def first(self, situation: str, systems: Iterable[System]) -> System:
-        """The cheapest; of those that cost about the same the one with the highest rsum on validation data."""
+        """Of those that are not :func:`dearer` than the cheapest, the one with the highest validation rsum."""
         cost = {s: self.seconds(situation, s) for s in systems}
-        near = [s for s in cost if cost[s] <= NEAR * min(cost.values())]
+        near = [s for s in cost if not dearer(cost[s], min(cost.values()))]
         return max(near, key=lambda s: self.mean(situation, s, validation))
 
     def climb(self, situation: str, systems: Iterable[System]) -> Rungs:
