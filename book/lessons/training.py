@@ -47,7 +47,7 @@ from IPython.display import Code, Markdown
 
 import icrlib
 from icrlib import chapter, evidence, paper, plots, records
-from icrlib.losses import LOSSES, NTXent, Triplet, TripletSH
+from icrlib.losses import LOSSES, NTXent, SmoothAP, Triplet, TripletSH
 from icrlib.paper import span
 from icrlib.studies import lists
 from icrlib.widgets import explorer
@@ -238,12 +238,66 @@ assert np.allclose(computed, list(collapsed.values()), rtol=1e-12)
 
 # %% [markdown]
 # How does it come there? At first the hardest negative of a row mostly scores above the positive, and then making all
-# scores alike lowers the loss. And why does it stay? The gradient of Triplet-SH for an image $v$ is $t_- - t_+$, the difference of two caption
-# vectors. If all captions point nearly the same way, which of them is the hardest negative is almost a matter of chance
-# and changes from step to step. A likely reason, which we do not test here: Adam's running mean of such steps is small,
-# whereas the sum over *all* negatives has a direction that persists.
+# scores alike lowers the loss. And why does Triplet-SH stay there, but not the others? Let all vectors be one unit vector
+# $c$, but for small differences at right angles to it: picture $i$ is $c + x_i$ and its caption $c + t_i$, where both
+# kinds add up to zero. As long as all scores are equal, a loss gives each negative the same weight $w$ and the positive
+# $-(B - 1)\,w$. So the gradient for picture $i$ is $w \sum_{j \ne i} t_j - (B - 1)\,w\, t_i = -B w\, t_i$. Every pair is
+# seen from two sides, and after a step of size $r$ on the vectors
 #
-# What can be tested is whether the scores have collapsed. Look at their **spread**, the standard deviation in a batch, not
+# $$ x_i + t_i \;\to\; (1 + 2Bwr)\,(x_i + t_i), \qquad x_i - t_i \;\to\; (1 - 2Bwr)\,(x_i - t_i) $$ (eq-modes)
+#
+# for sums over queries and directions; for means $2B$ becomes 1. Nothing moves where all differences are zero: collapse
+# is stationary. But what a picture and its caption have in common grows, at compound interest, and what separates them
+# dies out. Triplet has $w = 1$, NT-Xent $1/(B\tau)$, SmoothAP $1/(\tau (B + 1)^2)$. Triplet-SH has no such $w$: all its
+# weight is on the negative that is ahead by a hair, the vector of an unrelated pair. What will be left of the growth?
+
+# %%
+rng = torch.Generator().manual_seed(0)
+unit = torch.nn.functional.normalize
+centre = unit(torch.randn(64, generator=rng, dtype=torch.float64), dim=0)
+
+
+def around():
+    """128 unit vectors that differ from the centre by small amounts."""
+    apart = torch.randn(B, 64, generator=rng, dtype=torch.float64)
+    return unit(centre + 1e-4 * (apart - (apart @ centre)[:, None] * centre), dim=1)
+
+
+def shared_and_separate(x, t):
+    """x + t and x - t, without their means and what lies along the centre."""
+    x, t = (p - p.mean(0) - ((p - p.mean(0)) @ centre)[:, None] * centre for p in (x, t))
+    return x + t, x - t
+
+
+def growth(loss, r):
+    """By how much a step of plain gradient descent multiplies both, less 1, over r."""
+    moved = [p.clone().requires_grad_() for p in start]
+    loss(unit(moved[0], dim=1) @ unit(moved[1], dim=1).T, eye).backward()
+    after = shared_and_separate(*(unit(p - r * p.grad, dim=1).detach() for p in moved))
+    return [float(((new * old).sum() / (old * old).sum() - 1) / r)
+            for new, old in zip(after, shared_and_separate(*start), strict=True)]
+
+
+start = around(), around()
+foretold = {Triplet(): 2 * B, NTXent(): 1 / (B * 0.1), SmoothAP(): 1 / (0.01 * (B + 1) ** 2), TripletSH(): None}
+grown = {loss: growth(loss, 1e-4 if loss.queries == "sum" else 0.1) for loss in foretold}
+paper.styled(pd.DataFrame([{"loss": loss.label, "foretold": f"± {rate:.4g}" if rate else "none",
+                            "in common": f"{grown[loss][0]:+.4g}", "apart": f"{grown[loss][1]:+.4g}"}
+                           for loss, rate in foretold.items()]),
+             "Growth in one step, per unit of its size, from scores that are all but equal.", name="modes")
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+for loss, rate in foretold.items():
+    if rate:
+        assert np.allclose(grown[loss], [rate, -rate], rtol=1e-4)
+assert 0.003 < grown[TripletSH()][0] / foretold[Triplet()] < 0.007
+
+# %% [markdown]
+# Where Triplet doubles what a pair has in common, Triplet-SH adds half a percent to it. So a start with all negatives
+# does what Triplet-SH cannot: it pulls the pairs apart from each other. (Our runs take their steps with Adam, which
+# divides the size of $w$ out. It cannot supply a direction that is not there.)
+#
+# Whether scores have collapsed can be measured. Look at their **spread**, the standard deviation in a batch, not
 # at the loss. `icrlib.metrics.diagnose` reports it, and every record holds it from the first evaluation (update 250) on.
 # It should be tiny as long as the loss is flat, and at no evaluation tiny where a run began with all negatives.
 

@@ -20,6 +20,7 @@ OF_SENTENCES = {"photos 400": ("photo_few_sentences",), "photos 6000": ("photo_l
 CHOSEN_ON = frozenset((*TUNING_DRAWS, PHOTO_SEED))
 # Studies that only tell what an update costs.
 ALSO_PRICED = (
+    "word_pairs",
     "beyond",
     "beyond_tuning",
     "photo_ltd_tuning",
