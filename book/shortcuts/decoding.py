@@ -225,7 +225,8 @@ for kind in ("swap", TRUE[0]):
 #
 # $$ 1 - \frac{y + y'}{\lVert y + y' \rVert} \cdot y = 1 - \frac{1 + c}{\sqrt{2 + 2c}} = 1 - \sqrt{\frac{1 + c}{2}}, $$ (eq-not-reading)
 #
-# about a quarter of the distance $1 - c$ if that is small. This is the **price of not reading**:
+# about a quarter of the distance $1 - c$ if that is small. This is the **price of not reading**, where a caption and its
+# counterpart are asked equally often. (A decoder that knows its training captions by heart need not pay it on these.)
 
 
 # %%
@@ -717,10 +718,10 @@ with torch.no_grad():
 
 # %% [markdown]
 # A uniform answer costs $\log T$ a word, $T$ the longest caption of the batch: as printed above, many nats for a caption
-# of usual length. The published bound of 6 nats a caption is below that, and can still be kept without knowing which word
-# stands where. The wrong word everywhere costs nothing more than equal scores do: the slope of the loss by the scores of
-# words that do not occur is exactly zero. So a decoder trained with it need not know which word comes next. We train one,
-# and ask both decoders for the most probable next word.
+# of usual length. The published bound of 6 nats a caption is below that, and can still be kept without knowing *which*
+# words occur: of a word that does, this softmax asks *where* it stands. The wrong word everywhere costs nothing more than
+# equal scores do: the slope of the loss by the scores of words that do not occur is exactly zero. So a decoder trained
+# with it need not know which word comes next. We train one, and ask both decoders for the most probable next word.
 
 # %%
 timed_reader, timed = fresh("time")
