@@ -173,14 +173,15 @@ paper.styled(pd.DataFrame([{"model": name, "test rsum": f"{found[:, 0].mean():.1
 # %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
 if not smoke:
     assert all(len(found) == 10 for found in ten.values())
-    lead = with_pairs - ten["VSE++ with Triplet-SH and its own margin"]
-    assert (with_pairs - ten["VSE++ with NT-Xent"] > 0).all() and (lead[:, 1] > 0).all() and abs(lead[:, 0].mean()) < 6
+    over_nt, over_sh = (with_pairs - ten[name] for name in list(ten)[2:])
+    assert (over_nt > 0).all() and over_sh[:, 1].mean() > 2  # twins, and rsum over NT-Xent
+    assert [round(float(of[:, 0].mean())) for of in (over_nt, over_sh)] == [18, -5]
 
 # %% [markdown]
-# The bag with pairs answers more of the twins than VSE++ does, with either loss, and is as good at finding. So whoever
-# passes this test knows *which words belong together*, and in captions like these their being neighbours is enough for
-# that. It shows no more. Where this page says that a model reads, it says that; captions in which the words that
-# belong together stand apart are another question.
+# The bag with pairs answers more of the twins than VSE++ does with either loss, and finds nearly as well: 18 rsum more
+# than with NT-Xent, and 5 less than with Triplet-SH and a margin of its own. So whoever passes this test knows *which
+# words belong together*, and in captions like these it is enough for that to see neighbours. It shows no more. Where this
+# page says that a model reads, it says that; captions in which what belongs together stands apart are another question.
 #
 # ### The moment
 #

@@ -56,8 +56,6 @@ from icrlib.evidence import photo_intervals
 from icrlib.paper.cells import cell, span
 from icrlib.studies import lists
 
-places = lists("places")
-
 smoke = chapter.start(smoke)
 NAMES = ["triplet", "triplet_sh", "ntxent", "smoothap"]
 LABELS = {name: plots.label(name) for name in NAMES}
@@ -65,9 +63,12 @@ ON_PAPER = dict(zip(NAMES, ["Triplet loss", "Triplet loss SH", "NT-Xent", "Smoot
 MODELS = {"vse++": "VSE++", "vsrn": "VSRN", "bow": "bag of words"}
 CONSTANT = {"triplet": "margin", "triplet_sh": "margin", "ntxent": "tau", "smoothap": "tau"}
 PLACES = {"scenes": "scenes", "tuned": "scenes, tuned", "flickr8k": "Flickr8k", "flickr30k": "Flickr30k", "coco": "COCO"}
-DRAWS = places.of_model("scenes", "vsrn").wanted  # of data, that a claim is judged on
 
 # %% tags=["remove-cell"]
+places = lists("places")
+DRAWS = places.of_model("scenes", "vsrn").wanted  # of data, that a claim is judged on
+
+
 def runs_of(study, method, **more):
     """The runs of a model in a study, by loss; only losses that have runs."""
     found = {name: records.find(study=study, method=method, loss=name, **more) for name in NAMES}

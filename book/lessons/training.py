@@ -52,8 +52,6 @@ from icrlib.paper import span
 from icrlib.studies import lists
 from icrlib.widgets import explorer
 
-places = lists("places")
-
 smoke = chapter.start(smoke)
 NAMES = ["triplet", "triplet_sh", "ntxent", "smoothap"]
 MODELS = {"vse++": "VSE++", "bow": "bag of words"}
@@ -458,7 +456,7 @@ ON_PAPER = dict(zip(NAMES, ["Triplet loss", "Triplet loss SH", "NT-Xent", "Smoot
 
 def judged(dataset, method):
     """ECIR's claims about the rsum of one model, as the ledger of claims has judged them."""
-    found = evidence.Evidence(places.of_model(dataset, method), records.find).verdicts
+    found = evidence.Evidence(lists("places").of_model(dataset, method), records.find).verdicts
     return {(a, b): found[part] for a, b in CLAIMS if (part := f"rsum {a} > {b}") in found}
 
 

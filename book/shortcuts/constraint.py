@@ -387,7 +387,7 @@ def swings(eta, rule):
 
 
 swung = {(eta, rule): swings(eta, rule) for eta in (0.3, 0.2, 0.15) for rule in ("projected", "published")}
-paper.styled(pd.DataFrame([{"η": eta, "period foretold": f"{period(eta)[0]:,.0f}",
+paper.styled(pd.DataFrame([{"η": f"{eta:g}", "period foretold": f"{period(eta)[0]:,.0f}",
                             "projected": f"{np.median(swung[eta, 'projected']):,.0f}",
                             "published, the first three": ", ".join(f"{n:,}" for n in swung[eta, "published"][:3]),
                             "halved in": f"{period(eta)[1]:,.0f}"} for eta in (0.3, 0.2, 0.15)]),

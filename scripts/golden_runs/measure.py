@@ -80,13 +80,13 @@ def measured(asked: Mapping) -> dict:
     return {
         "identity": record["identity"],
         "config": {name: value for name, value in kept.items() if value != NEUTRAL.get(name, ...)},
-        "values": {name: [shorter(value) for value in row] for name, row in values.items()},
+        "values": {name: [shorter(name, value) for value in row] for name, row in values.items()},
     }
 
 
-def shorter(value: float) -> float:
-    """Seven digits of a number."""
-    return float(f"{value:.7g}")
+def shorter(name: str, value: float) -> float:
+    """Seven digits of a number; five of those that jump with a rank anyway."""
+    return float(f"{value:.{5 if name.endswith('.map') or name == 'diagnose' else 7}g}")
 
 
 class Watch:

@@ -265,8 +265,8 @@ def test_a_chapter_that_does_not_exist_is_answered_with_those_that_do(tmp_path):
     done = CliRunner().invoke(pdf.main, ["--chapter", "gradients/nothing", "--output", str(tmp_path / "x.pdf")])
     assert done.exit_code == 1 and "no such chapter: gradients/nothing. There are: intro, " in done.output
     assert all(name in done.output for name in BOOK.pages()) and not list(tmp_path.iterdir())
-    assert pdf.chosen(BOOK, ("book/gradients/triplet.ipynb", "intro")) == list(NAMES)
-    assert pdf.chosen(BOOK, ()) == BOOK.pages()
+    assert BOOK.chosen(("book/gradients/triplet.ipynb", "intro"), BOOK.pages()) == list(NAMES)
+    assert BOOK.chosen((), BOOK.pages()) == BOOK.pages()
 
 
 def test_an_old_browser_is_named_and_the_old_file_stays(site, tmp_path, monkeypatch):
