@@ -249,7 +249,7 @@ assert np.allclose(computed, list(collapsed.values()), rtol=1e-12)
 # dies out. Triplet has $w = 1$, NT-Xent $1/(B\tau)$, SmoothAP $1/(\tau (B + 1)^2)$. Triplet-SH has no such $w$: all its
 # weight is on the negative that is ahead by a hair, the vector of an unrelated pair. What will be left of the growth?
 
-# %%
+# %% tags=["hide-input"]
 rng = torch.Generator().manual_seed(0)
 unit = torch.nn.functional.normalize
 centre = unit(torch.randn(64, generator=rng, dtype=torch.float64), dim=0)
@@ -267,18 +267,24 @@ def shared_and_separate(x, t):
     return x + t, x - t
 
 
-def growth(loss, r):
-    """By how much a step of plain gradient descent multiplies both, less 1, over r."""
-    moved = [p.clone().requires_grad_() for p in start]
-    loss(unit(moved[0], dim=1) @ unit(moved[1], dim=1).T, eye).backward()
-    after = shared_and_separate(*(unit(p - r * p.grad, dim=1).detach() for p in moved))
-    return [float(((new * old).sum() / (old * old).sum() - 1) / r)
-            for new, old in zip(after, shared_and_separate(*start), strict=True)]
-
-
 start = around(), around()
-foretold = {Triplet(): 2 * B, NTXent(): 1 / (B * 0.1), SmoothAP(): 1 / (0.01 * (B + 1) ** 2), TripletSH(): None}
-grown = {loss: growth(loss, 1e-4 if loss.queries == "sum" else 0.1) for loss in foretold}
+
+# %%
+def growth(loss, r):
+    """By how much a step multiplies both, less 1, over r."""
+    x, t = (p.clone().requires_grad_() for p in start)
+    loss(unit(x, dim=1) @ unit(t, dim=1).T, eye).backward()
+    x, t = (unit(p - r * p.grad, dim=1).detach() for p in (x, t))
+    both = zip(shared_and_separate(x, t), shared_and_separate(*start), strict=True)
+    return [float(((new * old).sum() / (old * old).sum() - 1) / r) for new, old in both]
+
+
+foretold = {Triplet(): 2 * B, NTXent(): 1 / (B * 0.1),
+            SmoothAP(): 1 / (0.01 * (B + 1) ** 2), TripletSH(): None}
+grown = {loss: growth(loss, 1e-4 if loss.queries == "sum" else 0.1)
+         for loss in foretold}
+
+# %% tags=["hide-input"]
 paper.styled(pd.DataFrame([{"loss": loss.label, "foretold": f"± {rate:.4g}" if rate else "none",
                             "in common": f"{grown[loss][0]:+.4g}", "apart": f"{grown[loss][1]:+.4g}"}
                            for loss, rate in foretold.items()]),
@@ -624,8 +630,8 @@ def both_models(name):
 
 
 reads = evidence.family({name: evidence.verdict(
-    f"{LABELS[name]} knows which words belong together (swap > 50 %)", "greater", vse[name], 50, measure="test.twins.swap", own=True)
-    for name in NAMES})
+    f"{LABELS[name]} knows which words belong together (swap > 50 %)", "greater", vse[name], 50,
+    measure="test.twins.swap", own=True) for name in NAMES})
 worth = evidence.family({name: evidence.verdict(
     f"{LABELS[name]}: VSE++ beats the bag of words", "greater", *both_models(name), factor="method", own=True,
     tuning={method: choices[method, name] for method in ("vse++", "bow")}) for name in NAMES})
@@ -963,8 +969,8 @@ Markdown("\n".join([
     f"margin that the search found, Triplet-SH is ahead with half the updates, too: {sooner}.",
     constant_text,
     turned_by_clip,
-    "- **With all four VSE++ knows which words belong together, and with three of them it is ahead of the bag of words.** "
-    "Less the bag of words with the same loss: "
+    "- **With all four VSE++ knows which words belong together, and with three of them it is ahead of the bag of "
+    "words.** Less the bag of words with the same loss: "
     + "; ".join(f"{LABELS[name]} {worth[name].difference}" for name in NAMES) + ". But a bag of words that has pairs of "
     f"neighbours, too, does as well without reading: {with_pairs[0]:.0f} rsum and {with_pairs[1]:.0f} % of swap twins "
     f"({{doc}}`reading`).",

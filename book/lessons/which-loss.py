@@ -57,7 +57,6 @@ import icrlib
 from icrlib import chapter, evidence, paper, plots, records
 from icrlib.evidence import decision
 from icrlib.evidence.decision import BOTH, CONSTANTS, FOUR, KINDS, MODELS, SHORT, TITLES, name_of, sentences
-from icrlib.names import label
 from icrlib.paper import span
 from icrlib.sampling import Sampler
 from icrlib.studies import lists
@@ -162,6 +161,7 @@ def absent():
     return ": " + ", and ".join(told) if (told := told + ["VSRN was not run on photos"] * NO_REGIONS) else ""
 
 
+# %% tags=["remove-cell"]
 READING = "**If your captions differ by which word belongs to which**, and you have 1,500 such pictures or more,"
 # The control: a bag of words that also has pairs of neighbours, and reads nothing.
 PAIRS = [r for r in rule.study("word_pairs") if r["config"]["model_options"]["ngrams"] == 2]
@@ -188,6 +188,7 @@ def beside_pairs(found):
             f"{swaps:.0f} % of the swap twins apart, and in rsum it is passed by {told}.")
 
 
+# %% tags=["remove-cell"]
 def in_sentences():
     """What to do on photos, what on drawn pictures, and what is not known."""
     said = []
@@ -443,7 +444,7 @@ def reads(model, size):
 paper.styled(pd.DataFrame([{"model": name} | {
     f"{size:,} scenes": span(found) + " %" if found[0] == found[0] else "not run yet"
     for size in sorted(SIZES["scenes"]) for found in [reads(m, size)]} for m, name in MODELS.items()]
-    + [{"model": label("bow", ngrams=2)} | {f"{size:,} scenes": "–" for size in sorted(SIZES["scenes"])}
+    + [{"model": "bag of words, pairs"} | {f"{size:,} scenes": "–" for size in sorted(SIZES["scenes"])}
        | {"1,500 scenes": f"{np.mean([r['test']['twins']['swap'] for r in PAIRS]):.0f} %"}] * bool(PAIRS)),
     "Swap twins told apart, in percent: means over draws, from the lowest of the losses to the highest. Guessing: 50.",
     name="amount-swap")
