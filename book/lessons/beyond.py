@@ -1054,7 +1054,7 @@ def check_even_bias(value):
         bias = float(value(size, t, c))
         scores = torch.full((1, size), c, dtype=torch.float64)
         w = SigLIP(scale=t, bias=bias).weights(scores, torch.arange(size)[None] == 0)
-        assert abs(float(w.sum())) < 1e-6, (
+        assert abs(float(w.sum())) < 1e-4 * float(w.abs().max()), (
             f"not yet: with {size} pairs, t = {t:g} and scores of {c:g}, a bias of {bias:.2f} leaves "
             f"{'the pushes' if w.sum() > 0 else 'the pull'} stronger")
     return "right"

@@ -1338,7 +1338,7 @@ def check_own_captions(value):
     for B, N, k in ((128, 400, 5), (32, 6000, 5), (10, 7, 2), (6, 3, 2)):
         expected = sum((k - 1) / (k * N - 1) for _ in range(B - 1))  # each other place in the batch alike
         got = float(value(B, N, k))
-        assert abs(got - expected) < 1e-9, f"not yet: with B = {B}, N = {N}, k = {k} you get {got:.4f}"
+        assert chapter.near(got, expected), f"not yet: with B = {B}, N = {N}, k = {k} you get {got:.4f}"
     return "right"
 
 

@@ -1139,7 +1139,7 @@ def check_put_back(value):
     for step, loss in enumerate(losses):
         multiplier.step(loss)
         expected = float(multiplier.value)
-        assert abs(float(got[step]) - expected) < 1e-9, f"not yet: λ after step {step} is {got[step]}, not {expected}"
+        assert chapter.near(got[step], expected), f"not yet: λ after step {step} is {got[step]}, not {expected}"
     return "right"
 
 
