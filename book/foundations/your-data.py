@@ -622,7 +622,8 @@ def check_distance(value):
     ordered = torch.corrcoef(torch.stack([got, expected]))[0, 1]
     assert ordered > 0, "not yet: a larger distance must give a lower score; look at the sign"
     worst = float((got - expected).abs().max())
-    assert chapter.near(got, expected), f"not yet: off by up to {worst:.2f}; write out the square, and use that lengths are one"
+    close = chapter.near(got, expected)
+    assert close, f"not yet: off by up to {worst:.2f}; write out the square, and use that lengths are one"
     return "right"
 
 
