@@ -690,10 +690,12 @@ paper.styled(pd.DataFrame([{"difference": f"{LABELS[a]} − {LABELS[b]}"} | {
 # %% tags=["hide-input"]
 turned = {title: [f"{LABELS[a]} − {LABELS[b]}" for (a, b), found in budgets.items()
                   if title in found and found[title].mean * found[HERE].mean < 0] for title in (SHORT, LONG, UNCLIPPED)}
-means = {title: {name: np.mean([r["test"]["rsum"] for r in group]) for name, group in on(runs, SHARED).items() if group}
+means = {title: {name: np.mean([r["test"]["rsum"] for r in group])
+                 for name, group in on(runs, SHARED).items() if group}
          for title, (runs, _) in COLUMNS.items()}
 Markdown("Differences with the other sign: " + "; ".join(
-    f"{title}: {', '.join(found) if found else 'none'}" for title, found in turned.items()) + f". Mean test rsum on the {len(SHARED)} draws of all: "
+    f"{title}: {', '.join(found) if found else 'none'}" for title, found in turned.items())
+    + f". Mean test rsum on the {len(SHARED)} draws of all: "
     + "; ".join(f"{title}: " + ", ".join(f"{LABELS[n]} {v:.0f}" for n, v in found.items())
                 for title, found in means.items()) + ".")
 
