@@ -242,7 +242,8 @@ assert np.allclose(computed, list(collapsed.values()), rtol=1e-12)
 # $-(B - 1)\,w$. So the gradient for picture $i$ is $w \sum_{j \ne i} t_j - (B - 1)\,w\, t_i = -B w\, t_i$. Every pair is
 # seen from two sides, and after a step of size $r$ on the vectors
 #
-# $$ x_i + t_i \;\to\; (1 + 2Bwr)\,(x_i + t_i), \qquad x_i - t_i \;\to\; (1 - 2Bwr)\,(x_i - t_i) $$ (eq-modes)
+# $$ \begin{aligned} x_i + t_i &\;\to\; (1 + 2Bwr)\,(x_i + t_i), \\
+#    x_i - t_i &\;\to\; (1 - 2Bwr)\,(x_i - t_i) \end{aligned} $$ (eq-modes)
 #
 # for sums over queries and directions; for means $2B$ becomes 1. Nothing moves where all differences are zero: collapse
 # is stationary. But what a picture and its caption have in common grows, at compound interest, and what separates them

@@ -363,8 +363,8 @@ Markdown(
 # they belong. Near there a step is, with $\alpha = 0.001$ the step of $\theta$, $r = 0.005$ that of $\lambda$, and
 # $L'_{rec}$ and $L''_{lag}$ taken at the edge,
 #
-# $$ u \leftarrow u - \alpha \left(L''_{lag}\, u + \frac{L'_{rec}}{\eta}\, v\right), \qquad
-#    v \leftarrow v + r\, \frac{L'_{rec}}{\eta}\, u . $$
+# $$ \begin{aligned} u &\leftarrow u - \alpha \left(L''_{lag}\, u + \frac{L'_{rec}}{\eta}\, v\right), \\
+#    v &\leftarrow v + r\, \frac{L'_{rec}}{\eta}\, u . \end{aligned} $$
 #
 # This is solved by $e^{st}$ with $s^2 + \alpha L''_{lag}\, s + \alpha r\, (L'_{rec}/\eta)^2 = 0$. For our numbers $s$ is
 # complex: descent and ascent follow each other round. The imaginary part gives the period, the real part says that the
