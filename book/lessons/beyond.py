@@ -237,8 +237,8 @@ assert abs(float(half[0, 0]) + 0.5) < 1e-9 and abs(float(half[0, 1]) - 0.5) < 1e
 #
 # ## A temperature that is learned
 #
-# CLIP learns $t = 1/\tau$ like any weight of the model. Which temperature does the loss want? With $p$ the softmax over
-# all candidates,
+# CLIP learns the scale $t = 1/\tau$ with the model; what the optimiser moves is $\log t$, in CLIP, SigLIP and here. Which
+# temperature does the loss want? With $p$ the softmax over all candidates,
 #
 # $$ \ell = \log \sum_{j} e^{t s_j} - t s_+, \qquad
 #    \frac{\partial \ell}{\partial t} = \sum_j p_j s_j - s_+ . $$ (eq-learned-scale)

@@ -238,7 +238,7 @@ for eta in (0.3, 0.2, 0.1):
 # $$ \begin{aligned} b_0 &= g_0, & b_t &= 0.9\, b_{t-1} + 0.1\, g_t, \\
 #    x &\leftarrow x + 0.005\, b_t, & \lambda &= \text{clip}(x, 0, 100), \end{aligned} $$ (eq-rule)
 #
-# starting at $x = 1$. (Whoever knows PyTorch may object that a clip passes no gradient outside its range, so that $x$
+# starting at $x = 1$. The first slope enters whole, ten times as much as any later one. (Whoever knows PyTorch may object that a clip passes no gradient outside its range, so that $x$
 # would stand still there. LTD's code passes the gradient on as if there were no clip, and $x$ moves.) In the library
 # this is `icrlib.LagrangeMultiplier`, and its step is short enough to be read here:
 
