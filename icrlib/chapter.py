@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from icrlib.data.load import more_options
 from icrlib.devices import keep_freed
 from icrlib.records.files import latest
@@ -32,6 +34,17 @@ def start(smoke: bool = False) -> bool:
     if smoke:
         print("smoke run: tiny data and a few updates, to see that everything works; its numbers mean nothing")
     return smoke
+
+
+def near(got: Any, wanted: Any, off: float = 1e-4) -> bool:
+    """The one tolerance of self-checks: do numbers, lists, arrays or tensors agree as far as single precision does?
+
+    That is to ``off`` of the largest number that is wanted, and in shape.
+    """
+    got, wanted = (np.asarray(x.detach().cpu() if hasattr(x, "detach") else x, dtype=float) for x in (got, wanted))
+    if got.shape != wanted.shape:
+        return False
+    return bool(np.abs(got - wanted).max(initial=0) <= off * np.abs(wanted).max(initial=0) + 1e-7)
 
 
 def earlier_records() -> int:

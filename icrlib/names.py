@@ -105,17 +105,18 @@ VOCABULARIES = Registry(
 )
 
 
-def label(name: str) -> str:
+def label(name: str, **options) -> str:
     """How the text writes a loss or method: its class's ``label``, "cir × lin" for "goal:cir x lin", else as it is.
 
-    What stands in brackets behind the name stays: "Triplet-SH (warm-up 500)".
+    What stands in brackets behind the name stays: "Triplet-SH (warm-up 500)". ``options``: of a model, where they give
+    it another name, "bag of words, pairs".
     """
     if name.startswith("goal:"):
         return name.removeprefix("goal:").replace(" x ", " × ")
     name, bracket, rest = name.partition(" (")
     for registry in (LOSSES, METHODS):
         if name in registry:
-            name = registry[name].label or name
+            name = (registry[name].titled(**options) if options else registry[name].label) or name
             break
     return name + bracket + rest
 

@@ -50,7 +50,7 @@
     smoothap(p, o) {
       const G = p.s.map((v, j) => j === p.i ? 0 : sigmoid((v - p.own) / o.tau));
       const R = 1 + sum(G), C = sum(p.N, j => G[j]);
-      const near = j => G[j] * (1 - G[j]) / (o.tau * R * R);
+      const near = j => G[j] * sigmoid((p.own - p.s[j]) / o.tau) / (o.tau * R * R);
       balanced(p, [...p.N.map(j => [j, (R - C) * near(j)]), ...p.others.map(j => [j, -C * near(j)])]);
       return C / R;
     },

@@ -1190,7 +1190,7 @@ def check_nca_push(value):
         torch.nn.functional.softplus(gamma * (n - p)).backward()
         got = float(value(p.detach(), n.detach(), gamma))
         hint = "which of the two scores raises the loss, and is there a factor in front?"
-        assert abs(got - float(n.grad)) < 1e-9, f"not yet: got {got:.4f}, autograd has {float(n.grad):.4f}; {hint}"
+        assert chapter.near(got, n.grad), f"not yet: got {got:.4f}, autograd has {float(n.grad):.4f}; {hint}"
     return "right"
 
 

@@ -552,8 +552,8 @@ def check_own_weights(value):
     assert value.shape == (5,), f"not yet: five weights are needed, got shape {tuple(value.shape)}"
     assert value[1] < 0, "not yet: a higher positive must lower the loss, so its weight is below zero"
     assert value[3] == 0, "not yet: 0.10 is outside of the margin"
-    assert abs(float(value.sum())) < 1e-9, "not yet: the positive balances all pushes; the row sums to zero"
-    assert (value - expected).abs().max() < 1e-9, "not yet: the push is the size of the violation"
+    assert abs(float(value.sum())) < 1e-4, "not yet: the positive balances all pushes; the row sums to zero"
+    assert chapter.near(value, expected), "not yet: the push is the size of the violation"
     return "right"
 
 
@@ -599,11 +599,11 @@ def check_cubic(value):
         loss = (torch.relu(0.3 + s[other] - s[i]) ** 3).sum() / 3
         expected, got = torch.autograd.grad(loss, s)[0], value(s.detach().clone(), i, 0.3)
         assert got.shape == (9,), f"not yet: one weight a score is needed, got shape {tuple(got.shape)}"
-        turned = (got + expected).abs().max() < 1e-10
+        turned = chapter.near(got, -expected)
         assert not turned, "not yet: that is the direction of descent; a weight is the slope, with the other sign"
         worst = int((got - expected).abs().argmax())
         where = "the positive's weight" if worst == i else "the weight of a negative"
-        assert (got - expected).abs().max() < 1e-10, f"not yet: {where} is {got[worst]:.3f}, not {expected[worst]:.3f}"
+        assert chapter.near(got, expected), f"not yet: {where} is {got[worst]:.3f}, not {expected[worst]:.3f}"
     return "right"
 
 

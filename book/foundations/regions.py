@@ -849,9 +849,9 @@ def check_heard(value):
     wanted = torch.stack([sum((theta @ v) @ (phi @ u) * (g @ u) for u in V) / len(V) for v in V])
     got = torch.as_tensor(value(V.clone(), theta, phi, g))
     assert got.shape == wanted.shape, f"not yet: shape {tuple(got.shape)}; wanted {tuple(wanted.shape)}"
-    assert not torch.allclose(got, -wanted), "not yet: the sign is wrong; what is heard is added"
-    assert not torch.allclose(got, len(V) * wanted), "not yet: divide by the number of regions"
-    assert torch.allclose(got, wanted), "not yet: row i listens (theta), column j speaks (phi and g)"
+    assert not chapter.near(got, -wanted), "not yet: the sign is wrong; what is heard is added"
+    assert not chapter.near(got, len(V) * wanted), "not yet: divide by the number of regions"
+    assert chapter.near(got, wanted), "not yet: row i listens (theta), column j speaks (phi and g)"
     return "right"
 
 

@@ -776,10 +776,10 @@ def check_through_norm(value):
         (w @ (V @ x) / x.norm()).backward()
         got = torch.as_tensor(value(x.detach(), w, V), dtype=torch.float64)
         assert got.shape == (4,), f"not yet: a vector like x is needed, got shape {tuple(got.shape)}"
-        assert not torch.allclose(got, -x.grad), "not yet: minus the gradient; a positive weight adds +v"
+        assert not chapter.near(got, -x.grad), "not yet: minus the gradient; a positive weight adds +v"
         along = abs(float(got @ x.detach()))
-        assert along < 1e-9, "not yet: a part along x is left; the projection must take it away, not double it"
-        assert torch.allclose(got, x.grad, atol=1e-9), f"not yet: wrong for a vector of length {length}"
+        assert along < 1e-4, "not yet: a part along x is left; the projection must take it away, not double it"
+        assert chapter.near(got, x.grad), f"not yet: wrong for a vector of length {length}"
     return "right"
 
 

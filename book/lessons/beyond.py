@@ -133,23 +133,38 @@ for loss, slope in hard.items():
     print(f"{loss.label:8} how hard: {float(slope):.3f}   who: {who} …")
 
 # %% [markdown]
-# Now slide the positive. The axis of the next figure is $-\tau u$, how far the positive is ahead of the soft maximum of
-# its negatives, in units of the score. All three should start at 1 where the positive is far behind. NT-Xent's factor
-# should fall around zero, IFM's later, and DCL's never. For comparison we draw Triplet-SH with its margin of 0.2, which
-# is fully on until the *hard* maximum is that far behind, and then off.
+# Now slide the positive. Triplet-SH looks at the hardest negative only, so the axis of the next figure is by how much the
+# positive leads over that one. A soft maximum of $n$ equal negatives is $\tau \ln n$ above the hardest, so NT-Xent must
+# be drawn for some $n$: the more negatives are near, the longer it holds on. Triplet-SH with a margin of 0.2 is on until
+# the lead is 0.2, and then off.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Curves over the positive's lead from minus 0.4 to 0.7. DCL stays at one. NT-Xent falls from one through one half at zero to zero. IFM falls later than NT-Xent, the later the larger its epsilon of 0.05, 0.1 and 0.2. Triplet-SH drops from one to zero at 0.2."}, "figure": {"name": "fig-how-hard", "caption": "How hard: the common factor of all weights of a query. NT-Xent lets go of a query once its positive is ahead. IFM lets go with one half there and with the other half 2ε later; DCL never does. Temperature 0.1."}}
-ahead = torch.linspace(-0.4, 0.7, 221, dtype=torch.float64)
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Curves over the positive's lead over the hardest negative, from minus 0.4 to 0.9. DCL stays at one. NT-Xent falls from one to zero, through one half at a lead of 0 with one negative, of 0.23 with ten, and of 0.48 with 127. IFM with ten negatives falls later than NT-Xent with ten. Triplet-SH drops from one to zero at 0.2."}, "figure": {"name": "fig-how-hard", "caption": "How hard: the common factor of all weights of a query, over the lead of its positive over the hardest negative, with 1, 10 and 127 equal negatives (NT-Xent) and with 10 (IFM, ε = 0.1). NT-Xent lets go of a query once its positive is ahead of all together. IFM lets go with one half there and with the other half 2ε later; DCL never does. Temperature 0.1."}}
+ahead = torch.linspace(-0.4, 0.9, 261, dtype=torch.float64)
+
+
+def share_of_pull(lead, n, eps=0.0, tau=0.1):
+    """σ(u), with u from the lead over the hardest of n equal negatives."""
+    return torch.sigmoid((2 * eps - lead) / tau + np.log(n))
+
+
 fig, ax = plt.subplots(figsize=(6.8, 3.6))
-ax.plot(ahead, torch.sigmoid(-ahead / 0.1), color=plots.colour("ntxent"), lw=2.4, label="NT-Xent")
+for n, style in ((1, ":"), (10, "-"), (127, "--")):
+    ax.plot(ahead, share_of_pull(ahead, n), color=plots.colour("ntxent"), lw=2.2, ls=style, label=f"NT-Xent, n = {n}")
 ax.plot(ahead, torch.ones_like(ahead), color=plots.colour("dcl"), lw=2.4, label="DCL")
-for eps, style in ((0.05, ":"), (0.1, "-"), (0.2, "--")):
-    both = (torch.sigmoid(-ahead / 0.1) + torch.sigmoid((2 * eps - ahead) / 0.1)) / 2
-    ax.plot(ahead, both, color=plots.colour("ifm"), lw=2, ls=style, label=f"IFM, ε = {eps}")
-    assert abs(float(both[ahead.sub(2 * eps).abs().argmin()]) - (0.25 + 0.5 / (1 + np.exp(2 * eps / 0.1)))) < 1e-9
-ax.step([-0.4, 0.2, 0.7], [1, 0, 0], where="post", color=plots.colour("triplet_sh"), lw=1.4, label="Triplet-SH")
-ax.set(xlabel="by how much the positive leads", ylabel="how hard, $f'$")
+both = (share_of_pull(ahead, 10) + share_of_pull(ahead, 10, 0.1)) / 2
+ax.plot(ahead, both, color=plots.colour("ifm"), lw=2, label="IFM, n = 10")
+ax.step([-0.4, 0.2, 0.9], [1, 0, 0], where="post", color=plots.colour("triplet_sh"), lw=1.4, label="Triplet-SH")
+ax.set(xlabel="by how much the positive leads over the hardest negative", ylabel="how hard, $f'$")
 ax.legend(fontsize="small");
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+for n in (1, 10, 127):  # against the library: one positive, n equal negatives
+    scores = torch.cat([torch.tensor([0.5], dtype=torch.float64), torch.full((n,), 0.2, dtype=torch.float64)])[None]
+    mine = torch.arange(n + 1)[None] == 0
+    for loss, eps in ((NTXent(), 0.0), (IFM(tau=0.1, eps=0.1), 0.1)):
+        drawn = (share_of_pull(torch.tensor(0.3), n) + share_of_pull(torch.tensor(0.3), n, eps)) / 2
+        assert abs(float(-0.1 * loss.weights(scores, mine)[0, 0] - drawn)) < 1e-6
+    assert abs(float(share_of_pull(torch.tensor(0.1 * np.log(n)), n)) - 0.5) < 1e-6
 
 # %% [markdown]
 # **DCL** is the horizontal line. In NT-Xent, a query whose positive is well ahead stops teaching, about its negatives,
@@ -222,8 +237,8 @@ assert abs(float(half[0, 0]) + 0.5) < 1e-9 and abs(float(half[0, 1]) - 0.5) < 1e
 #
 # ## A temperature that is learned
 #
-# CLIP learns $t = 1/\tau$ like any weight of the model. Which temperature does the loss want? With $p$ the softmax over
-# all candidates,
+# CLIP learns the scale $t = 1/\tau$ with the model; what the optimiser moves is $\log t$, in CLIP, SigLIP and here. Which
+# temperature does the loss want? With $p$ the softmax over all candidates,
 #
 # $$ \ell = \log \sum_{j} e^{t s_j} - t s_+, \qquad
 #    \frac{\partial \ell}{\partial t} = \sum_j p_j s_j - s_+ . $$ (eq-learned-scale)
@@ -1039,7 +1054,7 @@ def check_even_bias(value):
         bias = float(value(size, t, c))
         scores = torch.full((1, size), c, dtype=torch.float64)
         w = SigLIP(scale=t, bias=bias).weights(scores, torch.arange(size)[None] == 0)
-        assert abs(float(w.sum())) < 1e-6, (
+        assert abs(float(w.sum())) < 1e-4 * float(w.abs().max()), (
             f"not yet: with {size} pairs, t = {t:g} and scores of {c:g}, a bias of {bias:.2f} leaves "
             f"{'the pushes' if w.sum() > 0 else 'the pull'} stronger")
     return "right"

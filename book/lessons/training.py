@@ -47,7 +47,7 @@ from IPython.display import Code, Markdown
 
 import icrlib
 from icrlib import chapter, evidence, paper, plots, records
-from icrlib.losses import LOSSES, NTXent, Triplet, TripletSH
+from icrlib.losses import LOSSES, NTXent, SmoothAP, Triplet, TripletSH
 from icrlib.paper import span
 from icrlib.studies import lists
 from icrlib.widgets import explorer
@@ -116,8 +116,8 @@ Code(inspect.getsource(icrlib.training.fit), language="python")
 # The four losses $\ell_q$, for one query $q$ with one positive $+$. Their derivation is a matter of the definitions;
 # here are the formulas and what each looks at.
 #
-# - **Triplet** (ECIR Eqs. 1–2): $\sum_{j \in N} [\alpha + s_j - s_+]_+$. It looks at every negative inside the margin.
-# - **Triplet-SH** (Eq. 3): $[\alpha + \max_{j \in N} s_j - s_+]_+$. It looks at the hardest negative.
+# - **Triplet** (ECIR Eqs. 3a–3b): $\sum_{j \in N} [\alpha + s_j - s_+]_+$. It looks at every negative inside the margin.
+# - **Triplet-SH** (Eqs. 1–2): $[\alpha + \max_{j \in N} s_j - s_+]_+$. It looks at the hardest negative.
 # - **NT-Xent** (Eqs. 4, 11): $-s_+/\tau + \log \sum_{j \in \Omega} e^{s_j / \tau}$. It looks at all negatives, by
 #   $e^{s/\tau}$.
 # - **SmoothAP** (Eqs. 5–8): $1 - \frac{1}{\lvert P \rvert}\sum_{i \in P} A_i / R_i$. It looks at scores near a
@@ -236,12 +236,73 @@ assert np.allclose(computed, list(collapsed.values()), rtol=1e-12)
 
 # %% [markdown]
 # How does it come there? At first the hardest negative of a row mostly scores above the positive, and then making all
-# scores alike lowers the loss. And why does it stay? The gradient of Triplet-SH for an image $v$ is $t_- - t_+$, the difference of two caption
-# vectors. If all captions point nearly the same way, which of them is the hardest negative is almost a matter of chance
-# and changes from step to step. A likely reason, which we do not test here: Adam's running mean of such steps is small,
-# whereas the sum over *all* negatives has a direction that persists.
+# scores alike lowers the loss. And why does Triplet-SH stay there, but not the others? Let all vectors be one unit vector
+# $c$, but for small differences at right angles to it: picture $i$ is $c + x_i$ and its caption $c + t_i$, where both
+# kinds add up to zero. As long as all scores are equal, a loss gives each negative the same weight $w$ and the positive
+# $-(B - 1)\,w$. So the gradient for picture $i$ is $w \sum_{j \ne i} t_j - (B - 1)\,w\, t_i = -B w\, t_i$. Every pair is
+# seen from two sides, and after a step of size $r$ on the vectors
 #
-# What can be tested is whether the scores have collapsed. Look at their **spread**, the standard deviation in a batch, not
+# $$ \begin{aligned} x_i + t_i &\;\to\; (1 + 2Bwr)\,(x_i + t_i), \\
+#    x_i - t_i &\;\to\; (1 - 2Bwr)\,(x_i - t_i) \end{aligned} $$ (eq-modes)
+#
+# for sums over queries and directions; for means $2B$ becomes 1. Nothing moves where all differences are zero: collapse
+# is stationary. But what a picture and its caption have in common grows, at compound interest, and what separates them
+# dies out. Triplet has $w = 1$, NT-Xent $1/(B\tau)$, SmoothAP $1/(\tau (B + 1)^2)$. Triplet-SH has no such $w$: all its
+# weight is on the negative that is ahead by a hair, the vector of an unrelated pair. What will be left of the growth?
+
+# %% tags=["hide-input"]
+rng = torch.Generator().manual_seed(0)
+unit = torch.nn.functional.normalize
+centre = unit(torch.randn(64, generator=rng, dtype=torch.float64), dim=0)
+
+
+def around():
+    """128 unit vectors that differ from the centre by small amounts."""
+    apart = torch.randn(B, 64, generator=rng, dtype=torch.float64)
+    return unit(centre + 1e-4 * (apart - (apart @ centre)[:, None] * centre), dim=1)
+
+
+def shared_and_separate(x, t):
+    """x + t and x - t, without their means and what lies along the centre."""
+    x, t = (p - p.mean(0) - ((p - p.mean(0)) @ centre)[:, None] * centre for p in (x, t))
+    return x + t, x - t
+
+
+start = around(), around()
+
+# %%
+def growth(loss, r):
+    """By how much a step multiplies both, less 1, over r."""
+    x, t = (p.clone().requires_grad_() for p in start)
+    loss(unit(x, dim=1) @ unit(t, dim=1).T, eye).backward()
+    x, t = (unit(p - r * p.grad, dim=1).detach() for p in (x, t))
+    both = zip(shared_and_separate(x, t), shared_and_separate(*start), strict=True)
+    return [float(((new * old).sum() / (old * old).sum() - 1) / r) for new, old in both]
+
+
+foretold = {Triplet(): 2 * B, NTXent(): 1 / (B * 0.1),
+            SmoothAP(): 1 / (0.01 * (B + 1) ** 2), TripletSH(): None}
+grown = {loss: growth(loss, 1e-4 if loss.queries == "sum" else 0.1)
+         for loss in foretold}
+
+# %% tags=["hide-input"]
+paper.styled(pd.DataFrame([{"loss": loss.label, "foretold": f"± {rate:.4g}" if rate else "none",
+                            "in common": f"{grown[loss][0]:+.4g}", "apart": f"{grown[loss][1]:+.4g}"}
+                           for loss, rate in foretold.items()]),
+             "Growth in one step, per unit of its size, from scores that are all but equal.", name="modes")
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+for loss, rate in foretold.items():
+    if rate:
+        assert np.allclose(grown[loss], [rate, -rate], rtol=1e-4)
+assert 0.003 < grown[TripletSH()][0] / foretold[Triplet()] < 0.007
+
+# %% [markdown]
+# Where Triplet doubles what a pair has in common, Triplet-SH adds half a percent to it. So a start with all negatives
+# does what Triplet-SH cannot: it pulls the pairs apart from each other. (Our runs take their steps with Adam, which
+# divides the size of $w$ out. It cannot supply a direction that is not there.)
+#
+# Whether scores have collapsed can be measured. Look at their **spread**, the standard deviation in a batch, not
 # at the loss. `icrlib.metrics.diagnose` reports it, and every record holds it from the first evaluation (update 250) on.
 # It should be tiny as long as the loss is flat, and at no evaluation tiny where a run began with all negatives.
 
@@ -559,9 +620,9 @@ assert true == [True, False] * 2
 plots.gallery(split.images[[i for c, i in both]], titles, frames=true, columns=2, size=2.8, wrap=36);
 
 # %% [markdown]
-# Does the caption score higher with its own picture? Over the whole test set, a model that uses word order must answer
-# more than half of such questions. And if reading is worth something, a model that reads should have a higher recall
-# than a bag of words trained with the same loss. These are claims of ours, not of a paper; the rule is the same.
+# Does the caption score higher with its own picture? Over the whole test set, a model that knows which words belong
+# together must answer more than half of such questions, and should have a higher recall than a bag of words trained with
+# the same loss. These are claims of ours, not of a paper; the rule is the same.
 
 # %% tags=["hide-input"]
 def both_models(name):
@@ -570,8 +631,8 @@ def both_models(name):
 
 
 reads = evidence.family({name: evidence.verdict(
-    f"{LABELS[name]} uses word order (swap > 50 %)", "greater", vse[name], 50, measure="test.twins.swap", own=True)
-    for name in NAMES})
+    f"{LABELS[name]} knows which words belong together (swap > 50 %)", "greater", vse[name], 50,
+    measure="test.twins.swap", own=True) for name in NAMES})
 worth = evidence.family({name: evidence.verdict(
     f"{LABELS[name]}: VSE++ beats the bag of words", "greater", *both_models(name), factor="method", own=True,
     tuning={method: choices[method, name] for method in ("vse++", "bow")}) for name in NAMES})
@@ -598,16 +659,16 @@ def all_of(study):
 HALF = {name: evidence.choices(records.find(study="half_tuning"))["vse++", name] for name in NAMES}
 COLUMNS = {"3,000 updates": (vse, TUNING), "1,500 updates": (all_of("half"), HALF),
            "6,000 updates": (all_of("twice"), TUNING), "not clipped": (all_of("clipping"), TUNING)}
-few = {r["config"]["seed"] for r in records.find(study="twice")}
 
 
 def on(runs, draws):
     return {name: [r for r in group if r["config"]["seed"] in draws] for name, group in runs.items()}
 
 
-NUMBER = {title: few.intersection(*({r["config"]["seed"] for r in group} for group in runs.values() if group))
+NUMBER = {title: set.intersection(*({r["config"]["seed"] for r in group} for group in runs.values() if group))
           for title, (runs, _) in COLUMNS.items()}
 COLUMNS = {title: (on(runs, NUMBER[title]), tuning) for title, (runs, tuning) in COLUMNS.items()}
+SHARED = set.intersection(*NUMBER.values())  # draws of all columns, for what is said across them
 HERE, SHORT, LONG, UNCLIPPED = COLUMNS
 
 # %% tags=["remove-cell"]
@@ -630,10 +691,12 @@ paper.styled(pd.DataFrame([{"difference": f"{LABELS[a]} − {LABELS[b]}"} | {
 # %% tags=["hide-input"]
 turned = {title: [f"{LABELS[a]} − {LABELS[b]}" for (a, b), found in budgets.items()
                   if title in found and found[title].mean * found[HERE].mean < 0] for title in (SHORT, LONG, UNCLIPPED)}
-means = {title: {name: np.mean([r["test"]["rsum"] for r in group]) for name, group in runs.items() if group}
+means = {title: {name: np.mean([r["test"]["rsum"] for r in group])
+                 for name, group in on(runs, SHARED).items() if group}
          for title, (runs, _) in COLUMNS.items()}
 Markdown("Differences with the other sign: " + "; ".join(
-    f"{title}: {', '.join(found) if found else 'none'}" for title, found in turned.items()) + ". Mean test rsum: "
+    f"{title}: {', '.join(found) if found else 'none'}" for title, found in turned.items())
+    + f". Mean test rsum on the {len(SHARED)} draws of all: "
     + "; ".join(f"{title}: " + ", ".join(f"{LABELS[n]} {v:.0f}" for n, v in found.items())
                 for title, found in means.items()) + ".")
 
@@ -875,6 +938,9 @@ photo_text = (
     "training set nor what a search finds by luck. VSE++ had seven to nine trials a loss, the bag of words four.")
 
 # %% tags=["remove-cell"]
+with_pairs = np.mean([(r["test"]["rsum"], r["test"]["twins"]["swap"]) for r in records.find(study="word_pairs")
+                      if r["config"]["model_options"]["ngrams"] == 2], axis=0)
+assert smoke or (with_pairs[0] > np.mean([r["test"]["rsum"] for r in vse["triplet_sh"]]) and with_pairs[1] > 75)
 near = [own_means["bow", name][1] for name in ("triplet_sh", "ntxent", "smoothap")]
 constant_text = (
     f"- **A published constant can decide an order.** At its own temperature, {FULL['vse++', 'smoothap']['tau']:g} "
@@ -899,18 +965,18 @@ Markdown("\n".join([
     f"its published temperature and {passes(vse['smoothap'][0]):.0f} passes through the captions.",
     "- **At published constants the order depends on the budget; with the margin found, Triplet-SH leads at "
     "both.** With half the updates, each at its rate, NT-Xent is ahead of Triplet-SH on the same model: "
-    f"{budgets[sh_nt][SHORT]} for Triplet-SH less NT-Xent, where the longer runs of these draws have "
+    f"{budgets[sh_nt][SHORT]} for Triplet-SH less NT-Xent, where the longer runs have "
     f"{budgets[sh_nt][HERE]}, and those with twice the updates {budgets[sh_nt][LONG]}. NT-Xent itself is best with "
-    f"1,500; measured against that, Triplet-SH with 3,000 is ahead by {at_best:+.1f} on the mean of these draws. On "
+    f"1,500; measured against that, Triplet-SH with 3,000 is ahead by {at_best:+.1f} on the mean of shared draws. On "
     f"a bag of words the difference is {b[sh_nt]}, about the 3 rsum below which we call one small. But with the "
     f"margin that the search found, Triplet-SH is ahead with half the updates, too: {sooner}.",
     constant_text,
     turned_by_clip,
-    "- **All four use word order, and on scenes, with the published constants, VSE++ is ahead of the bag of words with "
-    "three of them.** VSE++ less the bag of words with the same loss: "
-    + "; ".join(f"{LABELS[name]} {worth[name].difference}" for name in NAMES) + ". SmoothAP's "
-    "validation recall is highest at the first evaluations and falls from there, as overfitting would look, while "
-    "its swap accuracy does not; recall then chooses weights that read less than later ones.",
+    "- **With all four VSE++ knows which words belong together, and with three of them it is ahead of the bag of "
+    "words.** Less the bag of words with the same loss: "
+    + "; ".join(f"{LABELS[name]} {worth[name].difference}" for name in NAMES) + ". But a bag of words that has pairs of "
+    f"neighbours, too, does as well without reading: {with_pairs[0]:.0f} rsum and {with_pairs[1]:.0f} % of swap twins "
+    "(in the next chapter).",
     photo_text,
     f"- **A flat loss need not be a dead loss.** At the rate 0.003 Triplet-SH left 2Bα = {plateau:.1f} by itself on "
     "all three draws; at 0.01, tried with 1,500 updates, on none.",

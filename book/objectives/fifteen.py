@@ -474,8 +474,8 @@ def check_ratio_size(value):
     if value is ...:
         return "your turn"
     ratio, size = value
-    assert abs(ratio - 1) < 1e-9, "not yet: T is in both weights, so the ratio is that of P_- and P_+ alone"
-    assert abs(size - 0.1) < 1e-9, f"not yet: the size is T times P_+, and you have {size}"
+    assert chapter.near(ratio, 1), "not yet: T is in both weights, so the ratio is that of P_- and P_+ alone"
+    assert chapter.near(size, 0.1), f"not yet: the size is T times P_+, and you have {size}"
     return "right"
 
 

@@ -272,8 +272,9 @@ paper.styled(pd.DataFrame([{"": t} | {p: cell_of(t, p) for p in goal.PAIR_WEIGHT
 #
 # $$ \Phi = \int P_-\, ds_- - \int P_+\, ds_+, \qquad F = T \cdot \nabla \Phi. $$ (eq-phi)
 #
-# Then $F$ is a gradient exactly if $T$ *is constant along the level lines of* $\Phi$. Otherwise one could walk up where
-# $T$ is large, and down where it is small. For lin, $\Phi = \tfrac12 [(1 - s_+)^2 + s_-^2]$: circles around $(1, 0)$.
+# Then $F$ is a gradient exactly if $T$ *is constant along the level lines of* $\Phi$ (on a set without holes, where
+# $\nabla \Phi$ is nowhere zero and each level line hangs together, for slopes that are continuous but for corners).
+# Otherwise one could walk up where $T$ is large, and down where it is small. For lin, $\Phi = \tfrac12 [(1 - s_+)^2 + s_-^2]$: circles around $(1, 0)$.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Two planes with circles around the lower right corner and arrows that cross them outwards. Left, the shaded half plane of con cuts through the circles, and a square lies across its edge. Right, the shading of cir follows the circles."}, "figure": {"name": "fig-goal-levels", "caption": "Shaded: T. Circles: the level lines of Φ for lin. Arrows: the field T∇Φ, uphill. Left, the hinge of con cuts the circles, and the loop across it gains 0.08. Right, cir is shaded along the circles: it has a loss."}}
 def shaded(ax, T, title):

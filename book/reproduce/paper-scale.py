@@ -909,7 +909,7 @@ def check_faster(value):
     for f, times in ((0.5, 2.0), (0.8, 10.0), (0.0, 3.0), (1.0, 7.0), (0.25, 4.0)):
         old, new = f + (1 - f), f + (1 - f) / times
         got = float(value(f, times))
-        assert abs(got - old / new) < 1e-9, f"not yet: {f} and {times:g} make {old / new:.3f}, not {got:.3f}"
+        assert chapter.near(got, old / new), f"not yet: {f} and {times:g} make {old / new:.3f}, not {got:.3f}"
     return "right"
 
 

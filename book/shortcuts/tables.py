@@ -23,6 +23,10 @@
 # *rsum*, the sum of six recalls in percent, at most 600: how many of a hundred queries find their partner in the first
 # place, among the first five and among the first ten, in both directions. Before any number, think of what you expect:
 # is a second demand on the vector a burden on retrieval, or a help? Here is what was printed.
+#
+# One thing in advance about our own runs on scenes: there the baseline of this method has an rsum of 355 and 54 % of the
+# swap twins. It does not know which words belong together, and a bag of words, with 389, is ahead of it. By the rule of
+# {doc}`../lessons/reading` that comes before any comparison; what LTD does for a model that knows has not been asked yet.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -93,6 +97,12 @@ Markdown(f"The baselines have {BASE['Flickr30k']:.0f} and {BASE['MS-COCO']:.0f},
          "grey band is our yardstick for that; what it is made of comes below. Outside of it lie, on Flickr30k, "
          f"{' and '.join(beyond['Flickr30k'])}; on MS-COCO {' and '.join(beyond['MS-COCO'])}. **Which of "
          "these bars would still be there if every row were trained once more, with another seed?**")
+
+# %% tags=["hide-input"] mystnb={"code_prompt_show": "Checked by machine", "code_prompt_hide": "Hide the check"}
+weak = next(at for at in lists("places").LTD if at.name == "scenes").by_row(records.find)["con"]
+bag = [r for r in records.find(study="ecir", method="bow", loss="ntxent") if r["config"]["seed"] < len(weak)]
+assert [round(np.mean([r["test"]["rsum"] for r in group])) for group in (weak, bag)] == [355, 389]
+assert round(np.mean([r["test"]["twins"]["swap"] for r in weak])) == 54
 
 # %% [markdown]
 # ## Table 1 as printed
@@ -664,7 +674,7 @@ def bound_line(record):
     """One bound of the search: what it came to on validation photos, and what the decoder and λ did."""
     history, eta = record["history"], record["config"]["eta"]
     kept = next((f"{e['update']:,}" for e in history if e["reconstruction"] <= eta), "never")
-    highest = max(e["lambda"] for e in history)
+    highest = ltd_runs.curves(record)["lambda"].max()  # of the log: it comes down between evaluations
     return {"η": f"{eta:g}", "validation rsum": f"{record['chosen']['val_rsum']:.1f}", "kept first at update": kept,
             "reconstruction, end": f"{history[-1]['reconstruction']:.3f}", "λ, highest": f"{highest:.2f}",
             "λ, end": f"{history[-1]['lambda']:.2f}"}
@@ -677,7 +687,7 @@ PARTS = [part for part in ("rsum lag > con", "rsum dual = con", "rsum lag > dual
 
 # %% tags=["hide-input"]
 paper.styled(pd.DataFrame(map(bound_line, SEARCHED)), "The search for the bound on photos, one run each: reconstruction "
-             "on training batches and λ at the twelve evaluations.", name="ltd-photo-bounds"
+             "on training batches and λ in the end; its highest of the whole log.", name="ltd-photo-bounds"
              ) if SEARCHED else Markdown("Not run yet: `make records STUDY=photo_ltd_eta_tuning FEATURES=folder`.")
 
 # %% tags=["hide-input"]

@@ -36,10 +36,16 @@ def _tokens(caption: str) -> tuple[str, ...]:
     return tuple(map(sys.intern, word_tokenize(caption.lower(), preserve_line=True)))
 
 
+def _runs(words: Sequence[str], longest: int) -> list[str]:
+    """All runs of 2 to ``longest`` neighbouring words, each as its words with blanks between them."""
+    return [" ".join(words[i : i + n]) for n in range(2, longest + 1) for i in range(len(words) - n + 1)]
+
+
 class Vocabulary:
     """Word numbers: ``<pad>`` 0, ``<start>`` 1, ``<end>`` 2, ``<unk>`` 3, then the words.
 
-    Build one with :meth:`build`; ``len(vocabulary)`` counts the special words too.
+    Build one with :meth:`build`; ``len(vocabulary)`` counts the special words too. A word with blanks in it, such as
+    "red circle", is a *run* of words (:meth:`with_runs`); a caption has it beside its words.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -51,6 +57,7 @@ class Vocabulary:
             )
         self.words = list(words)
         self.number = {word: i for i, word in enumerate(self.words)}
+        self.longest = 1 + max(word.count(" ") for word in self.words)  # no word of a caption has a blank
 
     def __len__(self) -> int:
         return len(self.words)
@@ -68,17 +75,24 @@ class Vocabulary:
         counts = Counter(word for caption in captions for word in tokenize(caption))
         return cls([*SPECIAL, *(w for w, n in counts.items() if n >= min_count and w not in SPECIAL)])
 
+    def with_runs(self, captions: Iterable[str], longest: int, min_count: int = 4) -> Vocabulary:
+        """These words, and the runs of 2 to ``longest`` of them that ``captions`` have ``min_count`` times or more."""
+        counts = Counter(run for caption in captions for run in _runs(tokenize(caption), longest))
+        return Vocabulary([*self.words, *(run for run, n in counts.items() if n >= min_count)])
+
     def encode(self, captions: Sequence[str]) -> tuple[torch.Tensor, torch.Tensor]:
         """Word numbers ``(C, L)`` int64, padded with 0, and lengths ``(C,)`` int64.
 
-        Each caption becomes ``<start> … <end>``; the length counts both. A caption without a word raises.
+        Each caption becomes ``<start> … <end>``, known runs behind the words; the length counts all. A caption without
+        a word raises.
         """
         rows = []
         for position, caption in enumerate(captions):
             words = tokenize(caption)
             if not words:
                 raise ValueError(f"caption {position} is empty ({caption!r}); every caption needs a word")
-            rows.append([1, *(self.number.get(word, 3) for word in words), 2])
+            runs = (self.number[run] for run in _runs(words, self.longest) if run in self.number)
+            rows.append([1, *(self.number.get(word, 3) for word in words), *runs, 2])
         lengths = torch.tensor([len(row) for row in rows], dtype=torch.int64)
         longest = max(map(len, rows), default=0)
         padded = [row + [0] * (longest - len(row)) for row in rows]

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from icrlib.evidence.measures import MEASURES
 from icrlib.evidence.record_settings import common_draws, measured
-from icrlib.evidence.verdicts import Verdict, family, verdict
+from icrlib.evidence.verdicts import SAME, Verdict, family, verdict
 from icrlib.paper.claims import claims
 
 KINDS = {">": "greater", "<": "less", "=": "equivalent"}
@@ -148,7 +148,8 @@ class Evidence:
         """The word of a part, "described" where the place gives none; None without enough runs."""
         if part not in self.verdicts:
             return None
-        return self.verdicts[part].word if self.place.families else DESCRIBED
+        word = self.verdicts[part].word
+        return word if self.place.families or word == SAME else DESCRIBED
 
     def lacking(self, part: str) -> tuple[str, ...]:
         """The rows of a part that have too few runs; of "goes" all rows are parts."""
@@ -160,6 +161,8 @@ class Evidence:
         found = self.verdicts.get(part)
         if found is None:
             return NOT_RUN
+        if found.word == SAME:
+            return SAME
         return (
             f"{found.difference}, n = {found.n}" if found.tau is None else f"K = {found.tau:+.2f} over {found.n} rows"
         )

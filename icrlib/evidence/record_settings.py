@@ -103,6 +103,12 @@ def frozen(value):
     return tuple(map(frozen, value)) if isinstance(value, (list, tuple)) else value
 
 
+def question(record: Mapping) -> frozenset:
+    """What a run answers, but for its repetition: settings and data. Two records are of one question if these agree,
+    whatever study they were made for."""
+    return frozenset((name, value) for name, value in settings(record).items() if not is_neutral(name, value))
+
+
 def aligned(records: Iterable[Mapping]) -> list[dict[str, object]]:
     """:func:`settings` of each, all with the same names: what a record lacks gets the value that changes nothing.
 

@@ -20,6 +20,7 @@ LEVEL, TOST_LEVEL = 1 - ALPHA, 1 - 2 * ALPHA  # of the interval shown, and of th
 SMALLEST = 3.0  # a difference of test rsum below which the book does not care
 FEWEST = 3
 NOT_MEASURABLE = "not measurable as published"
+SAME = "the same runs: not testable here"
 WORDS = {False: ("reproduced", "contradicted"), True: ("holds", "fails")}
 
 
@@ -41,9 +42,9 @@ class Difference:
 class Verdict:
     """What was decided and on what grounds.
 
-    ``word``: "reproduced", "contradicted" (``own``: "holds", "fails"), "equivalent", "undecided", "undecided (n = …)"
-    or "not measurable as published". ``p``: two-sided, of this claim alone (no difference; of a claim of equivalence: a
-    difference within ±smallest); ``adjusted``: after :func:`family`.
+    ``word``: "reproduced", "contradicted" (``own``: "holds", "fails"), "equivalent", "undecided", "undecided (n = …)",
+    "not measurable as published" or "the same runs: not testable here". ``p``: two-sided, of this claim alone (no
+    difference; of a claim of equivalence: a difference within ±smallest); ``adjusted``: after :func:`family`.
     ``small``: the whole 90 % interval lies within ± the smallest difference that matters. ``basis``: what the interval
     is made of, and so what it does not contain.
     """
@@ -117,7 +118,9 @@ def verdict(
         return _correlates(claim, own, *_by_key(claim, ours, other))
     of_records = not (isinstance(ours, Mapping) or isinstance(other, Mapping) or ours is None or other is None)
     if of_records:
-        found = _of_records(claim, list(ours), other, factor, measure, tuning)
+        ours = list(ours)
+        if (found := _of_records(claim, ours, other, factor, measure, tuning)) is None:
+            return Verdict(SAME, claim, len(ours), kind=kind, own=own)
         smallest = SMALLEST if smallest is None and measure == "test.rsum" else smallest
         unit = "rsum" if unit is None and measure == "test.rsum" else unit
     elif tuning is not None:
@@ -174,12 +177,15 @@ def tabulate(rows: list[dict]) -> pd.DataFrame:
     return frame
 
 
-def _of_records(claim: str, ours: list, other, factor: str, measure, tuning: Mapping | None) -> Estimate:
+def _of_records(claim: str, ours: list, other, factor: str, measure, tuning: Mapping | None) -> Estimate | None:
+    """None where each pair left the same log and number: what tells the sides apart then never came into play."""
     if isinstance(other, (int, float)):
         ours = comparison.alone(claim, ours)
         every = ours
     else:
         ours, other = comparison.paired(claim, ours, list(other), factor, tuning)
+        if all(_same(a, b, measure) for a, b in zip(ours, other, strict=True)):
+            return None
         every = [*ours, *other]
     if photo_intervals.applies(every, measure):
         return photo_intervals.estimate(ours, other, measure)
@@ -189,6 +195,10 @@ def _of_records(claim: str, ours: list, other, factor: str, measure, tuning: Map
     own_draws = len(draws) == len(ours)
     basis = "over draws of data" if own_draws else "over seeds; training data and test set fixed"
     return over_pairs(first, second, f"{len(ours)} pairs, {basis}")
+
+
+def _same(a: Mapping, b: Mapping, measure) -> bool:
+    return bool(a.get("log")) and a["log"] == b.get("log") and runs.measured(a, measure) == runs.measured(b, measure)
 
 
 def _decided(claim: str, kind: str, own: bool, found: Estimate, smallest: float | None, unit: str) -> Verdict:

@@ -65,7 +65,8 @@ class SmoothAP(Loss):
     def term_weights(self, pairs: Pairs) -> Tensor:
         above, rank, negatives_above = self._ranks(pairs)
         scale = 1 / (self.tau * rank**2)
-        row = (1 - above).mul_(above)
+        # σ(x)σ(-x) and not σ(x)(1 - σ(x)): far ahead of the positive a float32 σ(x) is 1, and its weight would be 0.
+        row = (pairs.own - pairs.rows).mul_(1 / self.tau).sigmoid_().mul_(above)
         if pairs.single:
             row *= scale  # A is 1 with one positive
         else:  # A = R - C at the negatives, -C at the positives

@@ -74,6 +74,7 @@ class RetrievalModel(nn.Module):
     takes_word_vectors: ClassVar[bool] = False  # True: the embedding of words can start from ``data.word_vectors``
     baseline: ClassVar[bool] = False  # the row that others are held against
     published: ClassVar[dict[str, dict]] = {}  # settings as published, by data set; "*" for any other
+    neutral: ClassVar[dict[str, Any]] = {}  # options that change nothing at these values, and then are no option
     scores_at_once: ClassVar[int] = 1 << 24  # how many scores are computed at a time outside of training
     pairs_at_once: ClassVar[int] = 8  # and for single pairs, where the similarity knows whole blocks only
 
@@ -115,9 +116,19 @@ class RetrievalModel(nn.Module):
         """About how many numbers a forward pass keeps for the backward pass; arguments and None as above."""
         return None
 
+    @classmethod
+    def vocabulary_of(cls, data: Any, **options: Any) -> Any:
+        """What turns captions into numbers, for a model with these options: the words of the data."""
+        return data.vocabulary
+
     def prepare(self, data: Any) -> None:
         """Before training: take over what the data brings, the vocabulary above all."""
-        self.vocabulary = data.vocabulary
+        self.vocabulary = self.vocabulary_of(data, **getattr(self, "options", {}))
+
+    @classmethod
+    def titled(cls, **options: Any) -> str:
+        """How the text writes the method with these options."""
+        return cls.label
 
     def parameter_groups(self, lr: float, finetune_lr: float) -> list[dict]:
         """What an optimiser takes, each group with its own learning rate ``"base"`` before any drop."""

@@ -18,6 +18,7 @@ from icrlib.training import behaviour, options, settings
 from icrlib.training.fields import Asked
 from icrlib.training.settings import NEUTRAL
 
+_NEVER = object()
 REPEATS = ("blocks",)  # of a model's numbers the one that counts layers, of which there may be none
 
 # Where it ran, and how it was asked for: neither is part of what it is. Epochs are in updates and drops.
@@ -129,6 +130,7 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
     asked, *others = (options.given(owners, given), *(options.usual(owners, level) for level in (defaults, published)))
     chosen = {owner: {**others[1][owner], **others[0][owner], **asked[owner]} for owner in owners.owners}
     _check_sizes(kind, chosen["model"])
+    chosen["model"] = {name: v for name, v in chosen["model"].items() if kind.neutral.get(name, _NEVER) != v}
     _check_seeds(seed, data)
     made = by_name(loss, **chosen["loss"])
     wanted = Asked(data, kind, made, seed, smoke, *(level["setting"] for level in (asked, *others)))

@@ -22,7 +22,7 @@ from icrlib.losses.build import by_name
 from icrlib.metrics import diagnose
 from icrlib.models.base import RetrievalModel
 from icrlib.models.build import build
-from icrlib.names import AUXILIARIES
+from icrlib.names import AUXILIARIES, METHODS
 from icrlib.progress import Report
 from icrlib.sampling import Sampler, feed
 from icrlib.score_checks import NonFiniteScores
@@ -49,7 +49,8 @@ def prepare(data: Dataset, config: Config) -> tuple[RetrievalModel, Criterion]:
     if config.backbone is not None:
         own = copy.deepcopy(data.train.features.backbone.network)  # so that the data's stays as it is
         network = {"network": own, "backbone": config.backbone, "batch_norm": config.batch_norm}
-    model = build(config.method, data.train.features.shape[-1], len(data.vocabulary), **config.model_options, **network)
+    words = METHODS.find(config.method).vocabulary_of(data, **config.model_options)
+    model = build(config.method, data.train.features.shape[-1], len(words), **config.model_options, **network)
     model.prepare(data)
     auxiliary = weighing = None
     if config.auxiliary is not None:

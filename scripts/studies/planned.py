@@ -27,17 +27,19 @@ def sized(method: str) -> dict:
     return {"embed_dim": 128} | ({"word_dim": 64} if method != "bow" else {})
 
 
-def chosen(study: str, method: str, loss: str, among: dict | None = None, **fixed: object) -> dict:
-    """What a search chose for a method and a loss; ``fixed``: among candidates with these options of the loss only.
+def chosen(study: str | tuple[str, ...], method: str, loss: str, among: dict | None = None, **fixed: object) -> dict:
+    """What a search, or several, chose for a method and a loss.
 
-    ``among``: among runs with these settings only, such as ``{"batch_size": 32}``; "train" is a size of the data.
+    ``fixed``: among candidates with these options of the loss only. ``among``: among runs with these settings only,
+    such as ``{"batch_size": 32}``; "train" is a size of the data, and options of the model count, too.
     """
     found = [
         record
-        for record in records.outlines(study, method=method, loss=loss)
+        for name in ((study,) if isinstance(study, str) else study)
+        for record in records.outlines(name, method=method, loss=loss)
         if all(record["config"]["loss_options"][name] == value for name, value in fixed.items())
         and all(
-            (record["config"] | record["config"]["data_options"])[name] == value
+            (record["config"] | record["config"]["data_options"] | record["config"]["model_options"])[name] == value
             for name, value in (among or {}).items()
         )
     ]

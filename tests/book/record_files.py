@@ -10,6 +10,7 @@ from pathlib import Path
 
 from icrlib import records
 from icrlib.records.files import agrees
+from icrlib.studies import studies as registered
 
 REAL, find = records.root(), records.find
 
@@ -48,8 +49,9 @@ def answer_with(monkeypatch, studies: dict[str, list], same: Mapping[str, str] |
     """
 
     def fake(folder=None, *, study=None, **wanted):
-        study = (same or {}).get(study, study)
-        found = studies[study] if study in studies else others(study)
+        names = registered if study == "*" else [study]
+        names = dict.fromkeys((same or {}).get(name, name) for name in names)
+        found = [record for name in names for record in (studies[name] if name in studies else others(name))]
         return [record for record in found if agrees(record, wanted)]
 
     monkeypatch.setattr(records, "find", fake)

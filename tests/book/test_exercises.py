@@ -9,7 +9,9 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 import answers_lessons
 import answers_objectives
@@ -55,6 +57,27 @@ def test_a_check_can_fail(chapter, function):
     for answer in WRONG[chapter][function]:
         with pytest.raises(AssertionError, match="not yet"):
             check(made(answer, right))
+
+
+def of_other_precision(right) -> list:
+    """The same answer as a reader may have it: in single precision, as a list, as an array."""
+    if callable(right):
+        return [lambda *args: next(iter(of_other_precision(right(*args))), right(*args))]
+    if isinstance(right, torch.Tensor) and right.is_floating_point() and not right.requires_grad:
+        return [right.float(), right.double(), right.tolist(), right.float().numpy()]
+    if isinstance(right, (float, np.floating)) and not isinstance(right, bool):
+        return [np.float32(right), torch.tensor(float(right))]
+    numbers = isinstance(right, (list, tuple)) and all(type(x) in (int, float) for x in right)
+    if numbers and any(type(x) is float for x in right):
+        return [torch.tensor(right), torch.tensor(right).double(), [float(np.float32(x)) for x in right]]
+    return []
+
+
+@pytest.mark.parametrize(("chapter", "function"), CHECKS, ids=[c[1] for c in CHECKS])
+def test_a_right_answer_may_be_of_any_precision(chapter, function):
+    check, right = load(chapter, function)
+    for answer in of_other_precision(right):
+        assert check(answer) == "right", answer
 
 
 def test_every_check_of_the_book_is_listed_here():

@@ -34,6 +34,9 @@ def runs(root, study, kind, like, tag, **settings):
         for entry in record["history"] if c["eta"] else ():
             entry["reconstruction"] = 0.7 - entry["update"] / 10000
             entry["lambda"] = 5.0 if entry is record["history"][2] else 1.25
+        if c["eta"]:  # λ was higher for a moment between two evaluations
+            record["log_columns"] = [*record["log_columns"], "lambda"]
+            record["log"] = [[*row, 7.5 if place == 3 else 1.0] for place, row in enumerate(record["log"])]
         put(root, study, record, tag)
 
 
@@ -64,7 +67,7 @@ def test_bounds_are_told_with_what_lambda_did(book):
     first = names["bound_line"](names["SEARCHED"][0])
     history = names["SEARCHED"][0]["history"]
     assert first["η"] == "0.1" and first["kept first at update"] == "never" and first["validation rsum"] == "190.0"
-    assert (first["λ, highest"], first["λ, end"]) == ("5.00", "1.25")
+    assert (first["λ, highest"], first["λ, end"]) == ("7.50", "1.25")
     kept = next(e["update"] for e in history if 0.7 - e["update"] / 10000 <= 0.4)
     assert names["bound_line"](names["SEARCHED"][1])["kept first at update"] == f"{kept:,}"
     assert said == ""  # no row has its seeds

@@ -1,5 +1,9 @@
-"""Every chapter runs at smoke scale, and cells tagged `nbval-check-output` give the committed output."""
+"""Every chapter runs at smoke scale, and cells tagged `nbval-check-output` give the committed output.
 
+Meanwhile it is noted which runs each page compares: at smoke scale, too, those are the book's records.
+"""
+
+import json
 import os
 import shutil
 import subprocess
@@ -10,11 +14,21 @@ import nbformat
 import pytest
 
 from chapters import Book
+from icrlib import records
+from icrlib.evidence.record_settings import question, seed
+from icrlib.studies import lists
 
 pytestmark = pytest.mark.process
 
 BOOK = Book(Path(__file__).resolve().parents[2])
 # How fast a machine is decides over no chapter. One of nbval's limits, 5 s for an output, is no option.
+WATCHED = Path(__file__).with_name("watched.py")
+COMPARED: dict[str, list[dict]] = {}  # by chapter
+# Comparisons that are about fewer runs on purpose.
+FEWER = {
+    ("lessons/beyond", "a loss beside NT-Xent"): "five draws, those that all losses of the table have",
+    ("objectives/grid", "a − b"): "three draws, those that the objectives as released have",
+}
 LIMITS = ("--nbval-cell-timeout=3600", "--nbval-kernel-startup-timeout=3600")
 PATIENT = "from nbval.plugin import IPyNbFile\nIPyNbFile.output_timeout = property(lambda _: 3600, lambda *_: None)\n"
 
@@ -28,6 +42,7 @@ def nbval(path, tmp_path):
     (tmp_path / "conftest.py").write_text(PATIENT)
     env = {k: v for k, v in os.environ.items() if k not in ("MPLBACKEND", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER")}
     env |= {"ICR_SMOKE": "1", "TQDM_DISABLE": "1", "OMP_NUM_THREADS": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    env |= {"PYTHONSTARTUP": str(WATCHED), "ICR_COMPARED": str(tmp_path / "compared.jsonl")}
     env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # the others start more slowly than many a chapter runs
     command = [sys.executable, "-m", "pytest", "-q", "-p", "nbval.plugin", "-p", "no:cacheprovider"]
     command += ["--nbval-lax", "--nbval-current-env", *LIMITS, copy.name]
@@ -43,6 +58,52 @@ def test_chapter_at_smoke_scale(name, tmp_path):
     code, text = nbval(path, tmp_path)
     assert code == 0, text[-6000:]
     assert path.read_bytes() == before
+    noted = tmp_path / "compared.jsonl"
+    COMPARED[name] = [json.loads(line) for line in noted.read_text().splitlines()] if noted.is_file() else []
+
+
+def faults(compared: dict[str, list[dict]], known: dict[str, set[int]]) -> list[str]:
+    """Comparisons that leave out runs of the same question, and pages that say different numbers of the same pair."""
+    found, said = [], {}
+    for page, lines in compared.items():
+        for line in lines:
+            ours, other = (json.dumps(side) for side in line["sides"])
+            both = known.get(ours, set()) & known.get(other, set())
+            if (page, line["claim"]) in FEWER:
+                continue
+            if left := sorted(both - set(line["seeds"])):
+                found.append(f"{page}: {line['claim']}: runs with seeds {left} answer the same question")
+            turn = 1 if ours <= other else -1
+            key, number = (line["measure"], *sorted((ours, other))), round(turn * line["mean"], 6)
+            first = said.setdefault(key, (number, page, line["claim"]))
+            if first[0] != number:
+                found.append(f"{page}: {line['claim']}: {number}, and {first[1]}: {first[2]}: {first[0]}")
+    return found
+
+
+@pytest.mark.slow
+def test_no_page_leaves_out_runs_and_no_two_say_different_things_of_a_pair():
+    """All that is known is asked: of each comparison on a page, every run of the same settings and data."""
+    if set(COMPARED) != set(BOOK.chapters()):
+        pytest.skip("all chapters have to run before, in this process")
+    known: dict[str, set[int]] = {}
+    for record in records.find(study="*"):
+        key = json.dumps(sorted([name, repr(value)] for name, value in question(record)))
+        known.setdefault(key, set()).add(seed(record))
+    chosen_on = lists("situations").CHOSEN_ON
+    assert sum(map(len, COMPARED.values())) > 200
+    assert faults(COMPARED, {key: seeds - chosen_on for key, seeds in known.items()}) == []
+
+
+def test_a_contradiction_is_found():
+    known = {json.dumps(side): {0, 1, 2, 3} for side in (["a"], ["b"])}
+    line = {"claim": "a beats b", "measure": "test.rsum", "sides": [["a"], ["b"]], "mean": 1.5, "seeds": [0, 1, 2, 3]}
+    turned = line | {"claim": "b beats a", "sides": [["b"], ["a"]], "mean": -1.5}
+    assert faults({"one": [line], "two": [turned]}, known) == []
+    (said,) = faults({"one": [line], "two": [turned | {"mean": -1.0}]}, known)
+    assert "two: b beats a: 1.0, and one: a beats b: 1.5" in said
+    (said,) = faults({"one": [line | {"seeds": [0, 1, 2]}]}, known)
+    assert "runs with seeds [3]" in said
 
 
 def notebook(path, source, output, tags=()):

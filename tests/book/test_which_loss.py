@@ -74,7 +74,7 @@ def test_verdicts_are_those_of_a_twin(made):
 
 
 def test_where_it_begins_is_decided_by_cost_and_validation_and_never_by_test(made):
-    sizes(made, models=("bow",), seconds={("bow", "triplet"): 9.0, ("bow", "smoothap"): 40.0})
+    sizes(made, models=("bow",), seconds={("bow", "triplet"): 9.0, ("bow", "smoothap"): 80.0})
     for record in made["sizes"]:
         record["chosen"]["val_rsum"] = {"triplet_sh": 420.0, "smoothap": 500.0}.get(record["config"]["loss"], 400.0)
         record["test"]["rsum"] += {"ntxent": 2.0}.get(record["config"]["loss"], 0.0)
@@ -116,10 +116,30 @@ def test_half_a_group_is_neither_judged_nor_recommended(made):
     )
 
 
-def test_more_draws_than_were_planned_are_not_looked_at(made):
-    sizes(made, seeds=7)
-    found = decide().runs["scenes 400"]
-    assert all([r["config"]["seed"] for r in runs] == [0, 1, 2] for runs in found.values()) and len(found) == 15
+def test_every_run_of_the_same_settings_and_data_is_asked_whatever_study_made_it(made):
+    """Ten draws of one study said VSRN is ahead, and three of another, which were asked alone, did not."""
+    sizes(made, seeds=3)
+    elsewhere = [copy.deepcopy(r) for r in made["sizes"] if r["config"]["method"] == "vsrn"]
+    for record in elsewhere:
+        number = record["config"]["seed"] + 3
+        record["config"] |= {"seed": number, "data_seed": number, "data_hash": f"400 {number} True"}
+        record["config"]["data_options"] = record["config"]["data_options"] | {"seed": number}
+        record["data_hash"] = f"400 {number} True"
+        record["test"]["rsum"] += 40
+    made["vsrn"] = elsewhere
+    found = decide()
+    assert {len(runs) for s, runs in found.runs["scenes 400"].items() if s[0] == "vsrn"} == {6}
+    assert {len(runs) for s, runs in found.runs["scenes 400"].items() if s[0] != "vsrn"} == {3}
+    for record in elsewhere:  # other settings are another question
+        record["config"]["lr"] = 0.01
+    assert {len(runs) for runs in decide().runs["scenes 400"].values()} == {3}
+
+
+def test_no_run_on_a_draw_that_settings_were_chosen_on_counts(made):
+    sizes(made)
+    chosen_on = [r for r in made["size_tuning"] if r["config"]["lr"] == 0.003]
+    assert chosen_on and all(r["config"]["seed"] == 100 for r in chosen_on)
+    assert {r["config"]["seed"] for runs in decide().runs["scenes 400"].values() for r in runs} == {0, 1, 2}
 
 
 @pytest.mark.parametrize(
@@ -164,10 +184,13 @@ def test_regions_of_photos_are_compared_with_nothing_but_themselves(made):
 
 
 def test_a_step_that_is_decided_only_just_is_narrow_and_both_ends_are_named(made):
-    """Today's runs of DCL on photos, and the same with a lead that nobody could doubt; all with published constants.
+    """Today's runs of DCL on photos, as if it cost so much that one would not begin there, and none with own constants.
 
     With SmoothAP's own temperature the family has one more question that is not clear, and then nothing is decided.
     """
+    made["photo_misprint"] = copy.deepcopy(real("photo_misprint"))
+    for record in made["photo_misprint"]:
+        record["wall_seconds"] *= 30
     assert decide().answer("photos 6000").losses["bow"][-1][0] == ("bow", "ntxent")
     made["photo_own"] = []
     found, said = decide(), section("same_top", "few_that_must_be_read", "in_sentences")["in_sentences"]()
@@ -176,7 +199,6 @@ def test_a_step_that_is_decided_only_just_is_narrow_and_both_ends_are_named(made
     assert step[:2] == (below, system) and narrow(step[2]) == (step[2].adjusted > 0.025)
     assert narrow(step[2]) == ("NT-Xent" in decision.in_short(found, "photos 6000")["as good, for all we know"])
     assert narrow(step[2]) == ("(or a bag of words with NT-Xent; " in said[0])
-    made["photo_misprint"] = copy.deepcopy(real("photo_misprint"))
     for record in made["photo_misprint"]:
         method, seed = record["config"]["method"], record["config"]["seed"]
         record["test"] = one("photo_runs", method=method, loss="triplet", seed=seed)["test"]

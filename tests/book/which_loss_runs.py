@@ -17,7 +17,7 @@ BOOK = Path(__file__).parents[2] / "book"
 SCRIPT, NOTEBOOK = BOOK / "lessons" / "which-loss.py", BOOK / "reproduce" / "run.ipynb"
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap", "dcl")
 MODELS = ("bow", "vse++", "vsrn")
-COST = {"bow": 10.0, "vse++": 40.0, "vsrn": 200.0}  # seconds of 3,000 updates
+COST = {"bow": 10.0, "vse++": 110.0, "vsrn": 400.0}  # seconds of 3,000 updates
 NOT_YET = (
     "sizes",
     "size_tuning",
@@ -71,7 +71,7 @@ def run(model, loss, seed, rsum, *, val=400.0, seconds=None, updates=3000, train
     c |= {"method": model, "loss": loss, "seed": seed, "lr": lr, "updates": updates, "data_seed": seed} | config
     c["data_options"] = c["data_options"] | {"seed": seed, "train": train, "regions": model == "vsrn"}
     c["data_hash"] = record["data_hash"] = f"{train} {seed} {model == 'vsrn'}"
-    c["model_options"] = {"embed_dim": 128} | ({} if model == "bow" else {"word_dim": 64})
+    c["model_options"] = {"embed_dim": 96} | ({} if model == "bow" else {"word_dim": 64})
     if loss == "dcl":
         c["loss_options"] = c["loss_options"] | {"denominator": "negatives"}
     record["test"]["rsum"], record["chosen"]["val_rsum"] = float(rsum), val

@@ -13,8 +13,9 @@ from scipy import stats
 
 from icrlib.evidence import family, tabulate, verdict
 from icrlib.evidence.correlation import kendall
+from icrlib.evidence.verdicts import SAME
 
-from .made import group
+from .made import group, record
 
 # Two-sided 95 % quantiles of Student's t, from a printed table: degrees of freedom 2, 3, 4, 9.
 T = {2: 4.303, 3: 3.182, 4: 2.776, 9: 2.262}
@@ -270,3 +271,22 @@ def test_bad_input_is_named():
         verdict("c", "greater", {}, seeds([1, 1, 1]))
     with pytest.raises(ValueError, match="unknown kind of claim 'bigger'"):
         verdict("c", "bigger", seeds([1]), seeds([1]))
+
+
+def test_the_same_runs_under_two_names_are_no_comparison():
+    """Ten pairs whose constraint never bound printed +0.0 [+0.0, +0.0]: a test that cannot fail."""
+
+    def side(rate, log):
+        return [record("triplet", s, 300.0 + s, lr=rate) | {"log": [[1, 0.5 + s], [2, log]]} for s in range(4)]
+
+    same = verdict("c", "greater", side(0.1, 0.25), side(0.2, 0.25), factor="lr")
+    assert same.word == SAME and same.difference is None and same.p is None and same.n == 4
+    assert [v.word for v in family([same, verdict("d", "greater", seeds([9, 9.1, 9.2]), seeds([1, 1.2, 1.1]))])] == [
+        SAME,
+        "reproduced",
+    ]
+    other = side(0.2, 0.25)
+    other[3]["log"][1][1] = 0.2500001
+    assert verdict("c", "greater", side(0.1, 0.25), other, factor="lr").word != SAME
+    bare = [[{k: v for k, v in r.items() if k != "log"} for r in side(rate, 0)] for rate in (0.1, 0.2)]
+    assert verdict("c", "greater", *bare, factor="lr").word != SAME

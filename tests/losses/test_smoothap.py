@@ -122,3 +122,12 @@ def test_a_perfect_ranking_has_no_gradient_left():
     mask[:, :5] = True
     assert float(SmoothAP().per_query(scores, mask)) < 1e-12
     assert float(SmoothAP().weights(scores, mask).abs().max()) < 1e-15
+
+
+@pytest.mark.parametrize("lead", [5, 15, 17, 40])
+def test_a_negative_far_ahead_keeps_its_weight_in_single_precision(lead):
+    """1 − σ(x) is 17 % off at x = 15 and 0 from x = 17 on; such a negative is the one that matters."""
+    loss, own = SmoothAP(tau=0.01), torch.tensor([[True, False]])
+    weight = loss.weights(torch.tensor([[0.0, 0.01 * lead]]), own)[0, 1]
+    exact = loss.weights(torch.tensor([[0.0, 0.01 * lead]], dtype=torch.float64), own)[0, 1]
+    assert exact > 0 and weight.item() == pytest.approx(exact.item(), rel=1e-4)

@@ -4,7 +4,7 @@ from icrlib.evidence.decision import sentences
 from icrlib.evidence.decision.advice import SHORT, TIMES, advice, by_model, in_short, steps
 from icrlib.evidence.decision.commands import command, list_missing, settings_of
 from icrlib.evidence.decision.plan import BOTH, FOUR, KINDS, LOSSES, MODELS, TITLES, name_of
-from icrlib.evidence.decision.rule import CONSTANTS, NEAR, Answer, Decision, narrow, steps_up, validation, whole
+from icrlib.evidence.decision.rule import CONSTANTS, Answer, Decision, narrow, steps_up, validation, whole
 from icrlib.evidence.decision.words import alike, bare, by_loss, explain, narrow_steps, sentence, undecided_share
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "KINDS",
     "LOSSES",
     "MODELS",
-    "NEAR",
     "SHORT",
     "TIMES",
     "TITLES",

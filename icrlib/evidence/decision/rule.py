@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache, cached_property
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 
 from icrlib.evidence.decision.plan import LENGTHS_SEARCHED, LOSSES, MODELS, SCHEDULE, name_of
-from icrlib.evidence.record_settings import common_draws
+from icrlib.evidence.record_settings import common_draws, question, seed
 from icrlib.evidence.tuning import choices
 from icrlib.evidence.verdicts import Verdict, family, verdict
 from icrlib.studies import lists
 
 CONSTANTS = ("tau", "margin")
-NEAR = 1.25  # what differs by no more than this factor costs the same
+TIMES, MORE = 3.0, 60.0  # a cost decides where one would notice: three times as much, and over a minute
 _OF_LOSS = ("loss_options", "learn_tau", "learn_bias", "batches")
 
 System = tuple[str, str]  # a model and a loss
@@ -36,6 +38,22 @@ def _kind(record: Mapping) -> tuple:
     """What the cost of an update depends on."""
     c = record["config"]
     return c["dataset"], c["method"], c["loss"], c["batch_size"], c["model_options"]["embed_dim"]
+
+
+def dearer(cost: float, other: float) -> bool:
+    """Is it so much more, in seconds, that one would notice?"""
+    return cost >= TIMES * other and cost > other + MORE
+
+
+def _price(records: Iterable[Mapping]) -> float:
+    """Seconds of an update: the median of the runs on the processor that has most of them.
+
+    Not the quickest: one lucky clock would decide. Not over processors: one of them is slower.
+    """
+    groups: dict[str, list[float]] = defaultdict(list)
+    for r in records:
+        groups[str(r.get("device"))].append(r["wall_seconds"] / r["config"]["updates"])
+    return median(max(groups.values(), key=len))
 
 
 def whole(record: Mapping) -> dict:
@@ -67,9 +85,11 @@ def steps_up(rungs: Rungs) -> list[tuple[System, System, Verdict]]:
 class Decision:
     """The runs of the plan, and what the rule makes of them.
 
-    ``find(study=name)`` gives the records of a study; :func:`icrlib.records.find` reads the book's. ``rows`` is the
-    plan, ``place`` {(situation, model, loss): row}, ``runs`` {situation: {(model, loss): records by rising seed}}, no
-    more of them than were planned. Only groups that are complete (:meth:`ready`) are judged.
+    ``find(study=name)`` gives the records of a study, "*" of all; :func:`icrlib.records.find` reads the book's.
+    ``rows`` is the plan, ``place`` {(situation, model, loss): row}, ``runs`` {situation: {(model, loss): records by
+    rising seed}}: those of the row's study, and every other record of the same settings and data
+    (:func:`~icrlib.evidence.record_settings.question`), whatever study it was made for; none on a draw on which
+    settings were chosen. Only groups that are complete (:meth:`ready`) are judged.
     """
 
     def __init__(self, find: Callable[..., list[dict]]) -> None:
@@ -79,16 +99,28 @@ class Decision:
         self.place = {(row.situation, m, loss): row for row in self.rows for m in row.models for loss in row.losses}
         self.runs: dict[str, dict[System, list[dict]]] = {row.situation: {} for row in self.rows}
         for (situation, *system), row in self.place.items():
-            found = [r for r in self.tried(row.study.name, *system, row.only) if r["config"]["seed"] < row.wanted]
-            if found:
-                self.runs[situation][tuple(system)] = sorted(found, key=lambda r: r["config"]["seed"])
-        self._speed: dict[tuple, float] = {}
+            if found := self.tried(row.study.name, *system, row.only):
+                self.runs[situation][tuple(system)] = self._known(found, book.CHOSEN_ON)
+        kinds: dict[tuple, list[dict]] = defaultdict(list)
         places = (name for row in self.rows for name in (row.study.name, row.searches[0]))
         for name in dict.fromkeys((*places, *book.ALSO_PRICED)):
             for r in self.study(name):
-                price = r["wall_seconds"] / r["config"]["updates"]
-                self._speed[_kind(r)] = min(price, self._speed.get(_kind(r), math.inf))
+                kinds[_kind(r)].append(r)
+        self._speed = {kind: _price(group) for kind, group in kinds.items()}
         self.answer = cache(self._answer)
+
+    def _known(self, found: list[dict], searched: Collection[int]) -> list[dict]:
+        """These runs and all others of the same question, by rising seed; none on draws that were ``searched``."""
+        by_seed = {seed(r): r for r in (*self._of_question[question(found[0])], *found)}
+        return [by_seed[number] for number in sorted(by_seed) if number not in searched]
+
+    @cached_property
+    def _of_question(self) -> dict[frozenset, list[dict]]:
+        """All records of the book, by what they answer."""
+        groups: dict[frozenset, list[dict]] = defaultdict(list)
+        for record in self.study("*"):
+            groups[question(record)].append(record)
+        return groups
 
     def tried(self, study: str, model: str, loss: str, only: Mapping | None = None) -> list[dict]:
         """The runs of a study with this model, loss and settings; "train" is a size of the data."""
@@ -101,7 +133,7 @@ class Decision:
 
     def ready(self, situation: str) -> list[System]:
         """The models with losses that have all runs that were planned."""
-        return [s for s, runs in self.runs[situation].items() if len(runs) == self.place[situation, *s].wanted]
+        return [s for s, runs in self.runs[situation].items() if len(runs) >= self.place[situation, *s].wanted]
 
     def chosen(self, situation: str, model: str, loss: str) -> dict:
         """What the search chose for runs, among candidates with their margin or temperature; and what all had."""
@@ -127,11 +159,11 @@ class Decision:
         return float(np.mean([measure(r) for r in self.runs[situation][system]]))
 
     def seconds(self, situation: str, system: System) -> float:
-        """What a run of a system costs, as :meth:`price`; others may have shared the machine."""
+        """What a run of a system costs, as :meth:`price`."""
         return self.price(self.runs[situation][system][0])
 
     def price(self, record: Mapping) -> float:
-        """Seconds of one core for a run of one of the rule's studies, by the quickest run of its kind."""
+        """Seconds of one core for a run of one of the rule's studies, by the runs of its kind (:func:`_price`)."""
         return record["config"]["updates"] * self._speed[_kind(record)]
 
     def versus(self, situation: str, ours: System, other: System) -> Verdict:
@@ -149,9 +181,9 @@ class Decision:
         )
 
     def first(self, situation: str, systems: Iterable[System]) -> System:
-        """The cheapest; of those that cost about the same the one with the highest rsum on validation data."""
+        """Of those that are not :func:`dearer` than the cheapest, the one with the highest validation rsum."""
         cost = {s: self.seconds(situation, s) for s in systems}
-        near = [s for s in cost if cost[s] <= NEAR * min(cost.values())]
+        near = [s for s in cost if not dearer(cost[s], min(cost.values()))]
         return max(near, key=lambda s: self.mean(situation, s, validation))
 
     def climb(self, situation: str, systems: Iterable[System]) -> Rungs:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from icrlib.evidence.decision.plan import KINDS, name_of
-from icrlib.evidence.decision.rule import NEAR, Answer, Decision, Rungs, System, narrow, steps_up
+from icrlib.evidence.decision.rule import Answer, Decision, Rungs, System, dearer, narrow, steps_up
 from icrlib.evidence.verdicts import Difference, Verdict
 from icrlib.names import label
 
@@ -31,12 +31,12 @@ def not_apart(
     mine = decision.seconds(situation, here)
     whys = {
         "dearer": f"take the cheaper, {name(here)} ({mine:.0f} s)",
-        "alike": "the cost is the same" + ("" if climbed else f", {name(here)} had the higher validation rsum"),
+        "alike": "the cost decides nothing" + ("" if climbed else f", {name(here)} had the higher validation rsum"),
         "cheaper": "cheaper, but not ahead of where this began",
     }
     groups: dict[str, list[str]] = {kind: [] for kind in whys}
     for s, value in cost.items():
-        kind = "dearer" if value > NEAR * mine else "cheaper" if NEAR * value < mine else "alike"
+        kind = "dearer" if dearer(value, mine) else "cheaper" if dearer(mine, value) else "alike"
         small = "too small to matter, " if tests[s].word == "equivalent" else ""
         groups[kind].append(f"{name(s)} ({bare(tests[s].difference)}, {small}{value:.0f} s)")
     return [f"no measured difference to {', '.join(groups[kind])}: {why}" for kind, why in whys.items() if groups[kind]]
