@@ -113,6 +113,7 @@ def of_sentences(made, study, like, row, rsum, *, val=300.0, tau=0.05, unit=Fals
         }
         c.pop("asked", None)
         record["chosen"] = {"update": 300, "val_rsum": val}
+        record["log"] = [[*row[:-1], row[-1] + 1] for row in record["log"]]  # not the same run
         if rsum is not None:  # without ranks: a t-test over seeds
             record["test"] = {"rsum": rsum[c["seed"]] if isinstance(rsum, list) else rsum}
         made[study].append(record)
