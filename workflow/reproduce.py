@@ -24,9 +24,11 @@ import yaml
 from grid import LOSSES, ROOT, RUNS, Grid, needs, planned, set_aside, write
 from icrlib.errors import choose
 from icrlib.files import write_bytes
+from icrlib.names import is_own
 from icrlib.planning.missing import Plan, plan
 from icrlib.studies import Run, Unfinished, lists, studies
 from icrlib.training import checkpoints
+from job import HANDED
 
 PROFILES = ROOT / "workflow" / "profiles"
 # Options that a grid takes and a study does not, since it says these things itself.
@@ -194,7 +196,9 @@ def _train(found: Plan, place: Path, folder: Path, flags: list[str], own: dict, 
         *flags,
     ]
     # what this Python imports, its kernels and jobs import, too, wherever they run
-    with subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": _path()}) as snakemake:
+    asked = {value for run, _ in found.missing for value in run.parameters.values() if is_own(value)}
+    handed = {"PYTHONPATH": _path(), HANDED: " ".join(sorted(asked))}
+    with subprocess.Popen(command, cwd=ROOT, env=os.environ | handed) as snakemake:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches Snakemake, too, which ends its jobs
         status = snakemake.wait()
     signal.signal(signal.SIGINT, before)

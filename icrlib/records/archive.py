@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from icrlib import parsing
+from icrlib.records.form import RECORD
 
 SUFFIX = ".jsonl.xz"
 LINE = {
@@ -20,7 +21,7 @@ LINE = {
     "required": ["path", "record"],
     "properties": {
         "path": {"type": "string"},
-        "record": {"type": "object", "required": ["schema", "config"]},
+        "record": RECORD,
     },
 }
 

@@ -13,18 +13,19 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 
 from icrlib.data import backbones
 from icrlib.data.pictures import BadPicture, taken
-from icrlib.files import alone, sha256_of
+from icrlib.files import alone, is_within, sha256_of
 from icrlib.models.on_pictures import OnPictures
+from icrlib.names import handed
 from icrlib.progress import bar
 from icrlib.search.encoders import Encoder, Own, Trained, unit
 from icrlib.search.index import Index
-from icrlib.training.saved import handed, load_model
+from icrlib.training.saved import load_model
 
 PLACE, DATABASE, MODEL = ".icr", "album.sqlite", "model"
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".heic", ".heif")
@@ -140,8 +141,11 @@ class Album:
                 ],
             )
 
-    def encoder(self, own: object | None = None, backbone: str | None = None, method: str | None = None) -> Encoder:
-        """The encoder that the album was made with; ``own``: that object, where it is one of the reader's."""
+    def encoder(self, own: object | None = None, **handed: str | None) -> Encoder:
+        """The encoder that the album was made with; ``own``: that object, where it is one of the reader's.
+
+        ``handed``: ``method``, ``backbone`` and ``teacher`` of one's own, as :func:`icrlib.load_model` takes them.
+        """
         with self._open() as base:
             about = self._about(base)
         if own is not None:
@@ -151,15 +155,14 @@ class Album:
                 f"{self.place} was made with {about['name']}, which is not of this library; hand over "
                 "what reads the captions, --encoder package.module:name"
             )
-        return of_model(
-            self.place / MODEL, about["name"], about["backbone"] or None, int(about["regions"]), backbone, method
-        )
+        return of_model(self.place / MODEL, about["name"], about["backbone"] or None, int(about["regions"]), **handed)
 
     def index(self, encoder: Encoder) -> Index:
         """All pictures that could be read, ready for queries; their captions are the dates when they were taken."""
         with self._open() as base:
             rows = base.execute("select name, taken, vector from pictures where vector is not null order by name")
-            found = [(os.fsdecode(name), when, _unpacked(vector)) for name, when, vector in rows]
+            rows = rows.fetchall()  # a statement that is left open keeps the file locked
+            found = [(self._own(name), when, _unpacked(vector)) for name, when, vector in rows]
         if not found:
             raise ValueError(f"{self.folder}: no picture is indexed yet; icr index {self.folder} does it")
         notes = {row: when for row, (_, when, _) in enumerate(found) if when}
@@ -168,7 +171,19 @@ class Album:
             encoder.finish(np.stack([vector for *_, vector in found])),
             [str(self.folder / name) for name, *_ in found],
             notes=notes,
+            within=self.folder,
         )
+
+    def _own(self, name: bytes) -> str:
+        """A picture's path from the folder. Indexing writes no other than that of a picture below it, so one that leads
+        elsewhere was written by somebody: nothing of such an album is shown."""
+        path = PurePath(os.fsdecode(name))
+        if path.is_absolute() or not path.parts or any(part.startswith(".") or "\0" in part for part in path.parts):
+            raise DamagedAlbum(
+                f"{self.place / DATABASE}: names {str(path)!r}, which is no picture of this folder. Your pictures are "
+                f"untouched: delete {self.place} and index them again"
+            )
+        return str(path)
 
     def names(self) -> list[str]:
         """The pictures below the folder by their path from it, in order."""
@@ -210,6 +225,8 @@ class Album:
     def _embedded(self, name: bytes, encoder: Encoder) -> tuple[str | None, str | None, bytes | None]:
         """When a picture was taken, what is wrong with it, and its vector."""
         path = self.folder / os.fsdecode(name)
+        if not is_within(path, self.folder):
+            return None, f"{path}: a link that leads out of the folder; put the picture itself there", None
         try:
             vector = encoder.pictures([path])[0]
         except (BadPicture, FileNotFoundError) as err:
@@ -227,19 +244,14 @@ class Album:
         os.replace(fresh, self.place / MODEL)
 
 
-def of_model(
-    folder: Path,
-    name: str,
-    noted: str | None,
-    regions: int = 0,
-    given: str | None = None,
-    method: str | None = None,
-) -> Trained:
-    """A saved model as encoder. ``noted``: the network as a file names it; ``given``: as the caller does."""
-    model = load_model(folder, method=method, backbone=given)
+def of_model(folder: Path, name: str, noted: str | None, regions: int = 0, **own: str | None) -> Trained:
+    """A saved model as encoder. ``noted``: the network as a file names it; ``own``: the code that the caller hands
+    over, ``method``, ``backbone`` and ``teacher``."""
+    model, network = load_model(folder, **own), own.get("backbone")
     if isinstance(model, OnPictures):
         return Trained(model, name, key=f"model {sha256_of(folder / 'model.json')[:16]}")
-    network = given or (noted and handed(folder, "backbone", noted, None, backbones.NAMES))
+    if noted:
+        network = handed(folder, "backbone", noted, network, backbones.NAMES)
     return Trained(model, name, network, regions)
 
 

@@ -16,7 +16,7 @@ from icrlib.data.pictures import open_picture
 from icrlib.data.text import tokenize
 from icrlib.models.base import Encodings, RetrievalModel, inner_products, join
 from icrlib.models.on_pictures import OnPictures
-from icrlib.training.saved import handed
+from icrlib.names import handed
 
 
 class Encoder(Protocol):

@@ -18,7 +18,7 @@ from icrlib.data.pictures import open_picture
 from icrlib.data.splits import Split
 from icrlib.errors import choose
 from icrlib.evaluation import all_scores, embed
-from icrlib.files import write_bytes
+from icrlib.files import is_within, write_bytes
 from icrlib.models.base import Encodings, RetrievalModel, Sequences, inner_products, join
 from icrlib.models.on_pictures import OnPictures
 from icrlib.search.encoders import Encoder, Trained, network_of
@@ -49,7 +49,7 @@ class Index:
 
     Where there are captions, ``captions`` (C) are their encodings, ``texts`` what they say and ``image_of`` (C,) the
     image of each. ``notes``: what to say of an image that has no caption, by its row. Encodings: unit vectors, or
-    :class:`icrlib.models.Sequences`.
+    :class:`icrlib.models.Sequences`. ``within``: a folder that pictures have to lie in to be shown.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class Index:
         image_of: Tensor | None = None,
         folder: Path | None = None,
         notes: dict[int, str] | None = None,
+        within: Path | None = None,
     ) -> None:
         if len(files) != len(images):
             raise ValueError(
@@ -70,7 +71,7 @@ class Index:
                 "two was cut off or added to. Make them again"
             )
         self.encoder, self.images, self.captions, self.folder = encoder, images, captions, folder
-        self.files, self.texts, self.notes = files, texts or [], notes or {}
+        self.files, self.texts, self.notes, self.within = files, texts or [], notes or {}, within
         owners = [] if image_of is None else image_of.tolist()
         self.first = {image: number for number, image in reversed(list(enumerate(owners)))}
 
@@ -116,14 +117,14 @@ class Index:
 
     @classmethod
     def of_photos(
-        cls, model: str | Path | RetrievalModel, root: str | Path, split: str = "all", backbone: str | None = None
+        cls, model: str | Path | RetrievalModel, root: str | Path, split: str = "all", **own: str | None
     ) -> Index:
         """Embed the photos in ``root`` with a model that takes pictures (``images="published"``).
 
-        ``backbone``: a network of your own, "package.module:function", which a saved model only notes.
+        ``own``: a ``backbone``, ``method`` or ``teacher`` of your own, which a saved model only notes.
         """
         choose(split, SPLITS, "split")
-        model = model if isinstance(model, RetrievalModel) else load_model(model, backbone=backbone)
+        model = model if isinstance(model, RetrievalModel) else load_model(model, **own)
         if not isinstance(model, OnPictures):
             raise ValueError("this model was trained on finished features; search in a feature folder, features=")
         data = photos.load(root, name="photos", images="published", backbone=model.options["backbone"], min_count=1)
@@ -169,6 +170,11 @@ class Index:
         scores[row] = -torch.inf
         return self._photos(scores, min(top, len(self) - 1)) if len(self) > 1 else []
 
+    def file(self, row: int) -> str:
+        """The picture in ``row``; "" for one that is not to be shown: a link leads it out of the album's folder."""
+        file = self.files[row]
+        return file if self.within is None or is_within(file, self.within) else ""
+
     def unknown(self, query: str) -> list[str]:
         """Words of the query that the model has never read."""
         return self.encoder.unknown(query)
@@ -203,7 +209,7 @@ class Index:
 
     def _photos(self, scores: Tensor, top: int) -> list[Hit]:
         said = {row: self.texts[caption] for row, caption in self.first.items()} if self.first else self.notes
-        return [Hit(rank, score, said.get(row, ""), self.files[row], row) for rank, score, row in best(scores, top)]
+        return [Hit(rank, score, said.get(row, ""), self.file(row), row) for rank, score, row in best(scores, top)]
 
     def _through(self, backbone: str | None) -> Encoder:
         """The encoder with a network for pictures: the one it has, else ``backbone``, else what the folder notes."""

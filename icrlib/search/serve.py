@@ -57,7 +57,7 @@ def server(index: Index, port: int = 0, top: int = 24) -> ThreadingHTTPServer:
 
         def _photo(self, row: int) -> None:
             try:
-                self._send(200, shown(index.files[row]), "image/jpeg")
+                self._send(200, shown(index.file(row)), "image/jpeg")
             except (BadPicture, OSError):
                 self._send(404, b"this photo is not there any more", "text/plain")
 

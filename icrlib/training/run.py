@@ -120,7 +120,8 @@ def _finished(folder: Path, config: Config, record: str | Path | None, probe: st
             f"{folder}: this run is finished, and probes are made while a model learns; choose another "
             "out=, or leave probe= out"
         )
-    run = Run(load(folder / "record.json"), load_model(folder, method=config.method, backbone=config.backbone), folder)
+    own = {"method": config.method, "backbone": config.backbone, "teacher": config.model_options.get("teacher")}
+    run = Run(load(folder / "record.json"), load_model(folder, **own), folder)  # the caller's names, never the file's
     if record is not None and not config.smoke:
         write({name: value for name, value in run.record.items() if name not in READ}, record)
     return run
