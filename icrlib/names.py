@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import sys
 import traceback
 from collections import UserDict
 from collections.abc import Container, Iterable, Iterator
@@ -66,14 +67,21 @@ def handed(file: str | os.PathLike, what: str, noted: object, given: str | None,
 class Registry(UserDict):
     """Classes by name. Values are classes, or places ``"package.module:Name"`` that are imported at first use.
 
-    ``usual``: the name that is meant where nobody says one.
+    ``usual``: the name that is meant where nobody says one. ``base``: where the class is that all of them inherit from,
+    and ``has``: what one of somebody's own has to have, in words.
     """
 
     def __init__(
-        self, what: str, places: dict[str, str | type], aliases: dict[str, str] | None = None, usual: str = ""
+        self,
+        what: str,
+        places: dict[str, str | type],
+        aliases: dict[str, str] | None = None,
+        usual: str = "",
+        base: str = "",
+        has: str = "",
     ) -> None:
         super().__init__(places)
-        self.what, self.aliases, self.usual = what, dict(aliases or {}), usual
+        self.what, self.aliases, self.usual, self.base, self.has = what, dict(aliases or {}), usual, base, has
 
     def __getitem__(self, name: str) -> type:
         found = super().__getitem__(name)
@@ -89,7 +97,31 @@ class Registry(UserDict):
     def find(self, name: str) -> type:
         """The class of that name, or of a caller's own ``"package.module:Name"``."""
         name = self.canonical(name)
-        return imported(name, self.what) if is_own(name) else self[name]
+        return self._checked(imported(name, self.what), name) if is_own(name) else self[name]
+
+    def name_of(self, given: object) -> str:
+        """The name that leads to a class, or to that of an object, from any process; ``ValueError`` where none does."""
+        kind = self._checked(given if isinstance(given, type) else type(given))
+        place = f"{kind.__module__}:{kind.__qualname__}"
+        if (known := next((name for name, at in self.data.items() if at in (place, kind)), None)) is not None:
+            return known
+        found = getattr(sys.modules.get(kind.__module__), kind.__name__, None)
+        if not is_own(place) or kind.__module__ == "__main__" or found is not kind:
+            raise ValueError(
+                f"{self.what} {kind.__qualname__} of {kind.__module__}: no name leads to it from another process, so "
+                f"no record could say what was trained. Put the class at the top of a file, such as mine.py beside "
+                f"your notebook, and import it from there: its name is then 'mine:{kind.__name__}'"
+            )
+        return place
+
+    def _checked(self, kind: object, name: str = "") -> type:
+        base = _at(self.base, self.what) if self.base else object
+        if isinstance(kind, type) and issubclass(kind, base):
+            return kind
+        got = name or f"{kind.__module__}:{kind.__qualname__}" if isinstance(kind, type) else repr(kind)
+        raise ValueError(
+            f"{got} is no {self.what}: a {self.what} is a subclass of {self.base.replace(':', '.')} and has {self.has}"
+        )
 
 
 def is_own(name: object) -> bool:
@@ -145,6 +177,9 @@ METHODS = Registry(
         "sentence": "icrlib.models.sentence:Sentence",
     },
     usual="vse++",
+    base="icrlib.models.base:RetrievalModel",
+    has="options (the arguments of its constructor, feature_dim and words among them), encode_images(features) and "
+    "encode_captions(words, lengths), which give unit vectors (B, d)",
 )
 LOSSES = Registry(
     "loss",
@@ -165,6 +200,8 @@ LOSSES = Registry(
     },
     {"infonce": "ntxent"},
     usual="ntxent",
+    base="icrlib.losses.base:Loss",
+    has="terms(pairs) and term_weights(pairs); it is a frozen dataclass whose fields are its options",
 )
 AUXILIARIES = Registry(
     "auxiliary",
@@ -172,6 +209,8 @@ AUXILIARIES = Registry(
         "latent": "icrlib.auxiliary.latent:LatentTarget",
         "tokens": "icrlib.auxiliary.tokens:TokenDecoder",
     },
+    base="icrlib.auxiliary.base:Auxiliary",
+    has="forward(step), the value of a batch, and prepare(data, model) where it needs targets",
 )
 VOCABULARIES = Registry(
     "vocabulary",
