@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -214,10 +215,9 @@ def _serve(found: Index, port: int) -> None:
             f"{len(found):,} photos: http://{running.server_address[0]}:{running.server_address[1]}/  "
             "(this machine only; Ctrl-C ends it)"
         )
-        try:
+        with contextlib.suppress(KeyboardInterrupt):
             running.serve_forever()
-        except KeyboardInterrupt:
-            click.echo()
+        click.echo()
 
 
 def _line(hit: Hit) -> str:

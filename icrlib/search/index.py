@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from icrlib.data import feature_folder, photos
 from icrlib.data.cache import write_array
@@ -24,6 +25,7 @@ from icrlib.models.on_pictures import OnPictures
 from icrlib.search.encoders import Encoder, Trained, network_of
 from icrlib.training.saved import load_model
 
+SAME = 0.995  # cosine from which two pictures are a series or copies
 SPLITS = ("all", "train", "val", "test")
 
 
@@ -175,6 +177,20 @@ class Index:
         file = self.files[row]
         return file if self.within is None or is_within(file, self.within) else ""
 
+    def collapsed(self, hits: list[Hit]) -> tuple[list[Hit], dict[int, int]]:
+        """The ``hits`` without those that are nearly equal to one before them, and how many each stands for, by row."""
+        if isinstance(self.images, Sequences) or not hits:
+            return hits, {}
+        found = normalize(self.images[[hit.row for hit in hits]].float(), dim=1)
+        same, kept, alike = found @ found.T > SAME, [], {}
+        for place in range(len(hits)):
+            before = next((first for first in kept if same[first, place]), None)
+            if before is None:
+                kept.append(place)
+            else:
+                alike[hits[before].row] = alike.get(hits[before].row, 0) + 1
+        return [hits[place] for place in kept], alike
+
     def unknown(self, query: str) -> list[str]:
         """Words of the query that the model has never read."""
         return self.encoder.unknown(query)
@@ -249,7 +265,7 @@ def best(scores: Tensor, top: int) -> list[tuple[int, float, int]]:
 
 def thumbnail(file: str | Path, side: int = 320) -> bytes:
     """A photo as a small JPEG."""
-    small, buffer = open_picture(file), io.BytesIO()
+    small, buffer = open_picture(file, 2 * side), io.BytesIO()
     small.thumbnail((side, side))
     small.save(buffer, "JPEG", quality=85)
     return buffer.getvalue()
