@@ -82,13 +82,15 @@ def index(
             "say what embeds the pictures: --model FOLDER, --encoder PACKAGE.MODULE:NAME, or "
             "--embeddings FILE with vectors that are there already"
         )
+    if files is not None and embeddings is None:
+        raise click.UsageError("--files says whose rows --embeddings holds; give both, or leave it out")
     if embeddings is not None:
         names = parsing.lines(files) if files else album.names()
         vectors = array_of(embeddings, "write it again with numpy.save, a row for each picture")
         album.take(vectors, names, str(embeddings))
         click.echo(f"{album.place}: {len(names):,} pictures")
         return
-    found = album.update(encoder_of(model, encoder, features, **own), model and folder_of(model))
+    found = album.update(encoder_of(model, encoder, features, **own), model and folder_of(model), tell=click.echo)
     click.echo(
         f"{album.place}: {found.new:,} new, {found.changed:,} changed, {found.gone:,} gone, {found.same:,} as before"
     )

@@ -150,7 +150,13 @@ class Index:
         """The photos that score highest for a text; words that the model never saw count as unknown."""
         if not query.split():
             raise ValueError("the query has no word; say what you look for")
-        return self._photos(self._scores(self.images, self.encoder.texts([query]))[:, 0], top)
+        asked = self.encoder.texts([query])
+        if isinstance(asked, Tensor) and isinstance(self.images, Tensor) and asked.shape[1:] != self.images.shape[1:]:
+            raise ValueError(
+                f"{self.encoder.name} makes {asked.shape[1]} numbers of a query, and the index holds "
+                f"{self.images.shape[1]} of each picture: it was made by something else; index the pictures again"
+            )
+        return self._photos(self._scores(self.images, asked)[:, 0], top)
 
     def by_picture(self, path: str | Path, top: int = 5, backbone: str | None = None) -> list[Hit]:
         """The captions that score highest for a picture; the photos most like it, where the index has no captions.
