@@ -85,7 +85,7 @@ def test_a_folder_that_cannot_be_listed_for_a_while(album, monkeypatch):
 
     monkeypatch.setattr(os, "scandir", scandir)
     found = Album(album).update(Own(Colours(), "mine"), progress=False)
-    assert found.gone == 0 and any("sub: cannot be listed" in problem for problem in found.problems)
+    assert found.gone == 0 and any("sub: this folder cannot be listed" in problem for problem in found.problems)
     monkeypatch.undo()
     assert Album(album).update(Own(Colours(), "mine"), progress=False).same == 3 and len(search(album)) == 3
 
