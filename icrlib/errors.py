@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -19,9 +20,17 @@ def choose(got: str, allowed: Iterable[str], what: str, more: Iterable[str] = ()
     raise ValueError(f"unknown {what} {got!r}; allowed: {listed}.{meant(got, allowed)}")
 
 
-def meant(got: str, allowed: Iterable[str]) -> str:
-    """A question behind a message, where one of ``allowed`` is near to what was ``got``; else nothing."""
-    near = difflib.get_close_matches(str(got).lower(), list(allowed), n=1)
+def meant(got: str, allowed: Iterable[str], means: Mapping[str, str] | None = None) -> str:
+    """A question behind a message, where one of ``allowed`` is near to what was ``got``; else nothing.
+
+    Near in spelling, or in meaning: ``means`` says in words what a name stands for, "lr": "learning rate".
+    """
+    asked = set(re.findall("[a-z]+", str(got).lower()))
+    told = {name: set(re.findall("[a-z]+", text.lower())) for name, text in (means or {}).items()}
+    same = sorted((name for name, words in told.items() if asked and asked <= words), key=lambda name: len(told[name]))
+    # Nearly the same spelling first, then the meaning: "learning_rate" is spelt more like learn_tau than like lr.
+    near = [one for one in (difflib.get_close_matches(str(got).lower(), list(allowed), n=1, cutoff=0.75), same) if one]
+    near = (near or [difflib.get_close_matches(str(got).lower(), list(allowed), n=1)])[0]
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -48,6 +48,8 @@ def alone(folder: str | os.PathLike, taken: str) -> Iterator[None]:
         lock.acquire(timeout=0)
     except Timeout:
         raise ValueError(f"{folder}: {taken}") from None
+    except (OSError, NotImplementedError) as err:  # a folder that may only be read, a file system without locks
+        raise StorageError(_explain(Path(folder), err)) from err
     try:
         yield
     finally:
@@ -64,6 +66,8 @@ def busy(folder: str | os.PathLike) -> bool:
             return False
     except Timeout:
         return True
+    except (OSError, NotImplementedError):  # where nothing can be written, nobody writes
+        return False
 
 
 @contextlib.contextmanager
@@ -163,6 +167,11 @@ def write_bytes(path: str | os.PathLike, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
+def is_within(path: str | os.PathLike, folder: str | os.PathLike) -> bool:
+    """Whether ``path`` lies in ``folder``, wherever links in it lead."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
 def sha256_of(*parts: bytes | str | os.PathLike) -> str:
     """Hex digest over ``parts`` in order: bytes as they are, paths by their content, text as UTF-8."""
     digest = hashlib.sha256()
@@ -177,10 +186,10 @@ def sha256_of(*parts: bytes | str | os.PathLike) -> str:
     return digest.hexdigest()
 
 
-def _explain(path: Path, err: OSError) -> str:
-    if err.errno == errno.ENOSPC:
+def _explain(path: Path, err: Exception) -> str:
+    if getattr(err, "errno", None) == errno.ENOSPC:
         return f"{path}: no space left on the device. Free some, or choose another folder; nothing was lost."
-    if err.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+    if getattr(err, "errno", None) in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
         return f"{path}: this folder cannot be written ({err.strerror}). Choose another with out= or ICRLIB_CACHE."
     return f"{path}: could not be written ({err}). Nothing that was there before is lost."
 
@@ -196,6 +205,8 @@ def write_sealed(path: str | os.PathLike, content: bytes) -> None:
 
 def read_sealed(path: str | os.PathLike) -> bytes:
     """Content that :func:`write_sealed` wrote; :class:`DamagedFile` if a byte of it changed or is missing."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for for ever
+        raise DamagedFile(f"{path}: no plain file")
     stored = Path(path).read_bytes()
     if hashlib.sha256(stored[32:]).digest() != stored[:32]:
         raise DamagedFile(f"{path}: damaged (its checksum does not match)")

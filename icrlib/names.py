@@ -2,31 +2,90 @@
 
 A new one is a file of its own and one line here; or no line at all, for everywhere that a name is taken, a caller's own
 ``"package.module:Name"`` is taken, too.
+
+**Code that data names never runs.** A name that a file says is looked up among the registered ones; another has to be
+handed over by the caller (:func:`handed`). :func:`imported` is the only place where a name becomes code, and within
+:func:`from_file` it refuses whatever was not handed over: also what no reader thought of.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
+import sys
+import traceback
 from collections import UserDict
+from collections.abc import Container, Iterable, Iterator
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
 
 from icrlib.errors import choose
+
+# The file whose names are being looked up, and what of other code the caller has handed over for it.
+_READING: ContextVar[tuple[str, frozenset[str]] | None] = ContextVar("reading", default=None)
+
+
+class NotHandedOver(ValueError):
+    """A file names code of somebody's own. ``what`` it is to be ("method"), and the name as the file has it."""
+
+    def __init__(self, file: str | os.PathLike, what: str, noted: object, known: Iterable[str] = ()) -> None:
+        self.what, self.noted = what, noted
+        there = f" ({', '.join(known)})" if known else ""
+        told = f"{file}: this file names the {what} {noted!r}, which is not one of the library's{there}"
+        if is_own(noted):
+            told += (
+                f". Code is never imported because a file says so: if you trust it, hand it over, {what}={noted!r} "
+                f"(--{what} {noted})"
+            )
+        elif str(noted).startswith("own-"):
+            told += "; it is an object that somebody held, icrlib.data.targets.hold(model): hold it here, too"
+        super().__init__(told)
+
+
+@contextlib.contextmanager
+def from_file(file: str | os.PathLike, allowed: Iterable[str] = ()) -> Iterator[None]:
+    """Within it only registered names become code, and those that the caller ``allowed``; others raise
+    :class:`NotHandedOver`, which names the ``file``."""
+    token = _READING.set((str(file), frozenset(allowed)))
+    try:
+        yield
+    finally:
+        _READING.reset(token)
+
+
+def handed(file: str | os.PathLike, what: str, noted: object, given: str | None, known: Container[str]) -> str:
+    """The name to use: the caller's, or the file's if it is a registered one; else :class:`NotHandedOver`."""
+    if given is not None:
+        return given
+    if isinstance(noted, str) and noted in known:
+        return noted
+    raise NotHandedOver(file, what, noted, known)
 
 
 class Registry(UserDict):
     """Classes by name. Values are classes, or places ``"package.module:Name"`` that are imported at first use.
 
-    ``usual``: the name that is meant where nobody says one.
+    ``usual``: the name that is meant where nobody says one. ``base``: where the class is that all of them inherit from,
+    and ``has``: what one of somebody's own has to have, in words.
     """
 
     def __init__(
-        self, what: str, places: dict[str, str | type], aliases: dict[str, str] | None = None, usual: str = ""
+        self,
+        what: str,
+        places: dict[str, str | type],
+        aliases: dict[str, str] | None = None,
+        usual: str = "",
+        base: str = "",
+        has: str = "",
     ) -> None:
         super().__init__(places)
-        self.what, self.aliases, self.usual = what, dict(aliases or {}), usual
+        self.what, self.aliases, self.usual, self.base, self.has = what, dict(aliases or {}), usual, base, has
 
     def __getitem__(self, name: str) -> type:
         found = super().__getitem__(name)
-        return imported(found, self.what) if isinstance(found, str) else found
+        return _at(found, self.what) if isinstance(found, str) else found
 
     def canonical(self, name: str, more: tuple[str, ...] = ()) -> str:
         """The one spelling of ``name``; ``ValueError`` lists what there is. ``more``: patterns for that message."""
@@ -38,7 +97,31 @@ class Registry(UserDict):
     def find(self, name: str) -> type:
         """The class of that name, or of a caller's own ``"package.module:Name"``."""
         name = self.canonical(name)
-        return imported(name, self.what) if is_own(name) else self[name]
+        return self._checked(imported(name, self.what), name) if is_own(name) else self[name]
+
+    def name_of(self, given: object) -> str:
+        """The name that leads to a class, or to that of an object, from any process; ``ValueError`` where none does."""
+        kind = self._checked(given if isinstance(given, type) else type(given))
+        place = f"{kind.__module__}:{kind.__qualname__}"
+        if (known := next((name for name, at in self.data.items() if at in (place, kind)), None)) is not None:
+            return known
+        found = getattr(sys.modules.get(kind.__module__), kind.__name__, None)
+        if not is_own(place) or kind.__module__ == "__main__" or found is not kind:
+            raise ValueError(
+                f"{self.what} {kind.__qualname__} of {kind.__module__}: no name leads to it from another process, so "
+                f"no record could say what was trained. Put the class at the top of a file, such as mine.py beside "
+                f"your notebook, and import it from there: its name is then 'mine:{kind.__name__}'"
+            )
+        return place
+
+    def _checked(self, kind: object, name: str = "") -> type:
+        base = _at(self.base, self.what) if self.base else object
+        if isinstance(kind, type) and issubclass(kind, base):
+            return kind
+        got = name or f"{kind.__module__}:{kind.__qualname__}" if isinstance(kind, type) else repr(kind)
+        raise ValueError(
+            f"{got} is no {self.what}: a {self.what} is a subclass of {self.base.replace(':', '.')} and has {self.has}"
+        )
 
 
 def is_own(name: object) -> bool:
@@ -47,15 +130,41 @@ def is_own(name: object) -> bool:
     return bool(colon) and rest.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
 
-def imported(place: str, what: str = "class") -> type:
-    """The class at ``"package.module:Name"``; ``ValueError`` says which half of it is missing."""
+def imported(place: str, what: str = "class") -> Any:
+    """What is at ``"package.module:Name"``: for methods, losses, encoders, networks, whatever a caller names.
+
+    ``ValueError`` where it is of another form, and says which half of it is missing or what the module itself died of;
+    :class:`NotHandedOver` where a file named it (:func:`from_file`).
+    """
+    if not is_own(place):
+        raise ValueError(f"{what} {place!r}: write PACKAGE.MODULE:NAME, as import takes it")
+    reading = _READING.get()
+    if reading is not None and place not in reading[1]:
+        raise NotHandedOver(reading[0], what, place)
+    return _at(place, what)
+
+
+def _at(place: str, what: str) -> Any:
     module, _, name = place.partition(":")
     try:
-        return getattr(importlib.import_module(module), name)
+        found = importlib.import_module(module)
     except ModuleNotFoundError as err:
-        raise ValueError(f"{what} {place!r}: there is no module {err.name!r}; is its folder on PYTHONPATH?") from err
+        raise ValueError(
+            f"{what} {place!r}: there is no module {err.name!r} ({err}); is its folder on PYTHONPATH?"
+        ) from err
+    except (Exception, SystemExit) as err:  # its own code runs: whatever it dies of, and also one that leaves
+        raise ValueError(f"{what} {place!r}: importing {module} fails:\n  {died(err)}") from err
+    try:
+        return getattr(found, name)
     except AttributeError as err:
-        raise ValueError(f"{what} {place!r}: {module} has no {name!r}") from err
+        raise ValueError(f"{what} {place!r}: {module} has no {name!r} ({err})") from err
+
+
+def died(err: BaseException) -> str:
+    """What somebody's own code died of, and where, in a line."""
+    last = "".join(traceback.format_exception_only(err)).strip().splitlines()[-1]
+    where = traceback.extract_tb(err.__traceback__)[-1]
+    return f"{last} ({Path(where.filename).name}, line {where.lineno})"
 
 
 METHODS = Registry(
@@ -68,6 +177,9 @@ METHODS = Registry(
         "sentence": "icrlib.models.sentence:Sentence",
     },
     usual="vse++",
+    base="icrlib.models.base:RetrievalModel",
+    has="options (the arguments of its constructor, feature_dim and words among them), encode_images(features) and "
+    "encode_captions(words, lengths), which give unit vectors (B, d)",
 )
 LOSSES = Registry(
     "loss",
@@ -88,6 +200,8 @@ LOSSES = Registry(
     },
     {"infonce": "ntxent"},
     usual="ntxent",
+    base="icrlib.losses.base:Loss",
+    has="terms(pairs) and term_weights(pairs); it is a frozen dataclass whose fields are its options",
 )
 AUXILIARIES = Registry(
     "auxiliary",
@@ -95,6 +209,8 @@ AUXILIARIES = Registry(
         "latent": "icrlib.auxiliary.latent:LatentTarget",
         "tokens": "icrlib.auxiliary.tokens:TokenDecoder",
     },
+    base="icrlib.auxiliary.base:Auxiliary",
+    has="forward(step), the value of a batch, and prepare(data, model) where it needs targets",
 )
 VOCABULARIES = Registry(
     "vocabulary",

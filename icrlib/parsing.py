@@ -1,15 +1,25 @@
-"""Files that others wrote: text, and JSON whose form is checked. What is wrong is named, with the file and place."""
+"""Files that others wrote: text, and JSON whose form is checked. What is wrong is named, with the file and place.
+
+There is one way to open them: a plain file as a stream, unpacked where it is packed, with a limit that is named. A pipe
+would be waited for for ever; an archive of some megabytes may unpack to any size, and a line may have no end.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import io
 import json
+import lzma
 import os
 import re
+import stat
+import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 BOM = "\ufeff"
 # What needs a closer look, which costs as much as the reading itself: numbers that may be too large, by their exponent
@@ -17,6 +27,86 @@ BOM = "\ufeff"
 # zeros, for a pattern would try each digit anew), and escapes of halves of characters.
 EXPONENT, HALF = re.compile(r"[eE]\+?\d{3,}(?:[\s,\]}]|\Z)"), re.compile(r"\\u[dD]")
 AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+
+
+MOST = 1 << 30  # bytes that a text may have once it is unpacked, for it is held whole
+STREAM = 1 << 36  # and what is read piece by piece
+LINE = 1 << 24  # bytes in a line
+# What a damaged, encrypted or unknown archive, or a disk, dies of on the way.
+UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError, NotImplementedError)
+
+
+class NotPlain(ValueError):
+    """A name leads to no plain file: to a folder, a pipe, a device."""
+
+
+class TooLarge(ValueError):
+    """A file, or what it unpacks to, is larger than anything of its kind."""
+
+
+def plain(path: str | os.PathLike) -> Path:
+    """``path``, if a plain file is there; else ``FileNotFoundError`` or :class:`NotPlain`."""
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device or socket"
+        raise NotPlain(f"{path}: cannot be read ({what}, and no file)")
+    return Path(path)
+
+
+def size(count: int) -> str:
+    """A number of bytes for people."""
+    return f"{count >> 30} GB" if count >= 1 << 30 else f"{count >> 20} MB"
+
+
+class _Counted(io.RawIOBase):
+    """A stream that ends in :class:`TooLarge` behind so many bytes."""
+
+    def __init__(self, inner: BinaryIO, path: Path, most: int) -> None:
+        self.inner, self.path, self.most, self.seen = inner, path, most, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: memoryview) -> int:
+        found = self.inner.read(len(into))
+        self.seen += len(found)
+        if self.seen > self.most:
+            raise TooLarge(f"{self.path}: more than {size(self.most)} of content, which nothing of its kind has")
+        into[: len(found)] = found
+        return len(found)
+
+
+@contextlib.contextmanager
+def opened(path: str | os.PathLike, most: int = MOST, raw: BinaryIO | None = None) -> Iterator[io.BufferedReader]:
+    """The content of a file, unpacked where its name ends in .gz, .xz or .zip (of one .txt file), bytes as a stream.
+
+    ``raw``: the file, where it is open already. :class:`NotPlain`, ``FileNotFoundError``; on the way what
+    ``UNREADABLE`` lists and :class:`TooLarge`.
+    """
+    path = plain(path)
+    with contextlib.ExitStack() as stack:
+        file = raw or stack.enter_context(open(path, "rb"))
+        if path.suffix == ".gz":
+            file = stack.enter_context(gzip.open(file))
+        elif path.suffix == ".xz":
+            file = stack.enter_context(lzma.open(file))
+        elif path.suffix == ".zip":
+            archive = stack.enter_context(zipfile.ZipFile(file))
+            names = [name for name in archive.namelist() if name.endswith(".txt")]
+            if len(names) != 1:
+                raise ValueError(f"{path}: wanted one .txt file in the archive; it holds {archive.namelist()[:5]}")
+            file = stack.enter_context(archive.open(names[0]))
+        yield io.BufferedReader(_Counted(file, path, most), 1 << 16)
+
+
+def lines_of(file: io.BufferedReader, path: str | os.PathLike, longest: int = LINE) -> Iterator[bytes]:
+    """The lines of an open file; :class:`TooLarge` for one without an end."""
+    number = 0
+    while line := file.readline(longest + 1):
+        number += 1
+        if len(line) > longest:
+            raise TooLarge(f"{path}, line {number}: a line of more than {size(longest)}")
+        yield line
 
 
 class BadFile(ValueError):
@@ -34,12 +124,13 @@ def text(path: str | os.PathLike) -> str:
     """
     path = Path(path)
     try:
-        raw = path.read_bytes()
-        if path.suffix == ".gz":
-            raw = gzip.decompress(raw)
+        with opened(path) as file:
+            raw = file.read()
     except FileNotFoundError:
         raise
-    except (OSError, EOFError, zlib.error) as err:  # a gzip that is cut off, damaged, or none; a folder
+    except (NotPlain, TooLarge) as err:
+        raise BadFile(path, str(err).removeprefix(f"{path}: ")) from err
+    except UNREADABLE as err:  # a gzip that is cut off, damaged, or none
         raise BadFile(path, f"cannot be read ({err})") from err
     try:
         return raw.decode("utf-8").removeprefix(BOM)

@@ -19,6 +19,7 @@ from icrlib.data.splits import Dataset
 from icrlib.data.targets import teacher, vectors
 from icrlib.files import write_bytes
 from icrlib.models.base import RetrievalModel
+from icrlib.names import from_file
 from icrlib.progress import bar
 from icrlib.records import probed
 from icrlib.studies import Run, studies
@@ -56,8 +57,10 @@ def asked(about: dict, run: Run, record: dict, data: Dataset) -> dict:
     """{"caption": {fact: percent right}, …} of a run's model, or of the target's vectors, and chance."""
     again = None
     if "target" in about:
+        with from_file(run.path):  # the record names it
+            target = teacher(about["target"])
         found = {
-            name: (None, vectors(getattr(data, name).captions, teacher(about["target"]), progress=False))
+            name: (None, vectors(getattr(data, name).captions, target, progress=False))
             for name in ("train", "val", "test")
         }
         table = probes.read(found, {name: getattr(data, name) for name in found}, kinds=("caption",))

@@ -19,6 +19,7 @@ import fcntl
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import threading
@@ -30,6 +31,8 @@ import psutil
 from filelock import FileLock
 
 KILLED = os.EX_TEMPFAIL  # as `icr run` ends where its notebook was killed from outside
+DATA = ("features", "root")  # parameters that name folders
+HANDED = "ICR_HANDED_OVER"  # code of somebody's own that `make reproduce` was asked for, as its command says it
 NOTEBOOK = Path(__file__).resolve().parents[1] / "book" / "reproduce" / "run.ipynb"
 
 
@@ -43,6 +46,8 @@ def main(folder: Path) -> int:
     with alone(folder) as handle:
         parameters = about["parameters"] | {"out": str(folder)}
         status, said = missing(parameters)
+        if not status:
+            status, said = foreign(parameters)
         if not status:
             # The child holds the lock, too: it ends with the last of the two, however that ends.
             status, said = execute(parameters, folder / "run.ipynb", handle)
@@ -87,7 +92,7 @@ def execute(parameters: dict, output: Path, handle: int) -> tuple[int, str]:
 
 def missing(parameters: dict) -> tuple[int, str]:
     """Whether this machine lacks the data that the plan was made with."""
-    for name in ("features", "root"):
+    for name in DATA:
         folder = parameters.get(name)
         if folder and not Path(folder).is_dir():
             said = (
@@ -98,6 +103,25 @@ def missing(parameters: dict) -> tuple[int, str]:
             print(said, end="", file=sys.stderr)
             return 1, said
     return 0, ""
+
+
+def foreign(parameters: dict) -> tuple[int, str]:
+    """Whether they name code that whoever started this did not: a file alone never makes anything run."""
+    allowed = os.environ.get(HANDED, "").split()
+    for name, value in parameters.items():
+        if name not in DATA and isinstance(value, str) and own_code(value) and value not in allowed:
+            said = (
+                f"parameters.json names code, {name}={value!r}, that this make reproduce was not asked for. Code never "
+                f"runs because a file says so: if you trust it, name it there, or hand it over, {HANDED}={value}\n"
+            )
+            print(said, end="", file=sys.stderr)
+            return 1, said
+    return 0, ""
+
+
+def own_code(value: str) -> bool:
+    """Whether a text has the form package.module:Name."""
+    return re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*", value) is not None
 
 
 def end_with(caller: int) -> None:

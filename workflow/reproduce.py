@@ -22,11 +22,14 @@ import click
 import yaml
 
 from grid import LOSSES, ROOT, RUNS, Grid, needs, planned, set_aside, write
+from icrlib import parsing
 from icrlib.errors import choose
 from icrlib.files import write_bytes
+from icrlib.names import is_own
 from icrlib.planning.missing import Plan, plan
 from icrlib.studies import Run, Unfinished, lists, studies
 from icrlib.training import checkpoints
+from job import HANDED
 
 PROFILES = ROOT / "workflow" / "profiles"
 # Options that a grid takes and a study does not, since it says these things itself.
@@ -103,7 +106,7 @@ def main(study, only_plan, profile, partition, jobs, threads, mem, runtime, plac
                 hint = f" Did you mean {near[0]}=?" if near else ""
                 raise ValueError(f"make reproduce knows no {name}=; it takes {', '.join(MAKE)}.{hint}")
         folder = _profile(profile)
-        about = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+        about = _settings(folder / "config.yaml")
         slurm, train = about.get("executor") == "slurm", about.get("set-resources", {}).get("train", {})
         own = _own(about, train, profile, mem_mb=mem, runtime=runtime)
         device = "cuda" if train.get("gpu") else None
@@ -194,7 +197,9 @@ def _train(found: Plan, place: Path, folder: Path, flags: list[str], own: dict, 
         *flags,
     ]
     # what this Python imports, its kernels and jobs import, too, wherever they run
-    with subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": _path()}) as snakemake:
+    asked = {value for run, _ in found.missing for value in run.parameters.values() if is_own(value)}
+    handed = {"PYTHONPATH": _path(), HANDED: " ".join(sorted(asked))}
+    with subprocess.Popen(command, cwd=ROOT, env=os.environ | handed) as snakemake:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches Snakemake, too, which ends its jobs
         status = snakemake.wait()
     signal.signal(signal.SIGINT, before)
@@ -291,6 +296,24 @@ def _profile(name: str) -> Path:
     if not (folder / "config.yaml").is_file():
         choose(name, sorted(path.name for path in PROFILES.iterdir()), "profile", more=["a folder with config.yaml"])
     return folder.resolve()
+
+
+FORM = {"executor": str, "set-resources": dict, "set-threads": dict}
+
+
+def _settings(path: Path) -> dict:
+    """What a profile says; ``ValueError`` where that is no list of names and values, or one of them of another kind."""
+    try:
+        about = yaml.safe_load(parsing.text(path))  # tags that name Python's own objects are no YAML here
+    except yaml.YAMLError as err:
+        raise ValueError(f"{path}: not a profile in YAML ({' '.join(str(err).split())})") from err
+    if not isinstance(about, dict) or not all(isinstance(name, str) for name in about):
+        raise ValueError(f"{path}: wanted settings of Snakemake, name: value; got {type(about).__name__}")
+    wrong = [name for name, kind in FORM.items() if name in about and not isinstance(about[name], kind)]
+    wrong += ["train" for part in ("set-resources",) if not isinstance(about.get(part, {}).get("train", {}), dict)]
+    if wrong:
+        raise ValueError(f"{path}: {wrong[0]} is of another kind than Snakemake wants; see {PROFILES / 'local'}")
+    return about
 
 
 def _partition(wanted: str, slurm: bool, profile: str) -> None:

@@ -128,6 +128,10 @@ album.update(encoder, progress=False)
 # model into the album, so that the other two, which search, need nothing else:
 #
 # ```bash
+# icr run book/reproduce/run.ipynb -p dataset=flickr8k \
+#     -p features=features/ -p method=sentence -p loss=ntxent \
+#     -p batch_size=128 -p updates=1200 -p lr=0.003 -p tau=0.1 \
+#     -p embed_dim=384 -p caption_norm=True -p out=runs/mine
 # icr index album/ --model runs/mine --features features/
 # icr search "a red square" --index album/.icr
 # icr search --index album/.icr --serve       # a page in your browser

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
+import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ import click
 from icrlib import parsing
 from icrlib.cli import products
 from icrlib.data.cache import array_of
+from icrlib.names import died, imported
 from icrlib.search.album import Album, of_model
 from icrlib.search.encoders import Encoder, Own, network_of
 from icrlib.search.index import SPLITS, Hit, Index, names_picture, plain
@@ -27,16 +29,24 @@ MODEL = click.option("--model", type=FOLDER, help="A run folder (out=…), or wh
 FEATURES = click.option(
     "--features", type=FOLDER, help="The features that the model was trained on: they name their network."
 )
-NETWORK = click.option("--backbone", help="The network of the model's features, where nothing else names it.")
-METHOD = click.option("--method", help="The method, if it is one of your own, package.module:Name.")
+
+
+def own_code(command: Callable) -> Callable:
+    """Options that hand over what a saved model names and the library does not have."""
+    for option in (
+        click.option("--teacher", help="The sentence encoder of the model, if it is one of your own, likewise."),
+        click.option("--method", help="The method, if it is one of your own, package.module:Name."),
+        click.option("--backbone", help="The network of the model's features, where nothing else names it."),
+    ):
+        command = option(command)
+    return command
 
 
 @click.command()
 @click.argument("folder", type=FOLDER)
 @MODEL
 @FEATURES
-@NETWORK
-@METHOD
+@own_code
 @OWN
 @click.option("--embeddings", type=FOLDER, help="Vectors made elsewhere, .npy, a row for each picture.")
 @click.option(
@@ -49,11 +59,10 @@ def index(
     folder: Path,
     model: Path | None,
     features: Path | None,
-    backbone: str | None,
-    method: str | None,
     encoder: str | None,
     embeddings: Path | None,
     files: Path | None,
+    **own: str | None,
 ) -> None:
     """Embed all pictures below FOLDER once, so that icr search can find them; no captions are needed.
 
@@ -73,13 +82,15 @@ def index(
             "say what embeds the pictures: --model FOLDER, --encoder PACKAGE.MODULE:NAME, or "
             "--embeddings FILE with vectors that are there already"
         )
+    if files is not None and embeddings is None:
+        raise click.UsageError("--files says whose rows --embeddings holds; give both, or leave it out")
     if embeddings is not None:
         names = parsing.lines(files) if files else album.names()
         vectors = array_of(embeddings, "write it again with numpy.save, a row for each picture")
         album.take(vectors, names, str(embeddings))
         click.echo(f"{album.place}: {len(names):,} pictures")
         return
-    found = album.update(encoder_of(model, encoder, features, backbone, method), model and folder_of(model))
+    found = album.update(encoder_of(model, encoder, features, **own), model and folder_of(model), tell=click.echo)
     click.echo(
         f"{album.place}: {found.new:,} new, {found.changed:,} changed, {found.gone:,} gone, {found.same:,} as before"
     )
@@ -109,8 +120,7 @@ def index(
 @products.FORCE
 @click.option("--serve", is_flag=True, help="Open a search page on this machine instead; Ctrl-C ends it.")
 @click.option("--port", default=8765, show_default=True, help="Where the page is; 0 for any free port.")
-@NETWORK
-@METHOD
+@own_code
 @OWN
 def search(
     words: tuple[str, ...],
@@ -123,9 +133,8 @@ def search(
     force: bool,
     serve: bool,
     port: int,
-    backbone: str | None,
-    method: str | None,
     encoder: str | None,
+    **own: str | None,
 ) -> None:
     """Search photos by words, or by a picture: QUERY is a text, or the path of a picture.
 
@@ -146,11 +155,11 @@ def search(
     model, query = _asked(words, album is not None, serve)
     if html:
         products.product(html, is_page, "the page of an earlier search", force)
-    found = _index(model, folder, photos, album, split, backbone, method, encoder)
+    found = _index(model, folder, photos, album, split, encoder, **own)
     if serve:
         return _serve(found, port)
     if names_picture(query):
-        hits, about = found.by_picture(query, top, backbone), About.of(found)
+        hits, about = found.by_picture(query, top, own["backbone"]), About.of(found)
     else:
         hits, about = found.by_text(query, top), About.of(found, query)
     if about.unknown:
@@ -181,21 +190,20 @@ def _index(
     photos: Path | None,
     album: Path | None,
     split: str,
-    backbone: str | None,
-    method: str | None,
     encoder: str | None,
+    **own: str | None,
 ) -> Index:
     if album is not None:
         if split != "all":
             raise click.UsageError("an album has no splits; leave --split out")
         place = Album(album)
-        return place.index(place.encoder(called(encoder) if encoder else None, backbone, method))
+        return place.index(place.encoder(called(encoder) if encoder else None, **own))
     if encoder is not None:
         raise click.UsageError("--encoder goes with --index; here MODEL says what encodes")
     from icrlib.training.saved import load_model
 
     place = folder_of(model)
-    trained = load_model(place, method=method, backbone=backbone)
+    trained = load_model(place, **own)
     made = Index.of(trained, folder, split) if folder else Index.of_photos(trained, photos, split)
     made.encoder.name = place.name
     return made
@@ -209,10 +217,9 @@ def _serve(found: Index, port: int) -> None:
             f"{len(found):,} photos: http://{running.server_address[0]}:{running.server_address[1]}/  "
             "(this machine only; Ctrl-C ends it)"
         )
-        try:
+        with contextlib.suppress(KeyboardInterrupt):
             running.serve_forever()
-        except KeyboardInterrupt:
-            click.echo()
+        click.echo()
 
 
 def _line(hit: Hit) -> str:
@@ -222,24 +229,21 @@ def _line(hit: Hit) -> str:
     )
 
 
-def encoder_of(
-    model: Path | None, encoder: str | None, features: Path | None, backbone: str | None, method: str | None
-) -> Encoder:
+def encoder_of(model: Path | None, encoder: str | None, features: Path | None, **own: str | None) -> Encoder:
     """An object of the caller's own, or a saved model with the network of the features that it was trained on."""
     if encoder is not None:
         return Own(called(encoder), encoder)
     place = folder_of(model)
-    network, regions = network_of(features, backbone) if features else (None, 0)
-    return of_model(place, place.name, network, regions, backbone, method)
+    network, regions = network_of(features, own["backbone"]) if features else (None, 0)
+    return of_model(place, place.name, network, regions, **own)
 
 
-def called(place: str) -> Encoder:
+def called(place: str) -> object:
     """The object behind package.module:name, which the caller typed; made, where it is a class or function."""
-    module, colon, name = place.partition(":")
-    if not colon or not module or not name:
-        raise ValueError(f"--encoder {place}: write PACKAGE.MODULE:NAME")
+    found = imported(place, "--encoder")
+    if not isinstance(found, type) and (hasattr(found, "encode_captions") or not callable(found)):
+        return found
     try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as err:
-        raise ValueError(f"--encoder {place}: {err}") from err
-    return found() if callable(found) and not hasattr(found, "encode_captions") or isinstance(found, type) else found
+        return found()
+    except (Exception, SystemExit) as err:  # somebody's own code, which may want arguments, files, a network
+        raise ValueError(f"--encoder {place}: calling it without arguments fails:\n  {died(err)}") from err

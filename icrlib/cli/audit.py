@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from icrlib.cli.albums import FEATURES, FOLDER, METHOD, MODEL, NETWORK, OWN, encoder_of
+from icrlib.cli.albums import FEATURES, FOLDER, MODEL, OWN, encoder_of, own_code
 from icrlib.data import karpathy
 from icrlib.search.audit import audit as measured
 
@@ -15,8 +15,7 @@ from icrlib.search.audit import audit as measured
 @click.argument("photos", type=FOLDER)
 @MODEL
 @FEATURES
-@NETWORK
-@METHOD
+@own_code
 @OWN
 @click.option("--split", type=click.Choice(["train", "val", "test"]), default="test", show_default=True)
 @click.option("--batch-size", default=128, show_default=True, help="Pairs in a batch that a loss would see.")
@@ -24,11 +23,10 @@ def audit(
     photos: Path,
     model: Path | None,
     features: Path | None,
-    backbone: str | None,
-    method: str | None,
     encoder: str | None,
     split: str,
     batch_size: int,
+    **own: str | None,
 ) -> None:
     """Measure a model, or an encoder of your own, on PHOTOS: a folder with images/ and a dataset*.json.
 
@@ -43,7 +41,7 @@ def audit(
     """
     if (model is None) == (encoder is None):
         raise click.UsageError("say what is measured: --model FOLDER, or --encoder PACKAGE.MODULE:NAME")
-    made = encoder_of(model, encoder, features, backbone, method)
+    made = encoder_of(model, encoder, features, **own)
     found = measured(made, karpathy.read(photos, whole=False)[split], batch_size)
     click.echo(
         f"{made.name}: {found.photos:,} photos of the split {split!r}, {found.captions:,} captions; rsum "

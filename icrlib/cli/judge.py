@@ -8,6 +8,7 @@ import click
 
 from icrlib import judged
 from icrlib.cli import products
+from icrlib.cli.albums import own_code
 from icrlib.data import cxc, eccv, photos, precomputed
 from icrlib.data.coco import Ids, ids_of
 from icrlib.data.judgements import Judgements
@@ -56,8 +57,7 @@ class Threshold(click.ParamType):
 @click.option("--split", "part", type=click.Choice(["val", "test"]), default="test", show_default=True)
 @click.option("--csv", "output", type=PLACE, help="Also write the table to this file.")
 @products.FORCE
-@click.option("--backbone", help="The network, if the model does not name one of the library's.")
-@click.option("--method", help="The method, if it is one of your own, package.module:Name.")
+@own_code
 def judge(
     model: Path,
     features: Path | None,
@@ -71,8 +71,7 @@ def judge(
     part: str,
     output: Path | None,
     force: bool,
-    backbone: str | None,
-    method: str | None,
+    **own: str | None,
 ) -> None:
     """Measure MODEL on COCO where more than the own pairs are right: Crisscrossed Captions, ECCV Caption.
 
@@ -90,7 +89,7 @@ def judge(
     if output:
         products.product(output, lambda text: text.startswith(HEAD), "a table of this command", force)
     ratings = cxc.read(rated, part=part) if rated else None
-    trained = load_model(folder_of(model), method=method, backbone=backbone)
+    trained = load_model(folder_of(model), **own)
     split = _split(trained, features, root, part)
     ids, missing = ids_of(annotations or root, split), "ignore" if ignore_missing else "refuse"
     split, ids = _judged_part(split, ids, ratings, extended)

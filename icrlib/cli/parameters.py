@@ -11,10 +11,18 @@ from pathlib import Path
 
 from icrlib import parsing
 
+CELL = {
+    "type": "object",
+    "required": ["source"],
+    "properties": {
+        "source": {"type": ["string", "array"], "items": {"type": "string"}},
+        "metadata": {"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string"}}}},
+    },
+}
 FORM = {
     "type": "object",
     "required": ["cells"],
-    "properties": {"cells": {"type": "array", "items": {"type": "object", "required": ["source"]}}},
+    "properties": {"cells": {"type": "array", "items": CELL}},
 }
 
 
@@ -30,7 +38,7 @@ def declared(notebook: Path | str) -> dict[str, dict[str, str]]:
     source = "".join(tagged[0]["source"])
     try:
         lines = ast.parse(source).body
-    except SyntaxError as err:
+    except (SyntaxError, ValueError) as err:
         raise ValueError(f"{notebook}: its cell of parameters is no Python ({err})") from err
     found = {}
     for line in lines:

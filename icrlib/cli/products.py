@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from icrlib import parsing
 from icrlib.files import sha256_of
 
 FORCE = click.option("--force", is_flag=True, help="Write over a file that is not an earlier product of this command.")
@@ -56,6 +57,6 @@ def _of(executed: dict) -> tuple[str, dict]:
 
 def _holds(path: Path, is_own: Callable[[str], bool]) -> bool:
     try:
-        return is_own(path.read_text(encoding="utf-8"))
+        return is_own(parsing.text(path))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):  # nothing of ours reads so
         return False

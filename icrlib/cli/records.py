@@ -88,7 +88,7 @@ def compare(first: Path, second: Path) -> None:
     a, b = load(first), load(second)
     for title, left, right in (
         ("settings", a["config"], b["config"]),
-        ("versions", a["versions"], b["versions"]),
+        ("versions", a.get("versions", {}), b.get("versions", {})),
         ("test", _measures(a), _measures(b)),
         ("cost", _cost(a), _cost(b)),
     ):
@@ -114,11 +114,12 @@ def flat(values: dict, prefix: str = "") -> dict:
 
 
 def _measures(record: dict) -> dict:
-    return flat({name: value for name, value in record["test"].items() if name != "ranks"})
+    return flat({name: value for name, value in record.get("test", {}).items() if name != "ranks"})
 
 
 def _cost(record: dict) -> dict:
-    return flat({name: record[name] for name in ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "device")})
+    names = ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "device")
+    return flat({name: record[name] for name in names if name in record})
 
 
 def _show(value) -> str:

@@ -29,6 +29,7 @@ from icrlib.records.index import outlines
 from icrlib.training import checkpoints
 from icrlib.training.options import options_for
 
+NOT_SETTINGS = ("dataset", "data_seed", "method", "loss", "seed", "out", "record", "probe", "smoke")
 PATIENCE = 3600  # seconds: a process that starts or tells slowly, on a busy machine, is no failure; a dead one is seen
 
 
@@ -83,6 +84,7 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
         values["method"] = METHODS.canonical(values["method"])
     if values.get("loss"):
         values["loss"] = canonical(values["loss"])
+    _refuse_early(values, declared, notebook, plan)
     click.echo("\n".join(f"  {name} = {value!r}" for name, value in sorted(values.items())) or "  default parameters")
     full = {name: ast.literal_eval(about["default"]) for name, about in declared.items()} | values
     click.echo(_expected(full))
@@ -127,6 +129,26 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     click.echo(f"executed notebook: {output}")
     if values.get("out"):
         click.echo(_next(values))
+
+
+def _refuse_early(values: dict, declared: dict, notebook: Path, plan: bool) -> None:
+    """``ValueError`` for what would fail, or be dropped, once everything has started: also an option that the notebook
+    declares and that the chosen parts do not have, as :func:`icrlib.train` refuses it."""
+    if values.get("smoke") and values.get("record"):
+        raise ValueError("a smoke run writes no record; leave record= or smoke= out")
+    for name in ("features", "root"):
+        if values.get(name) and not plan and not Path(values[name]).is_dir():
+            raise FileNotFoundError(
+                f"{name}={values[name]}: no such folder; --plan says what it would take all the same"
+            )
+    if not _takes_settings(notebook):
+        return
+    full = {name: ast.literal_eval(about["default"]) for name, about in declared.items()} | values
+    owners = options_for(full["method"], full["loss"], full.get("auxiliary"))
+    of_data = {*more_options(full["dataset"]), *NOT_SETTINGS, *DATA}
+    for name in values:
+        if name not in of_data and values[name] is not None:
+            owners.place(name)
 
 
 @contextlib.contextmanager

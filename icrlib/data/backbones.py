@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from icrlib.data.pictures import random_crop, squeezed
 from icrlib.errors import choose
+from icrlib.names import imported
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 SCENES = "scenes"  # the small network behind the features of drawn scenes
@@ -55,8 +56,7 @@ def load(name: str, device: str = "cpu") -> Backbone:
     ``ValueError`` for an unknown name, ``ImportError`` with the way out where a package is missing.
     """
     if ":" in name:
-        module, _, function = name.partition(":")
-        made = getattr(importlib.import_module(module), function)()
+        made = imported(name, "backbone")()
         if not isinstance(made, Backbone):
             raise ValueError(f"{name} returned {type(made).__name__}; it must return an icrlib.data.backbones.Backbone")
     else:

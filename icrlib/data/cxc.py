@@ -9,11 +9,10 @@ val2014.
 from __future__ import annotations
 
 import csv
-import gzip
+import io
 import math
 import os
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ import numpy as np
 from icrlib.data.coco import Ids
 from icrlib.data.judgements import BadJudgements, Judgements, file_in
 from icrlib.errors import choose
+from icrlib.parsing import STREAM, UNREADABLE, NotPlain, TooLarge, opened
 
 COLUMNS = {"sits": ("caption", "image"), "sis": ("image1", "image2"), "sts": ("caption1", "caption2")}
 LAST = ("agg_score", "sampling_method")
@@ -112,11 +112,10 @@ def judgements(
 
 def _rows(path: Path, header: list[str]) -> Iterator[tuple[int, list[str]]]:
     """Line number and columns of each row; lines without a character are passed over."""
-    opened = gzip.open if path.suffix == ".gz" else open
     line = 0
     try:
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file)
+        with opened(path, STREAM) as file:
+            reader = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""))
             found = next(reader, None)
             if found != header:
                 what = "it is empty" if found is None else f"its header is {','.join(found)[:80]!r}"
@@ -129,7 +128,7 @@ def _rows(path: Path, header: list[str]) -> Iterator[tuple[int, list[str]]]:
                     )
                 if row:
                     yield line, row
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as err:
+    except (*UNREADABLE, NotPlain, TooLarge, UnicodeDecodeError, csv.Error) as err:
         raise BadJudgements(f"{path}, after line {line}: not a whole CSV file in UTF-8 ({err}); get it again") from err
 
 

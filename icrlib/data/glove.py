@@ -6,16 +6,11 @@ so a line is read from its right end.
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
 import logging
 import os
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,9 +21,11 @@ from torch import Tensor
 from icrlib.data.cache import keep_arrays, read_arrays
 from icrlib.data.text import Vocabulary
 from icrlib.files import cache_dir, sha256_of
+from icrlib.parsing import STREAM, UNREADABLE, lines_of, opened, plain
 from icrlib.progress import bar
 
 log = logging.getLogger(__name__)
+LONGEST = 1 << 20  # bytes in a line: a word and some thousand numbers
 _LOOK = 50  # lines that tell a file's dimension
 
 
@@ -100,7 +97,7 @@ def _scan(path: Path, words: list[str], size: int, progress: bool) -> tuple[np.n
             word = name.decode("utf-8", "replace")
             if word in wanted and word not in known:
                 known[word] = _numbers(numbers, size, path, number)
-    except (EOFError, OSError, zlib.error, zipfile.BadZipFile) as err:
+    except UNREADABLE as err:
         raise ValueError(f"{path}: cannot be read to its end ({err}); copy or download the file again") from err
     hits = [(row, known.get(word, known.get(cleaned(word)))) for row, word in enumerate(words)]
     hits = [(row, vector) for row, vector in hits if vector is not None]
@@ -127,8 +124,9 @@ def _numbers(numbers: list[bytes], size: int, path: Path, line: int) -> np.ndarr
 
 def _lines(path: Path, size: int, progress: bool) -> Iterator[bytes]:
     """The lines of the file, after a look whether they hold ``size`` numbers; the bar counts bytes on disk."""
-    with open(path, "rb") as raw, _opened(raw, path) as file:
-        first = [line for _, line in zip(range(_LOOK), file, strict=False)]
+    with open(plain(path), "rb") as raw, opened(path, STREAM, raw) as file:
+        every = lines_of(file, path, LONGEST)
+        first = [line for _, line in zip(range(_LOOK), every, strict=False)]
         if first and len(first[0].split()) == 2 and all(part.isdigit() for part in first[0].split()):
             first[0] = b"\n"  # fastText's files begin with two counts
         fields = Counter(len(line.split(b" ")) - 1 for line in first if line.strip())
@@ -140,25 +138,8 @@ def _lines(path: Path, size: int, progress: bool) -> Iterator[bytes]:
             )
         yield from first
         with bar(None, f"reading {path.name}", progress, total=path.stat().st_size, unit="B", unit_scale=True) as shown:
-            for number, line in enumerate(file):
+            for number, line in enumerate(every):
                 yield line
                 if number % 20_000 == 0:
                     shown.update(raw.tell() - shown.n)
             shown.update(raw.tell() - shown.n)
-
-
-@contextmanager
-def _opened(raw: io.BufferedReader, path: Path) -> Iterator[io.BufferedIOBase]:
-    """The text in the file, unpacked where the name says that it is packed."""
-    if path.suffix == ".gz":
-        with gzip.open(raw) as file:
-            yield file
-    elif path.suffix == ".zip":
-        with zipfile.ZipFile(raw) as archive:
-            names = [name for name in archive.namelist() if name.endswith(".txt")]
-            if len(names) != 1:
-                raise ValueError(f"{path}: wanted one .txt file in the archive; it holds {archive.namelist()[:5]}")
-            with archive.open(names[0]) as file:
-                yield file
-    else:
-        yield raw

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 import torch
-from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, UnidentifiedImageError
 from torch import Tensor
 
 T = TypeVar("T")
@@ -19,6 +19,9 @@ T = TypeVar("T")
 
 # What photos come in, and phones write; an EPS under a photo's name would start Ghostscript. With pillow-heif: HEIF.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+PLAIN = ("L", "RGB", "RGBA", "CMYK")
+_WAYS = "FLIP_LEFT_RIGHT ROTATE_180 FLIP_TOP_BOTTOM TRANSPOSE ROTATE_270 TRANSVERSE ROTATE_90"
+TURNS = {number: Image.Transpose[way] for number, way in enumerate(_WAYS.split(), 2)}  # what undoes EXIF's orientation
 NARROW = 32  # a picture that is longer than so many times its width is cut before it is scaled
 
 
@@ -26,12 +29,12 @@ class BadPicture(ValueError):
     """A picture file cannot be decoded."""
 
 
-def open_picture(path: str | os.PathLike) -> Image.Image:
+def open_picture(path: str | os.PathLike, small: int | None = None) -> Image.Image:
     """The picture in RGB, upright; grey (16 bits, too), CMYK, palette and transparent ones are converted.
 
-    Of the formats in ``FORMATS``, and HEIF where the package pillow-heif is there. ``FileNotFoundError`` where it is
-    missing, :class:`BadPicture` (a ``ValueError``) where it is cut off, of another format, larger than Pillow thinks
-    safe, or no picture; both name the file.
+    ``small``: no side needs more pixels than that. Of the formats in ``FORMATS``, and HEIF where the package
+    pillow-heif is there. ``FileNotFoundError`` where it is missing, :class:`BadPicture` (a ``ValueError``) where it is
+    cut off, of another format, larger than Pillow thinks safe, or no picture; both name the file.
     """
     path = Path(path)
     try:
@@ -40,8 +43,10 @@ def open_picture(path: str | os.PathLike) -> Image.Image:
         with Image.open(path, formats=_formats()) as opened:
             if opened.width * opened.height > 2 * Image.MAX_IMAGE_PIXELS:
                 raise ValueError(f"{opened.width} x {opened.height} pixels")
+            if small and opened.mode in PLAIN:  # at once, before it is copied: a large one takes gigabytes
+                opened.thumbnail((small, small))
             opened.load()
-            upright = ImageOps.exif_transpose(opened)
+            upright = _upright(opened)
             return _eight_bits(upright).convert("RGB")
     except FileNotFoundError:
         raise
@@ -51,6 +56,15 @@ def open_picture(path: str | os.PathLike) -> Image.Image:
         raise BadPicture(f"{path}: cannot be decoded (no picture of a known format; {way})") from err
     except Exception as err:  # decoders raise struct.error, KeyError, IndexError, zlib.error, …
         raise BadPicture(f"{path}: cannot be decoded ({err or type(err).__name__}); get it again") from err
+
+
+def _upright(picture: Image.Image) -> Image.Image:
+    """Turned as its metadata say; only the orientation is looked at, for any other field may be malformed."""
+    try:
+        turn = TURNS.get(picture.getexif().get(ExifTags.Base.Orientation))
+    except Exception:  # what is called EXIF holds anything
+        turn = None
+    return picture if turn is None else picture.transpose(turn)
 
 
 def taken(path: str | os.PathLike) -> str | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
+
+from icrlib.data import summary
 
 
 class Images(Protocol):
@@ -18,7 +21,7 @@ class Images(Protocol):
     def split(self, size: int) -> Any: ...
 
 
-@dataclass
+@dataclass(repr=False)
 class Split:
     """Images (as features) and their captions, any number per image.
 
@@ -50,6 +53,18 @@ class Split:
     def __len__(self) -> int:
         return len(self.features)
 
+    def __repr__(self) -> str:
+        size = " x ".join(map(str, self.features.shape[1:]))
+        return f"Split({self.name!r}: {len(self):,} images of {size} numbers, {len(self.captions):,} captions)"
+
+    def picture(self, row: int) -> Any:
+        """The picture in ``row``, as an array (H, W, 3) uint8 or the path of a file; None where only features are."""
+        images = getattr(self, "images", getattr(self.features, "files", None))
+        return None if images is None else images[row]
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>{summary.table(self)}"
+
     @property
     def positives(self) -> torch.Tensor:
         """Own pairs as a bool mask (N, C): row = image, column = caption."""
@@ -61,7 +76,7 @@ class Split:
         return None
 
 
-@dataclass
+@dataclass(repr=False)
 class Dataset:
     """Three splits, the vocabulary built from the training captions, and the defaults that suit them.
 
@@ -82,6 +97,14 @@ class Dataset:
     tuned: dict[str, dict] = field(default_factory=dict)
     drawn: bool = False
     word_vectors: torch.Tensor | None = None
+
+    def __repr__(self) -> str:
+        parts = "".join(f"\n  {split!r}" for split in (self.train, self.val, self.test))
+        words = "" if self.vocabulary is None else f", {len(self.vocabulary):,} words"
+        return f"Dataset({self.name!r}{words}){parts}"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>{summary.table(self.train)}"
 
     def defaults_for(self, method: str, loss: str) -> dict:
         """What the data dictates for a run of ``method`` with ``loss``: the more special word counts."""

@@ -1,7 +1,8 @@
 """What runs leave behind: one JSON file each; and the golden runs, which tell whether code still does the same."""
 
-from icrlib.records.files import SCHEMA, exists, find, load, path_for, write
+from icrlib.records.files import exists, find, load, path_for, write
 from icrlib.records.folder import PACKAGE, root
+from icrlib.records.form import SCHEMA
 from icrlib.records.index import outlines
 
 __all__ = ["PACKAGE", "SCHEMA", "exists", "find", "load", "outlines", "path_for", "root", "write"]

@@ -7,20 +7,22 @@ record whole, as its run wrote it. Where the folder itself is there, nobody look
 from __future__ import annotations
 
 import json
-import lzma
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
 from icrlib import parsing
+from icrlib.parsing import STREAM, UNREADABLE, NotPlain, TooLarge, lines_of, opened
+from icrlib.records.form import RECORD
 
 SUFFIX = ".jsonl.xz"
+RECORDS = 1 << 28  # bytes in a line: a record with ranks of every query is large
 LINE = {
     "type": "object",
     "required": ["path", "record"],
     "properties": {
         "path": {"type": "string"},
-        "record": {"type": "object", "required": ["schema", "config"]},
+        "record": RECORD,
     },
 }
 
@@ -63,14 +65,16 @@ def read(archive: Path, only: Path | None = None) -> Iterator[tuple[Path, dict]]
     folder, last = folder_of(archive), 0
     begins = only and f'{{"path": {json.dumps(only.relative_to(folder).as_posix(), ensure_ascii=False)},'.encode()
     try:
-        with lzma.open(archive) as file:
-            for line in file:
+        with opened(archive, STREAM) as file:
+            for line in lines_of(file, archive, RECORDS):
                 last += 1
                 if not begins or line.startswith(begins):
                     found = parsing.parsed(line.decode("utf-8"), archive, LINE, "the line")
                     yield folder / found["path"], found["record"]
     except (parsing.BadFile, UnicodeDecodeError) as err:
         raise parsing.BadFile(archive, getattr(err, "why", str(err)), last) from err
-    except (EOFError, OSError, lzma.LZMAError) as err:
+    except (NotPlain, TooLarge) as err:
+        raise parsing.BadFile(archive, str(err), last) from err
+    except UNREADABLE as err:
         why = f"cut off or damaged behind this line ({err}); install the package again"
         raise parsing.BadFile(archive, why, last) from err

@@ -12,19 +12,9 @@ from icrlib import parsing
 from icrlib.files import claim_path, write_bytes
 from icrlib.records import archive
 from icrlib.records.folder import root
+from icrlib.records.form import RECORD
 
-SCHEMA = 2
 READ = ("path",)  # what reading adds to a record
-FORM = {
-    "type": "object",
-    "required": ["schema", "config"],
-    "properties": {
-        "schema": {"type": "integer", "maximum": SCHEMA},
-        "config": {"type": "object"},
-        "test": {"type": "object"},
-        "history": {"type": "array", "items": {"type": "object"}},
-    },
-}
 
 
 def path_for(
@@ -70,7 +60,7 @@ def load(path: str | Path) -> dict:
             return content | {"path": str(place)}
         raise FileNotFoundError(f"{path}: no record here")
     try:
-        record = parsing.of_json(path, FORM, "the record")
+        record = parsing.of_json(path, RECORD, "the record")
     except parsing.BadFile as err:
         raise ValueError(f"{path}: not a record of a run, or damaged ({err.why}); get it or train again") from err
     return record | {"path": str(path)}

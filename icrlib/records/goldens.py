@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from icrlib import parsing
 from icrlib.files import write_bytes
 from icrlib.records.folder import root
 
@@ -36,9 +37,9 @@ def read(place: Path | None = None) -> list[dict]:
     ``ValueError`` naming a damaged line, ``FileNotFoundError`` where there is no file.
     """
     place, found = place or path(), []
-    for number, line in enumerate(place.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(parsing.lines(place), 1):
         try:
-            golden = json.loads(line)
+            golden = parsing.parsed(line, place, {"type": "object"}, "the line")
             if missing := [name for name in FIELDS if name not in golden]:
                 raise ValueError(f"without {', '.join(missing)}")
         except (ValueError, TypeError) as err:

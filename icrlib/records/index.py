@@ -16,7 +16,7 @@ from icrlib.files import DamagedFile, StorageError, cache_dir, read_sealed, sha2
 from icrlib.records import archive, files
 
 log = logging.getLogger(__name__)
-VERSION = 1  # of what an outline holds: another number makes every index anew
+VERSION = 2  # of what an outline holds and of the form of a record: another number makes every index anew
 MEASURED = ("wall_seconds", "peak_memory_mb", "parameters", "device", "threads")
 KEPT = ("identity", "data_hash", "config", "chosen", *MEASURED)
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from icrlib import parsing
 from icrlib.records.folder import root
 
 LINES = "probes.jsonl"  # beside the records
+_TABLE = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "number"}}}
+LINE = {
+    "type": "object",
+    "required": ["data_hash", "facts", "chance"],
+    "properties": {
+        **dict.fromkeys(("data_hash", "identity", "target"), {"type": "string"}),
+        **dict.fromkeys(("facts", "chance"), _TABLE),
+        "again": {"type": "number"},
+    },
+}
 
 
 def lines() -> list[dict]:
@@ -20,7 +30,15 @@ def lines() -> list[dict]:
     the model of the run was gone and trained again; its test rsum, which need not be the record's on another machine.
     """
     path = root() / LINES
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.is_file() else []
+    if not path.is_file():
+        return []
+    found = []
+    for number, line in enumerate(parsing.lines(path), 1):
+        try:
+            found.append(parsing.parsed(line, path, LINE, "the line"))
+        except parsing.BadFile as err:
+            raise parsing.BadFile(path, f"{err.why}; get the file again", number) from err
+    return found
 
 
 def of_runs(runs: Sequence[Mapping], of: str = "caption") -> dict[str, pd.DataFrame]:

@@ -8,36 +8,37 @@ lies a copy of the model, so that a search needs nothing else.
 from __future__ import annotations
 
 import contextlib
+import json
+import logging
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
+from PIL import Image
 
 from icrlib.data import backbones
 from icrlib.data.pictures import BadPicture, taken
-from icrlib.files import alone, sha256_of
+from icrlib.files import alone, is_within, sha256_of
 from icrlib.models.on_pictures import OnPictures
+from icrlib.names import handed
 from icrlib.progress import bar
+from icrlib.search import database
+from icrlib.search.database import BusyAlbum, DamagedAlbum  # noqa: F401
 from icrlib.search.encoders import Encoder, Own, Trained, unit
 from icrlib.search.index import Index
-from icrlib.training.saved import handed, load_model
+from icrlib.training.saved import load_model
 
+log = logging.getLogger(__name__)
 PLACE, DATABASE, MODEL = ".icr", "album.sqlite", "model"
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".heic", ".heif")
 TOGETHER = 16  # pictures in a commit: a kill costs their seconds
-TABLES = """
-create table if not exists about (name text primary key, value text not null);
-create table if not exists pictures (
-    name blob primary key, size integer not null, changed integer not null, taken text, problem text, vector blob);
-"""
-
-
-class DamagedAlbum(ValueError):
-    """The album's own files are not as they were written; the pictures are never touched."""
+PROBED = 64  # numbers of a probe picture that are kept
+TIMES = -(2**63), 2**63 - 1  # nanoseconds that a database holds: from 1677 to 2262
 
 
 @dataclass(frozen=True)
@@ -65,17 +66,30 @@ class Album:
     def exists(self) -> bool:
         return (self.place / DATABASE).is_file()
 
-    def update(self, encoder: Encoder, model: Path | None = None, progress: bool = True) -> Update:
+    def update(
+        self,
+        encoder: Encoder,
+        model: Path | None = None,
+        progress: bool = True,
+        tell: Callable[[str], None] = log.warning,
+    ) -> Update:
         """Embed what is new or has changed, and forget what is gone.
 
         ``model``: the folder of the trained model, which is copied; an encoder of one's own has to be handed over at
-        each search. With another network than before all pictures are embedded again.
+        each search. With another network than before, also one of the same name, all pictures are embedded again:
+        ``tell`` is told so before. Which it is, two fixed pictures are asked.
         """
         encoder.ready()
-        with self._alone(), self._open() as base:
+        probe = _probe(encoder)
+        with self._alone(), self._open(write=True) as base:
             if model is not None:
                 self._keep(model)
-            if self._about(base).get("key") != encoder.key:
+            before = self._about(base)
+            if before and not _same(before, encoder.key, probe):
+                tell(
+                    f"{self.place}: holds what {before['name']} made of the pictures; {encoder.name} makes something "
+                    "else of them; all are embedded again"
+                )
                 with base:
                     base.execute("delete from pictures")
             with base:
@@ -85,18 +99,20 @@ class Album:
                     "backbone": getattr(encoder, "backbone", None) or "",
                     "regions": str(getattr(encoder, "regions", 0)),
                     "own": str(int(model is None)),
+                    "probe": json.dumps(probe),
                 }
                 base.executemany("insert or replace into about values (?, ?)", told.items())
-            known = {
-                name: (size, changed)
-                for name, size, changed in base.execute("select name, size, changed from pictures")
-            }
-            there = dict(self._files())
-            gone, new = set(known) - set(there), set(there) - set(known)
+            asked = "select name, size, changed, problem is not null from pictures"
+            known = {name: (size, changed) for name, size, changed, _ in base.execute(asked)}
+            again = {name for name, *_, bad in base.execute(asked) if bad}  # a plug-in, a permission may have come
+            closed: list[str] = []
+            there = dict(self._files(closed))
+            lost = {name for name in set(known) - set(there) if _below(name, closed)}  # not seen, which is not gone
+            gone, new = set(known) - set(there) - lost, set(there) - set(known)
             changed = {name for name in set(known) & set(there) if known[name] != there[name]}
             with base:
                 base.executemany("delete from pictures where name = ?", [(name,) for name in gone])
-            wanted = sorted(new | changed)
+            wanted = sorted(new | changed | (again & set(there)))
             with bar(
                 None,
                 f"embedding {self.folder.name or self.folder}",
@@ -114,7 +130,10 @@ class Album:
                     with base:
                         base.executemany("insert or replace into pictures values (?, ?, ?, ?, ?, ?)", rows)
             bad = [problem for (problem,) in base.execute("select problem from pictures where problem is not null")]
-        return Update(len(new), len(changed), len(gone), len(there) - len(wanted), bad)
+        bad += [
+            f"{self.folder / name}: this folder cannot be listed; what was indexed of it is kept" for name in closed
+        ]
+        return Update(len(new), len(changed), len(gone), len(there) - len(new | changed), bad)
 
     def take(self, vectors: np.ndarray, names: list[str], source: str) -> None:
         """Vectors that were made elsewhere, a row for each of ``names`` (paths below the folder), instead of others.
@@ -128,20 +147,23 @@ class Album:
             what = f"{lost[0]!r} is no picture below {self.folder}" if lost else "a name stands there twice"
             raise ValueError(f"{source}: {what}; name each picture once, by its path from the folder")
         rows = unit(vectors, len(names), source).numpy()
-        with self._alone(), self._open() as base, base:
+        with self._alone(), self._open(write=True) as base, base:
             base.execute("delete from pictures")
             told = {"key": "embeddings", "name": Path(source).name, "backbone": "", "regions": "0", "own": "1"}
             base.executemany("insert or replace into about values (?, ?)", told.items())
             base.executemany(
                 "insert into pictures values (?, ?, ?, ?, ?, ?)",
                 [
-                    (code, *there[code], taken(self.folder / name), None, _packed(row))
+                    (code, *there[code], taken(self.folder / name), None, database.packed(row))
                     for name, code, row in zip(names, coded, rows, strict=True)
                 ],
             )
 
-    def encoder(self, own: object | None = None, backbone: str | None = None, method: str | None = None) -> Encoder:
-        """The encoder that the album was made with; ``own``: that object, where it is one of the reader's."""
+    def encoder(self, own: object | None = None, **handed: str | None) -> Encoder:
+        """The encoder that the album was made with; ``own``: that object, where it is one of the reader's.
+
+        ``handed``: ``method``, ``backbone`` and ``teacher`` of one's own, as :func:`icrlib.load_model` takes them.
+        """
         with self._open() as base:
             about = self._about(base)
         if own is not None:
@@ -151,23 +173,20 @@ class Album:
                 f"{self.place} was made with {about['name']}, which is not of this library; hand over "
                 "what reads the captions, --encoder package.module:name"
             )
-        return of_model(
-            self.place / MODEL, about["name"], about["backbone"] or None, int(about["regions"]), backbone, method
-        )
+        return of_model(self.place / MODEL, about["name"], about["backbone"] or None, int(about["regions"]), **handed)
 
     def index(self, encoder: Encoder) -> Index:
         """All pictures that could be read, ready for queries; their captions are the dates when they were taken."""
         with self._open() as base:
-            rows = base.execute("select name, taken, vector from pictures where vector is not null order by name")
-            found = [(os.fsdecode(name), when, _unpacked(vector)) for name, when, vector in rows]
+            found = database.rows(base, self.place / DATABASE)
         if not found:
             raise ValueError(f"{self.folder}: no picture is indexed yet; icr index {self.folder} does it")
-        notes = {row: when for row, (_, when, _) in enumerate(found) if when}
         return Index(
             encoder,
-            encoder.finish(np.stack([vector for *_, vector in found])),
-            [str(self.folder / name) for name, *_ in found],
-            notes=notes,
+            encoder.finish(np.stack([row.vector for row in found])),
+            [str(self.folder / row.name) for row in found],
+            notes={number: row.taken for number, row in enumerate(found) if row.taken},
+            within=self.folder,
         )
 
     def names(self) -> list[str]:
@@ -178,43 +197,45 @@ class Album:
         return alone(self.place, "another process is indexing this folder; wait for it")
 
     @contextlib.contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        if not self.exists and not self.place.is_dir():
+    def _open(self, write: bool = False) -> Iterator[sqlite3.Connection]:
+        if not write and not os.path.lexists(self.place / DATABASE):
             raise FileNotFoundError(f"{self.folder}: no index here; icr index {self.folder} --model FOLDER makes one")
-        base = sqlite3.connect(self.place / DATABASE)
-        try:
-            base.executescript(TABLES)
+        with database.opened(self.place / DATABASE, write) as base:
             yield base
-        except sqlite3.DatabaseError as err:
-            raise DamagedAlbum(
-                f"{self.place / DATABASE}: damaged, or no album ({err}). Your pictures are untouched: "
-                f"delete {self.place} and index them again"
-            ) from err
-        finally:
-            base.close()
 
     def _about(self, base: sqlite3.Connection) -> dict[str, str]:
-        return dict(base.execute("select name, value from about"))
+        return database.about(base, self.place / DATABASE)
 
-    def _files(self) -> Iterator[tuple[bytes, tuple[int, int]]]:
-        """Pictures below the folder by their path from it, as the system spells it, with size and time of change."""
-        for top, folders, files in os.walk(self.folder):
+    def _files(self, closed: list[str] | None = None) -> Iterator[tuple[bytes, tuple[int, int]]]:
+        """Pictures below the folder by their path from it, as the system spells it, with size and time of change.
+
+        ``closed``: to this the folders are added that cannot be listed.
+        """
+
+        def refused(err: OSError) -> None:
+            if closed is not None and err.filename is not None:
+                closed.append(os.path.relpath(os.fsdecode(err.filename), self.folder))
+
+        for top, folders, files in os.walk(self.folder, onerror=refused):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for file in files:
                 path = Path(top, file)
                 if path.suffix.lower() in ENDINGS and not file.startswith("."):
                     with contextlib.suppress(OSError):  # gone meanwhile, or a link that leads nowhere
                         about = path.stat()
-                        yield os.fsencode(path.relative_to(self.folder)), (about.st_size, about.st_mtime_ns)
+                        time = min(max(about.st_mtime_ns, TIMES[0]), TIMES[1])
+                        yield os.fsencode(path.relative_to(self.folder)), (about.st_size, time)
 
     def _embedded(self, name: bytes, encoder: Encoder) -> tuple[str | None, str | None, bytes | None]:
         """When a picture was taken, what is wrong with it, and its vector."""
         path = self.folder / os.fsdecode(name)
+        if not is_within(path, self.folder):
+            return None, f"{path}: a link that leads out of the folder; put the picture itself there", None
         try:
             vector = encoder.pictures([path])[0]
         except (BadPicture, FileNotFoundError) as err:
             return None, str(err), None
-        return taken(path), None, _packed(vector)
+        return taken(path), None, database.packed(vector)
 
     def _keep(self, model: Path) -> None:
         """Copy the model, both files or none of them new: a search checks that they belong together."""
@@ -227,29 +248,41 @@ class Album:
         os.replace(fresh, self.place / MODEL)
 
 
-def of_model(
-    folder: Path,
-    name: str,
-    noted: str | None,
-    regions: int = 0,
-    given: str | None = None,
-    method: str | None = None,
-) -> Trained:
-    """A saved model as encoder. ``noted``: the network as a file names it; ``given``: as the caller does."""
-    model = load_model(folder, method=method, backbone=given)
+def _probe(encoder: Encoder) -> dict:
+    """What the encoder makes of two fixed pictures: the shape, and the first numbers of each."""
+    ramp = np.arange(64, dtype=np.uint8) * 4
+    across, down = np.broadcast_to(ramp[None], (64, 64)), np.broadcast_to(ramp[:, None], (64, 64))
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder, f"{number}.png") for number in (0, 1)]
+        for file, bands in zip(files, ((across, down, 255 - across), (down // 2, 255 - down, across)), strict=True):
+            Image.fromarray(np.stack(bands, 2)).save(file)
+        found = np.asarray(encoder.pictures(files), np.float64).reshape(2, -1)
+    return {"size": found.shape[1], "numbers": [[float(f"{x:.5g}") for x in row[:PROBED]] for row in found]}
+
+
+def _same(about: dict[str, str], key: str, probe: dict) -> bool:
+    """Whether the album was made by what makes ``probe``; one of an earlier version says its ``key`` only."""
+    try:
+        was = json.loads(about["probe"])
+        old, new = (np.array(one["numbers"], float) for one in (was, probe))
+        return was["size"] == probe["size"] and bool(np.linalg.norm(old - new) <= 0.01 * np.linalg.norm(old))
+    except KeyError:
+        return about.get("key") == key
+    except (ValueError, TypeError):
+        return False
+
+
+def _below(name: bytes, folders: list[str]) -> bool:
+    path = PurePath(os.fsdecode(name))
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def of_model(folder: Path, name: str, noted: str | None, regions: int = 0, **own: str | None) -> Trained:
+    """A saved model as encoder. ``noted``: the network as a file names it; ``own``: the code that the caller hands
+    over, ``method``, ``backbone`` and ``teacher``."""
+    model, network = load_model(folder, **own), own.get("backbone")
     if isinstance(model, OnPictures):
         return Trained(model, name, key=f"model {sha256_of(folder / 'model.json')[:16]}")
-    network = given or (noted and handed(folder, "backbone", noted, None, backbones.NAMES))
+    if noted:
+        network = handed(folder, "backbone", noted, network, backbones.NAMES)
     return Trained(model, name, network, regions)
-
-
-def _packed(vector: np.ndarray) -> bytes:
-    """A vector, or the rows of regions, with its shape and type."""
-    kind = "h" if vector.dtype == np.float16 else "f"
-    return f"{kind}{','.join(map(str, vector.shape))}:".encode() + np.ascontiguousarray(vector).tobytes()
-
-
-def _unpacked(raw: bytes) -> np.ndarray:
-    head, _, body = raw.partition(b":")
-    shape = tuple(map(int, head[1:].split(b",")))
-    return np.frombuffer(body, np.float16 if head[:1] == b"h" else np.float32).reshape(shape)

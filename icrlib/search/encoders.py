@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -16,7 +16,7 @@ from icrlib.data.pictures import open_picture
 from icrlib.data.text import tokenize
 from icrlib.models.base import Encodings, RetrievalModel, inner_products, join
 from icrlib.models.on_pictures import OnPictures
-from icrlib.training.saved import handed
+from icrlib.names import died, handed
 
 
 class Encoder(Protocol):
@@ -140,7 +140,7 @@ class Own:
         self.similarity = inner_products
 
     def texts(self, texts: Sequence[str]) -> Tensor:
-        return unit(self.encoder.encode_captions(list(texts)), len(texts), f"{self.name}.encode_captions")
+        return called(self.encoder.encode_captions, list(texts), f"{self.name}.encode_captions")
 
     def ready(self) -> None:
         """``ValueError`` where the object cannot encode pictures."""
@@ -152,8 +152,8 @@ class Own:
 
     def pictures(self, files: Sequence[str | Path]) -> np.ndarray:
         self.ready()
-        found = self.encoder.encode_images([open_picture(file) for file in files])
-        return unit(found, len(files), f"{self.name}.encode_images").numpy()
+        opened = [open_picture(file) for file in files]
+        return called(self.encoder.encode_images, opened, f"{self.name}.encode_images").numpy()
 
     def finish(self, found: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(found, np.float32))
@@ -175,16 +175,30 @@ def network_of(folder: Path | None, backbone: str | None) -> tuple[str, int]:
 def unit(found: object, rows: int, source: str) -> Tensor:
     """Vectors (rows, D) of somebody else's as float32 of length 1; ``ValueError`` where they are none."""
     try:
-        values = found.detach().cpu() if isinstance(found, Tensor) else torch.from_numpy(np.asarray(found))
-    except (TypeError, ValueError) as err:  # texts, lists of several lengths
-        raise ValueError(f"{source}: no array of numbers ({err})") from err
+        if isinstance(found, Tensor):
+            found = found.detach().cpu()
+            values = found.to_dense() if found.layout is not torch.strided else found
+        else:
+            values = torch.from_numpy(np.array(found))
+    except (TypeError, ValueError, RuntimeError) as err:  # texts, lists of several lengths, what comes later
+        raise ValueError(f"{source}: no array of numbers but {type(found).__name__} ({err})") from err
     if values.ndim != 2 or len(values) != rows or not values.shape[1] or not values.dtype.is_floating_point:
         raise ValueError(
             f"{source}: got {tuple(values.shape)} of {values.dtype}; wanted ({rows}, D) floating-point "
             "numbers, a row for each"
         )
-    values = values.float()
+    values = values.double()
     bad = ~values.isfinite().all(1) | (values == 0).all(1)
     if bad.any():
         raise ValueError(f"{source}: row {int(bad.nonzero()[0])} holds NaN, infinity or only zeros")
-    return normalize(values, dim=1)
+    values = values / values.abs().amax(1, keepdim=True)  # a length of 1e-20 or 1e25 is one, too
+    return normalize(values, dim=1).float()
+
+
+def called(work: Callable, given: list, source: str) -> Tensor:
+    """What somebody's own encoder answers, as :func:`unit` vectors; ``ValueError`` says what it died of."""
+    try:
+        found = work(given)
+    except Exception as err:
+        raise ValueError(f"{source}: {died(err)}") from err
+    return unit(found, len(given), source)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from icrlib.data import feature_folder, photos
 from icrlib.data.cache import write_array
@@ -18,12 +19,13 @@ from icrlib.data.pictures import open_picture
 from icrlib.data.splits import Split
 from icrlib.errors import choose
 from icrlib.evaluation import all_scores, embed
-from icrlib.files import write_bytes
+from icrlib.files import is_within, write_bytes
 from icrlib.models.base import Encodings, RetrievalModel, Sequences, inner_products, join
 from icrlib.models.on_pictures import OnPictures
 from icrlib.search.encoders import Encoder, Trained, network_of
 from icrlib.training.saved import load_model
 
+SAME = 0.995  # cosine from which two pictures are a series or copies
 SPLITS = ("all", "train", "val", "test")
 
 
@@ -49,7 +51,7 @@ class Index:
 
     Where there are captions, ``captions`` (C) are their encodings, ``texts`` what they say and ``image_of`` (C,) the
     image of each. ``notes``: what to say of an image that has no caption, by its row. Encodings: unit vectors, or
-    :class:`icrlib.models.Sequences`.
+    :class:`icrlib.models.Sequences`. ``within``: a folder that pictures have to lie in to be shown.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Index:
         image_of: Tensor | None = None,
         folder: Path | None = None,
         notes: dict[int, str] | None = None,
+        within: Path | None = None,
     ) -> None:
         if len(files) != len(images):
             raise ValueError(
@@ -70,7 +73,7 @@ class Index:
                 "two was cut off or added to. Make them again"
             )
         self.encoder, self.images, self.captions, self.folder = encoder, images, captions, folder
-        self.files, self.texts, self.notes = files, texts or [], notes or {}
+        self.files, self.texts, self.notes, self.within = files, texts or [], notes or {}, within
         owners = [] if image_of is None else image_of.tolist()
         self.first = {image: number for number, image in reversed(list(enumerate(owners)))}
 
@@ -116,14 +119,14 @@ class Index:
 
     @classmethod
     def of_photos(
-        cls, model: str | Path | RetrievalModel, root: str | Path, split: str = "all", backbone: str | None = None
+        cls, model: str | Path | RetrievalModel, root: str | Path, split: str = "all", **own: str | None
     ) -> Index:
         """Embed the photos in ``root`` with a model that takes pictures (``images="published"``).
 
-        ``backbone``: a network of your own, "package.module:function", which a saved model only notes.
+        ``own``: a ``backbone``, ``method`` or ``teacher`` of your own, which a saved model only notes.
         """
         choose(split, SPLITS, "split")
-        model = model if isinstance(model, RetrievalModel) else load_model(model, backbone=backbone)
+        model = model if isinstance(model, RetrievalModel) else load_model(model, **own)
         if not isinstance(model, OnPictures):
             raise ValueError("this model was trained on finished features; search in a feature folder, features=")
         data = photos.load(root, name="photos", images="published", backbone=model.options["backbone"], min_count=1)
@@ -147,7 +150,13 @@ class Index:
         """The photos that score highest for a text; words that the model never saw count as unknown."""
         if not query.split():
             raise ValueError("the query has no word; say what you look for")
-        return self._photos(self._scores(self.images, self.encoder.texts([query]))[:, 0], top)
+        asked = self.encoder.texts([query])
+        if isinstance(asked, Tensor) and isinstance(self.images, Tensor) and asked.shape[1:] != self.images.shape[1:]:
+            raise ValueError(
+                f"{self.encoder.name} makes {asked.shape[1]} numbers of a query, and the index holds "
+                f"{self.images.shape[1]} of each picture: it was made by something else; index the pictures again"
+            )
+        return self._photos(self._scores(self.images, asked)[:, 0], top)
 
     def by_picture(self, path: str | Path, top: int = 5, backbone: str | None = None) -> list[Hit]:
         """The captions that score highest for a picture; the photos most like it, where the index has no captions.
@@ -168,6 +177,25 @@ class Index:
         scores = self._alike(self.images[row : row + 1])
         scores[row] = -torch.inf
         return self._photos(scores, min(top, len(self) - 1)) if len(self) > 1 else []
+
+    def file(self, row: int) -> str:
+        """The picture in ``row``; "" for one that is not to be shown: a link leads it out of the album's folder."""
+        file = self.files[row]
+        return file if self.within is None or is_within(file, self.within) else ""
+
+    def collapsed(self, hits: list[Hit]) -> tuple[list[Hit], dict[int, int]]:
+        """The ``hits`` without those that are nearly equal to one before them, and how many each stands for, by row."""
+        if isinstance(self.images, Sequences) or not hits:
+            return hits, {}
+        found = normalize(self.images[[hit.row for hit in hits]].float(), dim=1)
+        same, kept, alike = found @ found.T > SAME, [], {}
+        for place in range(len(hits)):
+            before = next((first for first in kept if same[first, place]), None)
+            if before is None:
+                kept.append(place)
+            else:
+                alike[hits[before].row] = alike.get(hits[before].row, 0) + 1
+        return [hits[place] for place in kept], alike
 
     def unknown(self, query: str) -> list[str]:
         """Words of the query that the model has never read."""
@@ -203,7 +231,7 @@ class Index:
 
     def _photos(self, scores: Tensor, top: int) -> list[Hit]:
         said = {row: self.texts[caption] for row, caption in self.first.items()} if self.first else self.notes
-        return [Hit(rank, score, said.get(row, ""), self.files[row], row) for rank, score, row in best(scores, top)]
+        return [Hit(rank, score, said.get(row, ""), self.file(row), row) for rank, score, row in best(scores, top)]
 
     def _through(self, backbone: str | None) -> Encoder:
         """The encoder with a network for pictures: the one it has, else ``backbone``, else what the folder notes."""
@@ -243,7 +271,7 @@ def best(scores: Tensor, top: int) -> list[tuple[int, float, int]]:
 
 def thumbnail(file: str | Path, side: int = 320) -> bytes:
     """A photo as a small JPEG."""
-    small, buffer = open_picture(file), io.BytesIO()
+    small, buffer = open_picture(file, 2 * side), io.BytesIO()
     small.thumbnail((side, side))
     small.save(buffer, "JPEG", quality=85)
     return buffer.getvalue()

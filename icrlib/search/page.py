@@ -6,6 +6,7 @@ import html
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from icrlib.data.pictures import BadPicture
 from icrlib.files import write_bytes
@@ -31,6 +32,8 @@ img,.gone{width:100%;aspect-ratio:4/3;object-fit:cover;display:block;background:
 figcaption{padding:.5rem .6rem;font-size:.85rem;overflow-wrap:anywhere}
 figcaption span{color:var(--soft);display:block}
 a{color:inherit}
+main.one{display:block}
+main.one img{width:auto;max-width:100%;aspect-ratio:auto;object-fit:contain;background:none}
 """
 
 
@@ -80,9 +83,12 @@ def page(
     form: bool = False,
     title: str = "",
     like: bool = False,
+    alike: dict[int, int] | None = None,
+    order: str = "",
 ) -> str:
     """The page's HTML. ``shown``: the image of a hit; ``form``: with a box for the next query; ``like``: with links to
-    photos like each."""
+    photos like each; ``alike``: how many more nearly the same a row stands for; ``order``: how the hits are sorted,
+    where there are dates to sort by."""
     heading = title or (Path(query).name if names_picture(query) else query)
     told = [f"{about.photos:,} photos searched" if about.photos else "", f"model: {about.model}" if about.model else ""]
     said = warning(about.unknown, query)
@@ -91,24 +97,55 @@ def page(
         f'placeholder="a dog jumps over a hoop" value="{html.escape(query, quote=True)}"><button>Search</button>'
         "</form>"
     )
-    cells = "".join(_cell(hit, shown, like) for hit in hits)
+    cells = "".join(_cell(hit, shown, like, (alike or {}).get(hit.row, 0)) for hit in hits)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8">{MARK}<meta name="viewport" '
         f'content="width=device-width,initial-scale=1"><title>{html.escape(heading) or "Search"}</title>'
         f"<style>{STYLE}</style><body>{box if form else ''}<h1>{html.escape(heading)}</h1>"
         f"<p>{html.escape(' · '.join(part for part in told if part))}</p>"
         + (f'<p class="warn">{html.escape(said)}</p>' if said else "")
+        + (_sorted(query, order) if order and hits else "")
         + f"<main>{cells}</main></body></html>"
     )
 
 
-def _cell(hit: Hit, shown: Callable[[Hit], str], like: bool) -> str:
+def _sorted(query: str, order: str) -> str:
+    """The two orders of the answers, the other one as a link."""
+    asked = quote(query, errors="replace")
+    names = {"score": "best first", "date": "latest first"}
+    links = (
+        f"<b>{told}</b>" if name == order else f'<a href="/?q={asked}&amp;sort={name}">{told}</a>'
+        for name, told in names.items()
+    )
+    return f"<p>{' · '.join(links)}</p>"
+
+
+def linked(hit: Hit) -> str:
+    """The small picture of a hit on a served page; a click opens the picture itself."""
+    name = html.escape(Path(hit.file).name, quote=True)
+    return f'<a href="/picture?n={hit.row}"><img src="/photo?n={hit.row}" alt="{name}" loading="lazy"></a>'
+
+
+def one(row: int, file: str, date: str) -> str:
+    """The page of one picture: whole, with its folder and date."""
+    name, folder = html.escape(Path(file).name, quote=True), html.escape(str(Path(file).parent)) if file else ""
+    told = " · ".join(part for part in (folder, html.escape(date)) if part)
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8">{MARK}<meta name="viewport" '
+        f'content="width=device-width,initial-scale=1"><title>{name}</title><style>{STYLE}</style><body><h1>{name}</h1>'
+        f'<p>{told} · <a href="/like?n={row}">more like this</a> · <a href="/">search</a></p>'
+        f'<main class="one"><img src="/whole?n={row}" alt="{name}"></main></body></html>'
+    )
+
+
+def _cell(hit: Hit, shown: Callable[[Hit], str], like: bool, alike: int = 0) -> str:
     try:
         image = shown(hit) if hit.file else ""
     except (BadPicture, OSError):  # moved or damaged since it was indexed: the answer still says which
         image = '<div class="gone" role="img" aria-label="the photo is not there any more"></div>'
     name = f"<span>{html.escape(Path(hit.file).name)}</span>" if hit.file else ""
-    more = f'<a href="/like?n={hit.row}">more like this</a>' if like else ""
+    told = "more like this" + (f" ({alike} nearly the same)" if alike else "")
+    more = f'<a href="/like?n={hit.row}">{told}</a>' if like else ""
     return (
         f"<figure>{image}<figcaption>{hit.rank}. {hit.score:.3f} {html.escape(hit.caption)}{name}{more}"
         "</figcaption></figure>"

@@ -13,6 +13,8 @@ from icrlib.training.settings import SETTINGS, checked
 
 NOT_OPTIONS = ("memory_budget", "triplet_weight", "pair_weight")  # the first changes no number, the others are the name
 
+HELP = {name: field.metadata["help"] for name, field in SETTINGS.items()}
+
 
 class Options:
     """Whose option is it? Settings, and the options of the chosen model, loss and auxiliary, under flat names.
@@ -44,7 +46,7 @@ class Options:
             if owner != "setting"
         )
         settings = ", ".join(self.owners["setting"])
-        return f"unknown option {name!r}.{meant(name, known)} Options {own}. Settings: {settings}."
+        return f"unknown option {name!r}.{meant(name, known, HELP)} Options {own}. Settings: {settings}."
 
 
 def options_for(method: str, loss: str, auxiliary: str | None = None) -> Options:
@@ -59,6 +61,8 @@ def given(owners: Options, values: Mapping) -> dict[str, dict]:
     found: dict[str, dict] = {owner: {} for owner in owners.owners}
     for spelled, value in values.items():
         owner, name = owners.place(spelled)
+        if name in found[owner]:
+            raise ValueError(f"{name} of the {owner} is given twice; say it once, in the object or beside it")
         found[owner][name] = checked(name, value) if owner == "setting" else value
     return found
 

@@ -13,7 +13,8 @@ from icrlib import devices
 from icrlib.auxiliary.base import Criterion
 from icrlib.data.splits import Dataset
 from icrlib.models.base import RetrievalModel
-from icrlib.records.files import SCHEMA, rounded
+from icrlib.records.files import rounded
+from icrlib.records.form import SCHEMA
 from icrlib.training.config import Config
 
 

@@ -14,24 +14,34 @@ from icrlib.data.load import DRAWN, load_dataset
 from icrlib.data.splits import Dataset
 from icrlib.evaluation import evaluate
 from icrlib.files import claim_path
+from icrlib.losses.base import Loss
 from icrlib.models.base import RetrievalModel
 from icrlib.names import LOSSES, METHODS
 from icrlib.records.commit import commit_of_code
 from icrlib.records.files import READ, load, write
-from icrlib.training import checkpoints, loop, record_of_run
+from icrlib.training import checkpoints, loop, parts, record_of_run
 from icrlib.training.config import Config, resolve
 from icrlib.training.saved import load_model, save_model
 from icrlib.training.settings import SETTINGS
 from icrlib.training.snapshots import Snapshots
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """A finished run: its ``record`` (plain JSON), the best ``model``, and the ``folder`` it was trained in."""
 
     record: dict
     model: RetrievalModel
     folder: Path | None = None
+
+    def __repr__(self) -> str:
+        config, test = self.record["config"], self.record["test"]
+        where = f", in {self.folder}" if self.folder else ""
+        return (
+            f"Run({config['method']} with {config['loss']} on {config['dataset']}, seed {config['seed']}, "
+            f"{config['updates']:,} updates: test rsum {test['rsum']:.1f}, R@1 {test['i2t']['r1']:.1f} of images and "
+            f"{test['t2i']['r1']:.1f} of captions; chosen at update {self.record['chosen']['update']:,}{where})"
+        )
 
     @property
     def history(self) -> list[dict]:
@@ -45,8 +55,8 @@ class Run:
 
 def train(
     data: Dataset | str,
-    method: str = METHODS.usual,
-    loss: str = LOSSES.usual,
+    method: str | type | RetrievalModel = METHODS.usual,
+    loss: str | type | Loss = LOSSES.usual,
     *,
     seed: int = 0,
     data_seed: int | None = None,
@@ -60,8 +70,10 @@ def train(
     """Train ``method`` on ``data.train`` with ``loss``, choose the best evaluation on ``data.val``, test it once.
 
     ``data``: a dataset, or the name of one that is drawn ("scenes", "rendered", "stamps"), whose draw is then
-    ``data_seed``, by default the ``seed``: so each run has its own data. ``method`` and ``loss``: names, or
-    ``"package.module:Name"`` of your own.
+    ``data_seed``, by default the ``seed``: so each run has its own data. ``method``, ``loss`` and ``auxiliary=``:
+    names, ``"package.module:Name"`` of your own among them, classes, or objects,
+    ``loss=icrlib.losses.TripletSH(margin=.3)``, whose options become the run's. A model's weights are drawn anew, by
+    the seed.
 
     ``settings``: those that ``icr settings`` lists, and the options of the method, the loss and the auxiliary by their
     names (``embed_dim=``, ``margin=``, ``tau=``, …). What is left as None takes what the data set dictates, else what
@@ -84,6 +96,8 @@ def train(
             f"data_seed={data_seed!r}, but this data was drawn with seed {drawn!r}; load it with that "
             "seed, or give its name and leave the loading to train"
         )
+    parts.check_sizes(method, data.train.features.shape[-1])
+    method, loss, settings = parts.named(method, loss, settings)
     config = resolve(data, method, loss, seed=seed, smoke=smoke, given=settings)
     for path, what in ((record, "record"), (probe, "probe")):
         if path is not None:
@@ -120,7 +134,8 @@ def _finished(folder: Path, config: Config, record: str | Path | None, probe: st
             f"{folder}: this run is finished, and probes are made while a model learns; choose another "
             "out=, or leave probe= out"
         )
-    run = Run(load(folder / "record.json"), load_model(folder, method=config.method, backbone=config.backbone), folder)
+    own = {"method": config.method, "backbone": config.backbone, "teacher": config.model_options.get("teacher")}
+    run = Run(load(folder / "record.json"), load_model(folder, **own), folder)  # the caller's names, never the file's
     if record is not None and not config.smoke:
         write({name: value for name, value in run.record.items() if name not in READ}, record)
     return run

@@ -11,11 +11,12 @@ from safetensors.torch import save as save_tensors
 
 from icrlib import parsing
 from icrlib.data import backbones
+from icrlib.data.targets.teachers import HELD, TEACHERS
 from icrlib.data.text import Vocabulary
 from icrlib.files import sha256_of, write_bytes
 from icrlib.models.base import RetrievalModel
 from icrlib.models.build import build
-from icrlib.names import METHODS
+from icrlib.names import METHODS, NotHandedOver, from_file, handed
 
 FORM = {
     "type": "object",
@@ -50,11 +51,14 @@ def folder_of(model: Path) -> Path:
     return model.parent if model.name == "record.json" else model
 
 
-def load_model(folder: str | Path, *, method: str | None = None, backbone: str | None = None) -> RetrievalModel:
+def load_model(
+    folder: str | Path, *, method: str | None = None, backbone: str | None = None, teacher: str | None = None
+) -> RetrievalModel:
     """Read what :meth:`icrlib.Run.save` wrote: a model in evaluation mode, with its vocabulary.
 
-    A file never names code to import: a method or backbone of your own, ``"package.module:Name"``, has to be handed
-    over again. ``ValueError`` says so, and names a damaged model; ``FileNotFoundError`` where files are missing.
+    A file never names code to import: a ``method``, a ``backbone`` or a sentence encoder (``teacher``) of your own,
+    ``"package.module:Name"``, has to be handed over again, an object by :func:`icrlib.data.targets.hold` before.
+    ``ValueError`` says so, and names a damaged model; ``FileNotFoundError`` where files are missing.
     """
     folder = Path(folder)
     for name in ("model.json", "model.safetensors"):
@@ -74,13 +78,18 @@ def load_model(folder: str | Path, *, method: str | None = None, backbone: str |
     except (ValueError, KeyError, TypeError, SafetensorError) as err:
         raise ValueError(f"{folder}: the saved model is damaged ({err}); save or train it again") from err
     method = handed(folder, "method", noted, method, METHODS)
+    if "teacher" in options:
+        options["teacher"] = handed(folder, "teacher", options["teacher"], teacher, [*TEACHERS, *HELD])
     if "backbone" in options:
         options["backbone"] = handed(folder, "backbone", options["backbone"], backbone, backbones.NAMES)
         options["network"] = backbones.load(options["backbone"]).network
     try:
-        model = build(method, **options)
+        with from_file(folder, {method, backbone, teacher} - {None}):
+            model = build(method, **options)
         model.load_state_dict(tensors)
-    except (ValueError, KeyError, TypeError, RuntimeError) as err:
+    except NotHandedOver:
+        raise
+    except (ValueError, KeyError, TypeError, RuntimeError, AttributeError) as err:
         raise ValueError(f"{folder}: the saved model is damaged ({err}); save or train it again") from err
     if model.vocabulary is None and options.get("words", len(words)) != len(words):
         raise ValueError(
@@ -94,13 +103,3 @@ def load_model(folder: str | Path, *, method: str | None = None, backbone: str |
 def _seal(about: dict) -> str:
     """A hash of what ``model.json`` says, but for the seal itself."""
     return sha256_of(json.dumps({key: value for key, value in about.items() if key != "seal"}, sort_keys=True))
-
-
-def handed(folder: Path, what: str, noted: str, given: str | None, known) -> str:
-    """The name to use: the caller's, or the file's if it is a registered one."""
-    if given is not None or noted in known:
-        return given or noted
-    raise ValueError(
-        f"{folder}: this file names the {what} {noted!r}, which is not one of the library's ({', '.join(known)}). Code "
-        f"is never imported because a file says so: if you trust it, hand it over, {what}={noted!r}"
-    )

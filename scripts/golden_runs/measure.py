@@ -28,6 +28,8 @@ import icrlib
 from icrlib.auxiliary.base import Criterion
 from icrlib.data.load import DRAWN
 from icrlib.data.splits import Dataset
+from icrlib.names import from_file
+from icrlib.records import goldens
 from icrlib.training.settings import NEUTRAL
 
 UPDATES, LOOK, BREAK = 60, 30, 33
@@ -62,7 +64,7 @@ def measured(asked: Mapping) -> dict:
     os.environ["TQDM_DISABLE"] = "1"  # the bars of its encoders; that of the runs has begun
     data = loaded(asked["dataset"], tuple(sorted(asked["data"].items())))
     watch = Watch()
-    with tempfile.TemporaryDirectory(prefix="golden-") as folder, watch.looking():
+    with tempfile.TemporaryDirectory(prefix="golden-") as folder, watch.looking(), from_file(goldens.path()):
         options = {
             "seed": asked["seed"],
             "out": folder,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import socket
 import threading
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
 import pytest
@@ -152,3 +155,122 @@ def test_long_and_odd_queries_are_no_files(query, index):
 def test_a_list_of_names_that_is_short(index):
     with pytest.raises(ValueError, match="3 file names for 4 images"):
         Index(Numbers(), index.images, index.files[:3])
+
+
+def raw_answer(address, sent):
+    """What comes back for bytes as they are."""
+    host, port = address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as line:
+        line.sendall(sent)
+        return line.recv(1 << 16)
+
+
+def test_a_click_opens_the_picture_itself(index, address, tmp_path):
+    """Whole, turned right, with its folder and date."""
+    exif = Image.Exif()
+    exif[0x0112], exif[0x0132] = 6, "2024:05:01 12:30:00"
+    turned = Image.new("RGB", (900, 300), (250, 0, 0))
+    turned.paste((0, 0, 250), (0, 0, 450, 300))
+    turned.save(index.files[1], exif=exif)
+    index.notes[1] = "2024:05:01 12:30:00"
+    page_ = get(f"{address}/?q=1")[2].decode()
+    assert '<a href="/picture?n=1"><img src="/photo?n=1"' in page_ and 'href="/like?n=1"' in page_
+    status, headers, raw = get(f"{address}/picture?n=1")
+    text = raw.decode()
+    assert status == 200 and str(tmp_path) in text and "2024:05:01 12:30:00" in text and 'src="/whole?n=1"' in text
+    assert "b&lt;i&gt;.jpg" in text and "<i>" not in text
+    with Image.open(io.BytesIO(get(f"{address}/whole?n=1")[2])) as shown:
+        assert shown.size == (300, 900) and shown.getpixel((150, 50))[2] > 200
+    for place in ("/picture?n=9", "/whole?n=x"):
+        assert get(address + place)[0] == 400
+    assert get(f"{address}/whole?n=3")[0] == 404, "gone.jpg"
+
+
+def test_dates_and_series(index, address):
+    index.notes |= {0: "2023:01:01 00:00:00", 2: "2024:01:01 00:00:00"}
+    latest = get(f"{address}/?q=0+1&sort=date")[2].decode()
+    assert latest.index('n=2"') < latest.index('n=0"') and "best first" in latest
+    index.images[1] = index.images[0]
+    text = get(f"{address}/?q=0")[2].decode()
+    assert text.count("<figure>") == 3 and "(1 nearly the same)" in text
+
+
+@pytest.mark.parametrize("site, status", [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)])
+def test_other_pages_may_not_embed_it(address, site, status):
+    for path in ("/", "/photo?n=0", "/whole?n=0"):
+        code, headers, _ = get(address + path, **{"Sec-Fetch-Site": site})
+        assert code == status and headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+        assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
+
+
+def test_a_host_without_a_port(address):
+    assert get(address, Host="127.0.0.1")[0] == get(address, Host="localhost")[0] == 200
+    for host in ("localhost.evil.example", "127.0.0.1:", "evil@localhost", "localhost:x", "10.0.0.1"):
+        assert get(address, Host=host)[0] in (400, 403)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x00\xff\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n",
+        b"GET /?q=%zz%u&n=%00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * (1 << 17) + b"\r\n\r\n",
+    ],
+)
+def test_malformed_requests(address, sent, capfd):
+    """None gets a traceback, here or there, and the next question is answered."""
+    try:
+        found = raw_answer(address, sent)
+    except ConnectionError:
+        found = b""
+    assert b"Traceback" not in found and get(address)[0] == 200
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_an_encoder_that_fails_gets_a_page(index, address, monkeypatch):
+    monkeypatch.setattr(index.encoder, "texts", lambda texts: 1 / 0)
+    status, _, raw = get(f"{address}/?q=1")
+    assert status == 500 and b"division by zero" in raw and b"Traceback" not in raw and get(address)[0] == 200
+
+
+@pytest.mark.parametrize("port", [-1, 65536, 10**9])
+def test_ports_that_there_are_not(index, port):
+    with pytest.raises(ValueError, match="ports go from 1 to 65535"):
+        server(index, port)
+
+
+def test_it_ends_beside_an_open_connection(index):
+    with server(index) as running:
+        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread.start()
+        with socket.create_connection(running.server_address) as line:
+            line.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")  # and nothing more
+            assert get(f"http://127.0.0.1:{running.server_address[1]}")[0] == 200
+            running.shutdown()
+            thread.join()
+
+
+def test_large_pictures_come_one_at_a_time(address, monkeypatch):
+    """And pages are answered beside them."""
+    began, first, go = [], threading.Event(), threading.Event()
+
+    def slow(file, small=None):
+        began.append(file)
+        first.set()
+        go.wait()
+        return Image.new("RGB", (20, 20))
+
+    monkeypatch.setattr("icrlib.search.serve.open_picture", slow)
+    with ThreadPoolExecutor(6) as pool:
+        asked = [pool.submit(get, f"{address}/whole?n={row % 3}") for row in range(12)]
+        first.wait()
+        assert [get(address)[0] for _ in range(30)] == [200] * 30
+        seen = len(began)
+        go.set()
+        assert [one.result()[0] for one in asked] == [200] * 12 and seen == 1

@@ -31,7 +31,7 @@ TWIN_SHARE = 0.5
 TYPICAL = {"words": 11.8, "padded": 20.0, "each": 5.0, "vocabulary": 54}  # of captions, from draw to draw
 
 
-@dataclass
+@dataclass(repr=False)
 class ScenesSplit(Split):
     """A split that knows everything about its pictures.
 

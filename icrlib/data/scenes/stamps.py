@@ -121,7 +121,7 @@ class StampedPictures:
         return torch.from_numpy(found).permute(0, 3, 1, 2).float() / 255
 
 
-@dataclass
+@dataclass(repr=False)
 class StampedTraining(Split):
     """Pairs of pictures and captions with the same number: row r is picture ``of[r]`` with number ``numbers[r]``.
 
@@ -133,7 +133,7 @@ class StampedTraining(Split):
     forms: list[dict] = field(kw_only=True)
 
 
-@dataclass
+@dataclass(repr=False)
 class StampedSplit(ScenesSplit):
     """A split for evaluation in one form, with or without stamps. ``others``: the same split in other forms, by name.
 

@@ -125,7 +125,7 @@ class SentenceEncoder(Teacher):
                     for name, value in load_file(self.folder / WEIGHTS).items()
                     if value.is_floating_point()
                 }
-            except SafetensorError as err:
+            except (SafetensorError, OSError) as err:
                 raise WrongWeights(f"{self.folder / WEIGHTS}: not a whole file ({err}); copy it again") from err
             self._loaded = weights, self._tokenizer()
         return self._loaded
@@ -137,7 +137,10 @@ class SentenceEncoder(Teacher):
             raise NoSentenceEncoder(
                 "the package tokenizers is not installed, and a sentence encoder needs it. " + WAYS
             ) from err
-        tokenizer = Tokenizer.from_file(str(self.folder / TOKENIZER))
+        try:
+            tokenizer = Tokenizer.from_file(str(self.folder / TOKENIZER))
+        except Exception as err:  # the package raises nothing more special for a file that is damaged
+            raise ValueError(f"{self.folder / TOKENIZER}: not a whole tokenizer ({err}); copy it again") from err
         tokenizer.no_padding()  # the file asks for 128 tokens always; captions of one length need none
         tokenizer.enable_truncation(self.longest)
         return tokenizer

@@ -1,0 +1,151 @@
+"""A method, a loss, an auxiliary as a name, a class or an object: the same run, or refused with the way out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import icrlib
+from icrlib.auxiliary.latent import LatentTarget
+from icrlib.losses import GradientObjective, Loss, TripletSH
+from icrlib.models import VSE
+from icrlib.models.bow import BagOfWords
+from icrlib.training.config import identity
+from tests.own_parts import Bags, Squared, WordByWord
+from tests.test_cli import icr
+
+FEW = {"updates": 4, "batch_size": 8, "progress": False}
+
+
+def same(one, other):
+    """The same run, but for how it was asked for."""
+    ours, theirs = (run.record["config"] for run in (one, other))
+    assert {**ours, "asked": 0} == {**theirs, "asked": 0} and identity(ours) == identity(theirs)
+    assert one.record["history"][-1]["loss"] == other.record["history"][-1]["loss"]
+
+
+@pytest.mark.parametrize(
+    "given, name, options",
+    [
+        (TripletSH(margin=0.3), "triplet_sh", {"margin": 0.3}),
+        (TripletSH, "triplet_sh", {}),
+        (icrlib.losses.NTXent(tau=0.05, denominator="negatives"), "ntxent", {"tau": 0.05, "denominator": "negatives"}),
+        (GradientObjective("cir", "lin", margin=0.1), "goal:cir x lin", {"margin": 0.1}),
+        (Squared(margin=0.1), "tests.own_parts:Squared", {"margin": 0.1}),
+        (Squared, "tests.own_parts:Squared", {}),
+    ],
+)
+def test_a_loss(tiny, given, name, options):
+    same(icrlib.train(tiny, loss=given, **FEW), icrlib.train(tiny, loss=name, **options, **FEW))
+
+
+@pytest.mark.parametrize(
+    "given, name, options",
+    [
+        (BagOfWords, "bow", {}),
+        (BagOfWords(12, 20, embed_dim=6), "bow", {"embed_dim": 6}),
+        (VSE(12, 99, embed_dim=6, word_dim=5), "vse++", {"embed_dim": 6, "word_dim": 5}),
+        (WordByWord(12, 5, size=3), "tests.own_parts:WordByWord", {"size": 3}),
+    ],
+)
+def test_a_method(tiny, given, name, options):
+    same(icrlib.train(tiny, given, **FEW), icrlib.train(tiny, name, **options, **FEW))
+
+
+def test_an_auxiliary(tiny):
+    for given, name, options in (
+        (LatentTarget("lsa", hidden=7), "latent", {"target": "lsa", "hidden": 7}),
+        (Bags, "tests.own_parts:Bags", {}),
+    ):
+        same(
+            icrlib.train(tiny, auxiliary=given, beta=0.5, **FEW),
+            icrlib.train(tiny, auxiliary=name, beta=0.5, **options, **FEW),
+        )
+
+
+@dataclass(frozen=True)
+class Weighed(Loss):
+    """Has an option that no record can hold."""
+
+    weights: Any = None
+
+
+class Plain(nn.Module):
+    """As a researcher writes one first."""
+
+    def forward(self, images, captions):
+        return images @ captions.T
+
+
+class Forgetful(icrlib.models.RetrievalModel):
+    def __init__(self, feature_dim, words):
+        super().__init__()
+
+
+def local():
+    class Local(TripletSH):
+        pass
+
+    return Local()
+
+
+@pytest.mark.parametrize(
+    "given, told",
+    [
+        ({"loss": Weighed(weights=torch.ones(3))}, "its weights is of type Tensor, which a record cannot name"),
+        ({"loss": local()}, "no name leads to it.*Put the class at the top of a file, such as mine.py"),
+        ({"loss": nn.TripletMarginLoss()}, "is no loss: .*subclass of icrlib.losses.base.Loss and has terms"),
+        ({"loss": 3}, "is no loss"),
+        ({"loss": GradientObjective}, "write loss='goal:T x P'"),
+        ({"loss": TripletSH(margin=0.3), "margin": 0.2}, "margin of the loss is given twice"),
+        ({"method": Plain}, "Plain is no method: .*RetrievalModel and has options.*encode_images"),
+        ({"method": Plain()}, "is no method"),
+        ({"method": "tests.training.test_named_parts:Plain"}, "Plain is no method"),
+        ({"method": Forgetful(12, 9)}, "has no options"),
+        ({"method": BagOfWords(5, 20)}, "made for features of size 5, and the data has 12"),
+        ({"auxiliary": nn.Linear(2, 2)}, "is no auxiliary: .*forward\\(step\\)"),
+        ({"learning_rate": 1e-3}, "Did you mean 'lr'"),
+        ({"decay": 0.1}, "Did you mean 'weight_decay'"),
+        ({"tau": 0.05, "loss": "triplet"}, "unknown option 'tau'"),
+    ],
+)
+def test_what_is_refused(tiny, given, told):
+    with pytest.raises(ValueError, match=told):
+        icrlib.train(tiny, **given, **FEW)
+
+
+def test_the_command_line_refuses_what_the_library_refuses(tmp_path):
+    """An option of another loss than the one that is trained, though the notebook declares it."""
+    run = ("run", "book/reproduce/run.ipynb")
+    for given in (("loss=triplet", "tau=0.05"), ("method=bow", "word_dim=9"), ("loss=ntxent", "margin=0.1")):
+        words = [word for one in given for word in ("-p", one)]
+        result = icr(*run, *words, "--plan")
+        name = given[1].partition("=")[0]
+        assert result.exit_code == 2 and name in result.output and "plan:" not in result.output, result.output
+    for given, told in (
+        (("smoke=true", f"record={tmp_path / 'r.json'}"), "a smoke run writes no record"),
+        (("dataset=flickr8k", "features=/nope"), "features=/nope: no such folder"),
+    ):
+        result = icr(*run, *[word for one in given for word in ("-p", one)])
+        assert result.exit_code == 2 and told in result.output and "plan:" not in result.output, result.output
+
+
+def test_a_short_summary(tiny):
+    """What an interpreter prints is a few lines, not arrays; a notebook shows pictures."""
+    assert (
+        repr(tiny.train)
+        == f"Split('train': {len(tiny.train)} images of 12 numbers, {len(tiny.train.captions)} captions)"
+    )
+    assert len(repr(tiny).splitlines()) == 4 and "test" in repr(tiny) and "words" in repr(tiny)
+    run = icrlib.train(tiny, **FEW)
+    assert len(repr(run)) < 300 and f"rsum {run.record['test']['rsum']:.1f}" in repr(run)
+    scenes = icrlib.load_dataset("scenes", smoke=True)
+    for shown in (scenes, scenes.val):
+        text = shown._repr_html_()
+        assert text.count("data:image/png") == 3 and text.count("<tr>") == 3
+    assert scenes.train.captions[0] in scenes._repr_html_() and "Dataset('scenes'" in repr(scenes)
+    assert tiny._repr_html_().count("<tr>") == 3 and "data:image" not in tiny._repr_html_()
