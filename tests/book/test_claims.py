@@ -131,7 +131,8 @@ def ltd(book, rows=LTD_ROWS, seeds=5):
             extra = 12 + record["config"]["seed"] if row == "lag" else 0.1 * record["config"]["seed"] * (row == "dual")
             record["config"] |= {"method": "ltd", "multiplier": "published", "beta": 1.0, "eta": None} | LTD_ROWS[row]
             record["test"]["rsum"] += extra
-            record["log"] = [[*line[:-1], line[-1] + list(LTD_ROWS).index(row)] for line in record["log"]]  # not the same runs
+            place = list(LTD_ROWS).index(row)
+            record["log"] = [[*line[:-1], line[-1] + place] for line in record["log"]]  # not the same runs
             put(book, "ltd", record, row)
 
 

@@ -168,7 +168,8 @@ def test_what_is_refused(model):
         model.encode_images(torch.rand(4, 36, 10))
     with pytest.raises(ValueError, match=r"unknown method 'vse'; allowed: .*Did you mean 'vse\+\+'\?"):
         models.build("vse", 4, 4)
-    assert models.options_of("vse++") == ["embed_dim", "word_dim"] and models.options_of("bow") == ["embed_dim", "ngrams"]
+    assert models.options_of("vse++") == ["embed_dim", "word_dim"]
+    assert models.options_of("bow") == ["embed_dim", "ngrams"]
     for call in (lambda m: m.encode_images(torch.zeros(1, 1)), lambda m: m.encode_captions(None, None)):
         with pytest.raises(TypeError, match="RetrievalModel must define encode_"):
             call(RetrievalModel())
