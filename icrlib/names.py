@@ -64,6 +64,7 @@ METHODS = Registry(
         "vse++": "icrlib.models.vse:VSE",
         "bow": "icrlib.models.bow:BagOfWords",
         "vsrn": "icrlib.models.vsrn:VSRN",
+        "vse_infty": "icrlib.models.vse_infty:VSEInfty",
         "ltd": "icrlib.models.ltd:LTD",
         "sentence": "icrlib.models.sentence:Sentence",
     },
