@@ -140,13 +140,15 @@ class VSEInfty(RetrievalModel):
         feature_dim: int,
         embed_dim: int,
         word_dim: int = 300,
+        pool: str = "gpo",
         hidden: int | None = None,
         **sizes,
     ) -> float:
-        """Of a region its features, three rows of the MLP's middle, its vector and what the pooling notes of it; of a
-        word as of two GRUs, and the same."""
-        of_regions = images * regions * (feature_dim + 3 * (hidden or embed_dim // 2) + 2 * embed_dim)
-        return of_regions + 2 * kept_of_words(captions, embed_dim, words, word_dim) + 2 * captions * words * embed_dim
+        """Of a region its features, two rows of the MLP and its vector; of a word as of two GRUs; of both, once
+        sorted, their values and where these came from."""
+        of_regions = images * regions * (feature_dim + 2 * (hidden or embed_dim // 2) + embed_dim)
+        ranked = 3 * embed_dim * (images * regions + captions * words) if pool == "gpo" else 0
+        return of_regions + 2 * kept_of_words(captions, embed_dim, words, word_dim) + ranked
 
     def encode_images(self, features: Tensor) -> Tensor:
         """Regions (B, N, D) to unit vectors (B, d)."""
