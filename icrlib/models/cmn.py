@@ -175,7 +175,7 @@ class CMN(RetrievalModel):
         return alike, (sharp * alike).masked_fill(gone, -torch.inf).softmax(3)
 
     def found(self, images: Sequences, captions: Sequences) -> tuple[Tensor, Tensor]:
-        """What each mention of caption b found in image b: its share of each region (B, K, N), and a place (B, K, 2)."""
+        """What each mention of caption b found in image b: shares of regions (B, K, N), and a place (B, K, 2)."""
         pairs = [self._found(images[b : b + 1], captions[b : b + 1]) for b in range(len(captions))]
         return tuple(torch.cat(parts) for parts in zip(*pairs, strict=True))
 
@@ -213,7 +213,7 @@ class CMN(RetrievalModel):
             "image layers": 3 * product(rows, looks, 2 * d) + 3 * product(rows, 2 * d, d),
             **{name: 2 * count for name, count in captions_part(captions, d, words, word_dim).items()},
             "attention": 6 * round(captions * words) * (k + pairs) * 2 * d + 3 * product(captions * (k + pairs), d, 1),
-            "find": 3 * product(rows, d, captions * k) + 2 * product(both * k, regions, 2),
+            "find": 3 * product(rows, d, captions * k) + (2 if pairs else 1) * product(both * k, regions, 2),
             "relations": 3 * (product(both * pairs, 4, HIDDEN) + product(both * pairs, HIDDEN, d))
             + 3 * product(both * pairs, d, 1),
         }
@@ -235,6 +235,6 @@ class CMN(RetrievalModel):
         """Of a region its features twice and six vectors; of a word as of two GRUs; of a caption with an image three
         numbers a mention and region, and of each pair of mentions its judgement twice and the layer before it."""
         pairs = mentions * (mentions - 1) // 2 if relation != "none" else 0
-        of_both = 3 * mentions * regions + pairs * (2 * embed_dim + 2 * HIDDEN)
+        of_both = 3 * mentions * regions + pairs * (2 * embed_dim + HIDDEN)
         of_regions = images * regions * (2 * feature_dim + 6 * embed_dim)
         return of_regions + 2 * kept_of_words(captions, embed_dim, words, word_dim) + images * captions * of_both
