@@ -173,6 +173,8 @@ METHODS = Registry(
         "vse++": "icrlib.models.vse:VSE",
         "bow": "icrlib.models.bow:BagOfWords",
         "vsrn": "icrlib.models.vsrn:VSRN",
+        "vse_infty": "icrlib.models.vse_infty:VSEInfty",
+        "cmn": "icrlib.models.cmn:CMN",
         "ltd": "icrlib.models.ltd:LTD",
         "sentence": "icrlib.models.sentence:Sentence",
     },

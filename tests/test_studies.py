@@ -20,7 +20,7 @@ from icrlib.studies import Run, Study, Unfinished, lists, studies
 from .evidence.made import record
 
 STILL_TO_RUN = {"reading", "ltd_stamps", "vsrn_size_edges", "vsrn_parts_tuning", "vsrn_parts"}
-STILL_TO_RUN |= {"vsrn_own_tuning", "vsrn_own"}
+STILL_TO_RUN |= {"vsrn_own_tuning", "vsrn_own", "ladder_tuning", "ladder"}
 STILL_TO_RUN |= {f"photo_{name}" for name in ("smoothap_tuning", "smoothap", "vsrn_tuning", "vsrn_edges")}
 
 

@@ -73,7 +73,8 @@ class RetrievalModel(nn.Module):
     takes: ClassVar[str] = ""  # of an image "vector", one, or "regions"; "": whatever it is given
     takes_word_vectors: ClassVar[bool] = False  # True: the embedding of words can start from ``data.word_vectors``
     baseline: ClassVar[bool] = False  # the row that others are held against
-    published: ClassVar[dict[str, dict]] = {}  # settings as published, by data set; "*" for any other
+    # Settings as published, by data set, loss, or both ("coco triplet_sh"); "*" for any other.
+    published: ClassVar[dict[str, dict]] = {}
     neutral: ClassVar[dict[str, Any]] = {}  # options that change nothing at these values, and then are no option
     scores_at_once: ClassVar[int] = 1 << 24  # how many scores are computed at a time outside of training
     pairs_at_once: ClassVar[int] = 8  # and for single pairs, where the similarity knows whole blocks only

@@ -118,7 +118,8 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
     kind = METHODS.find(method)
     given = _target({name: value for name, value in given.items() if value is not None})
     defaults = data.defaults_for(method, loss)
-    published = {name: value for key in ("*", loss, data.name) for name, value in kind.published.get(key, {}).items()}
+    keys = ("*", loss, data.name, f"{data.name} {loss}")
+    published = {name: value for key in keys for name, value in kind.published.get(key, {}).items()}
     levels = (given, defaults, published)
     if data.word_vectors is not None and not kind.takes_word_vectors:
         raise ValueError(
@@ -165,7 +166,8 @@ def _check_sizes(kind: type, chosen: dict) -> None:
     parameters = inspect.signature(kind).parameters
     for name, value in chosen.items():
         usual = parameters[name].default if name in parameters else None
-        if any(isinstance(one, int) and not isinstance(one, bool) for one in (usual, value)):
+        whole = any(isinstance(one, int) and not isinstance(one, bool) for one in (usual, value))
+        if whole and not isinstance(usual, float):  # a share, which the model looks at itself
             at_least(name, value, 0 if name in REPEATS else 1)
 
 

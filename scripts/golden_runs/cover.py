@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from golden_runs.measure import LOOK, UPDATES
+from icrlib.planning import operations
 from icrlib.training.settings import NEUTRAL
 
 TINY = {"train": 200, "val": 40, "test": 20, "seed": 7}
@@ -96,7 +97,7 @@ def request(config: Mapping) -> dict:
     data = {name: value for name, value in config["data_options"].items() if name not in (*SIZES, "backbone")}
     if config["dataset"] in ("scenes", "rendered", "stamps"):
         data |= TINY
-    elif config["method"] == "vsrn":
+    elif operations.takes(config["method"]) == "regions":
         data["regions"] = True
     if "rounds" in config["data_options"]:
         data["rounds"] = 1
@@ -113,7 +114,9 @@ def _asked(dataset: str, data: dict, method: str, loss: str, settings: dict) -> 
 
 
 def _unused(method: str, loss: str, **settings: object) -> dict:
-    return _asked("scenes", TINY | ({"regions": True} if method == "vsrn" else {}), method, loss, settings)
+    phrasing = {"phrasing": settings.pop("phrasing")} if "phrasing" in settings else {}
+    boxes = {"regions": True} if operations.takes(method) == "regions" else {}
+    return _asked("scenes", TINY | boxes | phrasing, method, loss, settings)
 
 
 # What no record of the book has used yet and readers may.
@@ -137,5 +140,11 @@ UNUSED = {
     ),
     "unused/bfloat16": _unused("vse++", "triplet", precision="bfloat16", delete_words=0.2),
     "unused/vsrn": _unused("vsrn", "ntxent", graph_norm="features", linear_norm="features", final_norm=False),
+    "unused/phrasing": _unused("vse++", "ntxent", phrasing="apart", pool="max"),
+    "unused/means": _unused("vse++", "triplet", pool="mean"),
+    "unused/vse_infty": _unused("vse_infty", "ntxent"),
+    "unused/vse_infty-max": _unused("vse_infty", "triplet", pool="max", padding="masked", optimiser="adam"),
+    "unused/cmn": _unused("cmn", "ntxent", embed_dim=32, mentions=3),
+    "unused/cmn-parts": _unused("cmn", "triplet_sh", embed_dim=32, relation="places", find="mean"),
     "unused/projected": _unused("ltd", "ntxent", multiplier="projected", eta=0.05, target="lsa"),
 }

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import click
 
 from icrlib import records
+from icrlib.planning import operations
 from icrlib.studies import Run, studies
 
 VAL, TEST = 500, 1000
@@ -16,10 +17,16 @@ ECIR = ("triplet", "triplet_sh", "ntxent", "smoothap")
 TUNING_DRAWS, CLAIM_DRAWS, FEWER_DRAWS = (100, 101, 102), tuple(range(10)), tuple(range(5))
 
 
-def scenes(study: str, method: str, loss: str, seed: int, tag: str, settings: dict, train: int = 1500) -> Run:
-    """A run on its own draw of scenes: data, weights and batches follow from one seed; VSRN sees boxes."""
-    data = {"seed": seed, "train": train, "val": VAL, "test": TEST} | ({"regions": True} if method == "vsrn" else {})
-    return Run(study, "scenes", method, loss, seed, tag, settings, data)
+def scenes(
+    study: str, method: str, loss: str, seed: int, tag: str, settings: dict, train: int = 1500, **more: object
+) -> Run:
+    """A run on its own draw of scenes: data, weights and batches follow from one seed; boxes for what reads regions.
+
+    ``more``: options of the data, such as ``phrasing="apart"``.
+    """
+    data = {"seed": seed, "train": train, "val": VAL, "test": TEST}
+    data |= {"regions": True} if operations.takes(method) == "regions" else {}
+    return Run(study, "scenes", method, loss, seed, tag, settings, data | more)
 
 
 def sized(method: str) -> dict:

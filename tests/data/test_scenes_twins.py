@@ -27,14 +27,19 @@ def split():
 def naive(images, captions, split) -> dict:
     """Slow twin: every ordered pair of images, every caption, straight from the definition."""
     hits = {"swap": [], "attribute": []}
+    names = {"shape": "shape", "colour": "colour", "cell": "cell", "size": "other", "fill": "other"}
     for own, one in enumerate(split.graphs):
         for other, another in enumerate(split.graphs):
             if split.twin_of[own] != other and split.twin_of[other] != own:
                 continue
             kind = split.twin_kind[max(own, other)]
+            pairs = list(zip(one.things, another.things, strict=True))
+            (what,) = {names[k] for k in names for a, b in pairs if getattr(a, k) != getattr(b, k)}
             for caption, form in enumerate(split.forms):
                 if split.image_of[caption] == own and truth(form, one) and not truth(form, another):
-                    hits[kind].append(float(images[own] @ captions[caption]) > float(images[other] @ captions[caption]))
+                    right = float(images[own] @ captions[caption]) > float(images[other] @ captions[caption])
+                    for name in (kind, f"{kind}_{what}"):
+                        hits.setdefault(name, []).append(right)
     return {
         key: value
         for kind, some in hits.items()
@@ -99,3 +104,25 @@ def test_no_twin_or_no_telling_caption_is_none_not_nan():
     assert twin_accuracy(torch.rand(2, 3), torch.rand(2, 3), alone) == nothing
     alone.twin_of, alone.twin_kind = torch.tensor([-1, 0]), ["", "swap"]
     assert twin_accuracy(torch.rand(2, 3), torch.rand(2, 3), alone) == nothing
+
+
+def test_what_was_exchanged_is_kept_by_the_data():
+    """The field that a swap exchanged holds the same values in both pictures, in another order; all others stay."""
+    test = generate.load(1, train=2, val=2, test=200, progress=False).test
+    for row, (twin, kind, name) in enumerate(zip(test.twin_of.tolist(), test.twin_kind, test.twin_field, strict=True)):
+        assert (twin < 0) == (name == "") and (kind != "swap" or name in ("shape", "colour", "cell"))
+        if kind == "swap":
+            values = [[getattr(thing, name) for thing in test.graphs[n].things] for n in (row, twin)]
+            assert values[0] != values[1] and sorted(values[0]) == sorted(values[1])
+    made = [what for what in zip(test.twin_kind, test.twin_field, strict=True) if what[0]]
+    assert {("swap", "shape"), ("swap", "colour"), ("swap", "cell"), ("attribute", "other")} <= set(made)
+
+
+def test_accuracy_by_field_adds_up(split):
+    generator = torch.Generator().manual_seed(2)
+    found = twin_accuracy(torch.rand(150, 8, generator=generator), torch.rand(750, 8, generator=generator), split)
+    for kind in ("swap", "attribute"):
+        parts = {name: n for name, n in found.items() if name.startswith(f"{kind}_") and name.count("_") == 2}
+        assert sum(parts.values()) == found[f"{kind}_n"] and len(parts) == (3 if kind == "swap" else 4)
+        mean = sum(found[name.removesuffix("_n")] * n for name, n in parts.items()) / found[f"{kind}_n"]
+        assert mean == pytest.approx(found[kind])

@@ -11,6 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from icrlib import models
 from icrlib.models import VSE, RetrievalModel
 from icrlib.models.parts.gru import Recurrence, last_states
+from icrlib.training.config import resolve
 
 
 def count(module):
@@ -168,8 +169,32 @@ def test_what_is_refused(model):
         model.encode_images(torch.rand(4, 36, 10))
     with pytest.raises(ValueError, match=r"unknown method 'vse'; allowed: .*Did you mean 'vse\+\+'\?"):
         models.build("vse", 4, 4)
-    assert models.options_of("vse++") == ["embed_dim", "word_dim"]
+    assert models.options_of("vse++") == ["embed_dim", "word_dim", "pool"]
     assert models.options_of("bow") == ["embed_dim", "ngrams"]
+    with pytest.raises(ValueError, match="unknown pool 'gpo'; allowed: 'last', 'max', 'mean'"):
+        VSE(4, 4, pool="gpo")
     for call in (lambda m: m.encode_images(torch.zeros(1, 1)), lambda m: m.encode_captions(None, None)):
         with pytest.raises(TypeError, match="RetrievalModel must define encode_"):
             call(RetrievalModel())
+
+
+@pytest.mark.parametrize("pool", ["max", "mean"])
+def test_states_pooled_by_hand(model, captions, pool):
+    pooled = VSE(**model.options, pool=pool).double()
+    pooled.load_state_dict(model.state_dict())
+    rows = []
+    for row, n in zip(*captions, strict=True):
+        states = model.gru(model.embed(row[None, :n]))[0][0]
+        rows.append(states.amax(0) if pool == "max" else states.mean(0))
+    expected = torch.stack([row / row.norm() for row in rows])
+    torch.testing.assert_close(pooled.encode_captions(*captions), expected)
+    assert VSE(**pooled.options).options == pooled.options and model.options.keys() == {*pooled.options} - {"pool"}
+
+
+def test_the_last_state_is_no_option(tiny):
+    """What was recorded before there were others keeps its identity."""
+    plain, last, most = (
+        resolve(tiny, "vse++", "ntxent", given=given) for given in ({}, {"pool": "last"}, {"pool": "max"})
+    )
+    assert plain.identity() == last.identity() != most.identity()
+    assert "pool" not in last.model_options and most.model_options["pool"] == "max"

@@ -21,7 +21,8 @@ from icrlib.names import AUXILIARIES, METHODS
 from icrlib.planning import asked, operations
 
 SIZES = {"images": 6, "captions": 10, "words": 5}
-COUNTED = ("vse++", "bow", "vsrn", "ltd")
+COUNTED = ("vse++", "bow", "vsrn", "ltd", "vse_infty")
+ON_REGIONS = ("vsrn", "vse_infty")
 
 
 def by_torch(
@@ -30,7 +31,7 @@ def by_torch(
     """(operations, numbers kept for the backward pass) of an update as a GPU does it, without norms and loss."""
     with torch.device("meta"):
         model = models.build(method, feature_dim, 50, embed_dim=d, **options)
-        features = torch.empty(images, *([regions] if method == "vsrn" else []), feature_dim)
+        features = torch.empty(images, *([regions] if method in ON_REGIONS else []), feature_dim)
         numbers = torch.zeros(captions, words, dtype=torch.long)
     with watched(model) as found:
         if method == "ltd":
@@ -38,6 +39,9 @@ def by_torch(
             seen = numbers if options.get("backward") == "start" else numbers[:, :1]
             states = [model.forwards(model.embed(numbers))[0][:, -1], model.backwards(model.embed(seen))[0][:, -1]]
             t = model.caption_head(torch.cat(states, 1))
+        elif method == "vse_infty":
+            v = (model.project(features) + model.mlp(features.flatten(0, 1)).view(images, regions, -1)).amax(1)
+            t = sum(model.gru(model.embed(numbers))[0].chunk(2, 2)).amax(1)
         else:
             v = model.project(features)
             v = model.reader(model.graph(v))[1][0] if method == "vsrn" else v
@@ -71,13 +75,15 @@ def watched(model) -> Iterator[dict]:
 @pytest.mark.parametrize("d", [16, 48])
 def test_products_are_those_that_torch_counts(method, d):
     options = {} if method == "bow" else {"word_dim": 11}
-    shape = {"feature_dim": 24} | ({"regions": 7} if method == "vsrn" else {})
-    for more in {"vsrn": [{"blocks": 3}], "ltd": [{}, {"backward": "start"}]}.get(method, [{}]):
+    shape = {"feature_dim": 24} | ({"regions": 7} if method in ON_REGIONS else {})
+    several = {"vsrn": [{"blocks": 3}], "ltd": [{}, {"backward": "start"}]}
+    several["vse_infty"] = [{"pool": "max"}, {"pool": "mean", "hidden": 9}]
+    for more in several.get(method, [{}]):
         ours = METHODS[method].operations(embed_dim=d, **SIZES, **shape, **options, **more)
         assert total(ours) == by_torch(method, d, **SIZES, **shape, **options, **more)[0]
 
 
-WHOLE = [("vse++", 1024), ("vsrn", 2048), ("bow", 1024), ("vsrn", 128), ("ltd", 1024)]
+WHOLE = [("vse++", 1024), ("vsrn", 2048), ("bow", 1024), ("vsrn", 128), ("ltd", 1024), ("vse_infty", 1024)]
 
 
 @pytest.mark.parametrize(("method", "d"), WHOLE)
@@ -89,6 +95,7 @@ def test_what_is_kept_is_about_what_autograd_keeps(method, d, batches):
         "batches": batches,
         "model_options": {"embed_dim": d} | ({} if method == "bow" else {"word_dim": 300}),
     }
+    config["model_options"] |= {"pool": "max"} if method == "vse_infty" else {}
     sizes = operations.assumed(config) | {"words": 27}
     captions = 640 if batches == "images" else 128
     right = by_torch(method, d, images=128, captions=captions, words=27, feature_dim=2048, regions=36)[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -15,12 +15,13 @@ from torch import Tensor
 from icrlib.data.cache import keep_arrays, read_arrays
 from icrlib.data.outline import Outline
 from icrlib.data.scenes import backbone, twins
-from icrlib.data.scenes.grammar import CAPTIONS_PER_IMAGE, caption, truth_matrix
+from icrlib.data.scenes.grammar import CAPTIONS_PER_IMAGE, caption, told_apart, truth_matrix
 from icrlib.data.scenes.graph import Scene, sample, twin
 from icrlib.data.scenes.pictures import regions as draw_regions
 from icrlib.data.scenes.pictures import render
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.text import Vocabulary
+from icrlib.errors import choose
 from icrlib.files import cache_dir, sha256_of
 from icrlib.progress import bar
 
@@ -28,7 +29,11 @@ from icrlib.progress import bar
 ABOUT = json.loads(Path(__file__).with_name("defaults.json").read_text(encoding="utf-8"))
 SMOKE_SIZES = {"train": 160, "val": 40, "test": 80}
 TWIN_SHARE = 0.5
-TYPICAL = {"words": 11.8, "padded": 20.0, "each": 5.0, "vocabulary": 54}  # of captions, from draw to draw
+PHRASINGS = ("plain", "apart")
+TYPICAL = {  # of captions, from draw to draw
+    "plain": {"words": 11.8, "padded": 20.0, "each": 5.0, "vocabulary": 54},
+    "apart": {"words": 17.6, "padded": 28.8, "each": 5.0, "vocabulary": 58},
+}
 
 
 @dataclass(repr=False)
@@ -54,6 +59,12 @@ class ScenesSplit(Split):
         return torch.from_numpy(truth_matrix(self.forms, self.graphs))
 
     @cached_property
+    def twin_field(self) -> list[str]:
+        """Of each twin what was exchanged or changed: "shape", "colour", "cell" or "other"; "" of what is no twin."""
+        pairs = zip(self.graphs, self.twin_of.tolist(), strict=True)
+        return [twins.field(self.graphs[twin], scene) if twin >= 0 else "" for scene, twin in pairs]
+
+    @cached_property
     def twin_questions(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """See :func:`icrlib.data.scenes.twins.questions`."""
         return twins.questions(self)
@@ -70,6 +81,7 @@ def load(
     val: int | None = None,
     test: int | None = None,
     regions: bool = False,
+    phrasing: str = "plain",
     smoke: bool = False,
     cache: bool = True,
     progress: bool = True,
@@ -79,10 +91,13 @@ def load(
     ``train``, ``val``, ``test``: images in each split (None: as defaults.json has it), five captions each; the size of
     one does not change another.
     ``regions``: features (N, 8, 261) of boxes instead of one pooled vector (N, 256). ``smoke``: small splits.
+    ``phrasing="apart"``: the same pictures, forms and twins, but captions that name the things first and then tell what
+    each of them is (:func:`icrlib.data.scenes.grammar.told_apart`).
     A damaged cache file is named and drawn anew; a cache that cannot be written is named and done without.
     """
     if not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed= must be a whole number, 0 or more; got {seed!r}")
+    choose(phrasing, PHRASINGS, "phrasing")
     given = {"train": train, "val": val, "test": test}
     sizes = {name: ABOUT["sizes"][name] if size is None else size for name, size in given.items()}
     sizes = dict(SMOKE_SIZES) if smoke else sizes
@@ -97,13 +112,15 @@ def load(
         if cache:
             keep_arrays(path, stored, "the dataset is")
     splits = {name: _split(name, stored) for name in sizes}
+    if phrasing == "apart":
+        splits = _told_apart(splits, seed)
     vocabulary = Vocabulary.build(splits["train"].captions)
     return Dataset(
         "scenes",
         **splits,
         vocabulary=vocabulary,
         fingerprint=fingerprint(splits.values()),
-        options=options,
+        options=options | _phrased(phrasing),
         defaults=ABOUT["settings"],
         tuned=ABOUT["tuned"],
         drawn=True,
@@ -113,15 +130,30 @@ def load(
 def outline(given: Mapping, *, seed: int = 0, smoke: bool = False, regions: bool = False) -> Outline:
     """What :func:`load` would draw if it were ``given`` these options; ``regions`` where these leave that open."""
     sizes = dict(SMOKE_SIZES) if smoke else {name: given.get(name, size) for name, size in ABOUT["sizes"].items()}
-    regions = bool(given.get("regions", regions))
+    regions, phrasing = bool(given.get("regions", regions)), given.get("phrasing", "plain")
     return Outline(
         sizes,
         (8, 261) if regions else (256,),
-        captions=TYPICAL,
-        options={"seed": given.get("seed", seed), **sizes, "regions": regions},
+        captions=TYPICAL[phrasing],
+        options={"seed": given.get("seed", seed), **sizes, "regions": regions, **_phrased(phrasing)},
         defaults=ABOUT["settings"],
         tuned=ABOUT["tuned"],
     )
+
+
+def _phrased(phrasing: str) -> dict:
+    """The phrasing as an option: plain captions are how things were before there were others, and have no name."""
+    return {} if phrasing == "plain" else {"phrasing": phrasing}
+
+
+def _told_apart(splits: dict[str, ScenesSplit], seed: int) -> dict[str, ScenesSplit]:
+    """The same splits with other captions of the same forms, from dice of their own: nothing else is drawn by them."""
+    streams = [stream.spawn(1)[0] for stream in np.random.SeedSequence(seed).spawn(len(splits))]
+    dice = dict(zip(splits, map(np.random.default_rng, streams), strict=True))
+    return {
+        name: replace(split, captions=[told_apart(form, dice[name]) for form in split.forms])
+        for name, split in splits.items()
+    }
 
 
 def fingerprint(splits) -> str:

@@ -31,6 +31,7 @@ SYNONYMS = {
     "large": ("large", "big"),
 }
 NUMBERS = ("no", "one", "two", "three", "four", "five")
+ORDER = ("first", "second", "third")
 _MOST = len(NUMBERS) - 1
 
 
@@ -62,11 +63,20 @@ def _mention(thing: Thing, rng: np.random.Generator, colour: float, size: float,
     return told
 
 
+def _attributes(told: dict, rng: np.random.Generator, keys: Sequence[str] = ("size", "fill", "colour", "shape")) -> str:
+    """What is told of a thing, in the order of ``keys``; synonyms drawn at random."""
+    return " ".join(pick(rng, SYNONYMS.get(told[key], (told[key],))) for key in keys if key in told)
+
+
 def _words(told: dict, rng: np.random.Generator) -> str:
-    """A mention in English: article, size, fill, colour, shape; synonyms drawn at random."""
-    parts = [told[key] for key in ("size", "fill", "colour", "shape") if key in told]
-    text = " ".join(pick(rng, SYNONYMS.get(part, (part,))) for part in parts)
+    """A mention in English: article, size, fill, colour, shape."""
+    text = _attributes(told, rng)
     return ("an " if text[0] in "aeiou" else "a ") + text
+
+
+def _joined(mentions: list[str], relation: str | None) -> str:
+    """Two mentions with a relation between them, or a list of two or three."""
+    return f" {relation} ".join(mentions) if relation else ", ".join(mentions[:-1]) + " and " + mentions[-1]
 
 
 def caption(scene: Scene, rng: np.random.Generator) -> tuple[str, dict]:
@@ -82,12 +92,11 @@ def caption(scene: Scene, rng: np.random.Generator) -> tuple[str, dict]:
         choices = [(a, name, b) for a, b in permutations(scene.things, 2) for name in RELATIONS if related(a, name, b)]
         a, form["relation"], b = pick(rng, choices)
         form["things"] = [_mention(a, rng, 0.9, 0.45, 0.8), _mention(b, rng, 0.9, 0.45, 0.8)]
-        text = f" {form['relation']} ".join(_words(told, rng) for told in form["things"])
+        text = _joined([_words(told, rng) for told in form["things"]], form["relation"])
     elif kind < 0.85:
         some = order[: 2 + int(rng.random() < 0.5)]
         form["things"] = [_mention(thing, rng, 0.9, 0.5, 0.8) for thing in some]
-        words = [_words(told, rng) for told in form["things"]]
-        text = ", ".join(words[:-1]) + " and " + words[-1]
+        text = _joined([_words(told, rng) for told in form["things"]], None)
     else:
         form["things"] = [_mention(order[0], rng, 1.0, 0.8, 1.0)]
         text = pick(rng, ("there is ", "we see ")) + _words(form["things"][0], rng)
@@ -98,6 +107,25 @@ def caption(scene: Scene, rng: np.random.Generator) -> tuple[str, dict]:
         form["background"] = scene.background
         text += f" on a {scene.background} background"
     return text, form
+
+
+def told_apart(form: dict, rng: np.random.Generator) -> str:
+    """The same form with the things first, and then what each of them is, far from its shape: "a disc left of a star,
+    the first green, the second big brown"; "we see a disc among four things, and it is green".
+
+    No run of up to four words (a comma is one) holds an attribute and a shape, so which of them belong together is
+    told by no n-gram, where in a plain caption a pair of neighbours says it.
+    """
+    heads = ["a " + _attributes(told, rng, ("shape",)) for told in form["things"]]
+    facts = [_attributes(told, rng, ("size", "fill", "colour")) for told in form["things"]]
+    if len(heads) == 1:
+        text = pick(rng, ("there is ", "we see ")) + heads[0]
+        text += f" among {NUMBERS[form['count']]} things" if form["count"] is not None else ""
+        text += f", and it is {facts[0]}" if facts[0] else ""
+    else:
+        told = [f", the {which} {what}" for which, what in zip(ORDER, facts, strict=False) if what]
+        text = _joined(heads, form["relation"]) + "".join(told)
+    return text + (f" on a {form['background']} background" if form["background"] is not None else "")
 
 
 # -- truth ---------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from icrlib.data.scenes.grammar import truth
 from icrlib.data.scenes.graph import Scene
 
 KINDS = ("swap", "attribute")
+FIELDS = ("shape", "colour", "cell", "other")
 
 
 def telling(
@@ -37,6 +38,13 @@ def questions(split) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return caption, own, other, swap
 
 
+def field(scene: Scene, twin: Scene) -> str:
+    """What tells two twins apart, thing by thing: "shape", "colour" or "cell"; "other" for sizes and fills."""
+    pairs = list(zip(scene.things, twin.things, strict=True))
+    found = [name for name in FIELDS[:-1] if any(getattr(one, name) != getattr(other, name) for one, other in pairs)]
+    return found[0] if len(found) == 1 else FIELDS[-1]
+
+
 def products(images: Tensor, captions: Tensor) -> Tensor:
     """Inner products (T,) of rows t of both."""
     return (images * captions).sum(1)
@@ -50,13 +58,19 @@ def twin_accuracy(
     ``images`` (N, d) and ``captions`` (C, d): encodings of a scenes ``split``, which ``of_pairs`` compares row by row
     (the inner products of unit vectors). Only captions that are false of the twin count. ``"swap"`` twins are described
     by the same words in another order, ``"attribute"`` twins differ in one attribute or place; ``"swap_n"`` and
-    ``"attribute_n"`` count the captions, None stands for none. Chance is 50. ``asked``: :func:`questions`, if known.
+    ``"attribute_n"`` count the captions, None stands for none. The same by what was exchanged or changed, where it is
+    asked: ``"swap_colour"``, ``"swap_colour_n"``, … (:func:`field`). Chance is 50. ``asked``: :func:`questions`, if
+    known.
     """
     caption, own, other, swap = asked or questions(split)
     score = [of_pairs(images[rows], captions[caption]) if len(rows) else torch.zeros(0) for rows in (own, other)]
     right = (score[0] > score[1]).double().cpu()
+    fields = [field(split.graphs[a], split.graphs[b]) for a, b in zip(own.tolist(), other.tolist(), strict=True)]
     result: dict[str, float | int | None] = {}
     for kind, here in zip(KINDS, (swap, ~swap), strict=True):
-        result[kind] = 100 * float(right[here].mean()) if here.any() else None
-        result[f"{kind}_n"] = int(here.sum())
+        among = {name: here & torch.tensor([one == name for one in fields], dtype=torch.bool) for name in FIELDS}
+        parts = {kind: here} | {f"{kind}_{name}": some for name, some in among.items() if some.any()}
+        for name, some in parts.items():
+            result[name] = 100 * float(right[some].mean()) if some.any() else None
+            result[f"{name}_n"] = int(some.sum())
     return result

@@ -1,0 +1,149 @@
+"""Captions told apart: the same facts, and no run of up to four words that holds an attribute with a shape."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+
+import icrlib
+from icrlib import evaluation
+from icrlib.data.load import OUTLINES
+from icrlib.data.scenes import twins
+from icrlib.data.scenes.grammar import NUMBERS, ORDER, RELATIONS, SYNONYMS
+from icrlib.data.scenes.graph import VALUES
+from icrlib.data.text import tokenize
+from icrlib.planning import operations
+from icrlib.training.config import resolve
+
+SMALL = {"train": 200, "val": 20, "test": 150, "seed": 3, "progress": False}
+MEANT = {word: value for value, words in SYNONYMS.items() for word in words}
+KIND = {value: kind for kind, values in VALUES.items() for value in values}
+
+
+@pytest.fixture(scope="module")
+def both():
+    return tuple(icrlib.load_dataset("scenes", phrasing=phrasing, **SMALL) for phrasing in ("plain", "apart"))
+
+
+def kinds(words: list[str]) -> list[str | None]:
+    """Of each word what it tells: "shape", "colour", "size", "fill", or None."""
+    return [KIND.get(MEANT.get(word, word)) for word in words]
+
+
+def bound(caption: str, longest: int) -> list[tuple[str, ...]]:
+    """The runs of up to ``longest`` words that hold a shape and an attribute."""
+    words = tokenize(caption)
+    told = kinds(words)
+    runs = [range(i, min(i + longest, len(words))) for i in range(len(words))]
+    return [
+        tuple(words[i] for i in run)
+        for run in runs
+        if "shape" in (here := {told[i] for i in run}) and len(here - {None}) > 1
+    ]
+
+
+def test_no_run_of_four_words_tells_what_belongs_together(both):
+    """Of every caption, those that twins ask among them; in plain captions nearly every one has such a pair."""
+    plain, apart = both
+    asked = apart.test.twin_questions[0].unique().tolist()
+    assert len(asked) > 200
+    assert not [caption for caption in apart.test.captions if bound(caption, 4)]
+    told = [row for row in asked if any(len(thing) > 1 for thing in apart.test.forms[row]["things"])]
+    assert all(bound(plain.test.captions[row], 4) for row in told) and len(told) > 0.9 * len(asked)
+    assert all(bound(apart.test.captions[row], 100) for row in told), "the caption as a whole tells it"
+
+
+def read_back(caption: str) -> dict:
+    """The form of a caption told apart, read from its words alone."""
+    caption, _, background = caption.removesuffix(" background").partition(" on a ")
+    first, *later = re.split(r", (?=the (?:first|second|third) |and it is )", caption)
+    form = {"relation": None, "count": None, "background": background or None}
+    heads, _, count = re.sub("^(there is|we see) ", "", first).partition(" among ")
+    form["count"] = NUMBERS.index(count.removesuffix(" things")) if count else None
+    for relation in RELATIONS:
+        if f" {relation} " in heads:
+            form["relation"] = relation
+    parts = re.split("|".join([", ", " and ", *(f" {relation} " for relation in RELATIONS)]), heads)
+    form["things"] = [{"shape": MEANT.get(part.removeprefix("a "), part.removeprefix("a "))} for part in parts]
+    for fact in later:
+        which, *words = fact.removeprefix("and it is ").removeprefix("the ").split()
+        place, words = (ORDER.index(which), words) if which in ORDER else (0, [which, *words])
+        form["things"][place] |= {KIND[MEANT.get(word, word)]: MEANT.get(word, word) for word in words}
+    return form
+
+
+def test_the_sentence_says_what_its_form_says(both):
+    for split in (both[1].train, both[1].test):
+        assert [read_back(caption) for caption in split.captions] == split.forms
+    told = " ".join(both[1].train.captions)
+    assert all(f" {word} " in f" {told} ".replace(",", " ") for words in SYNONYMS.values() for word in words)
+    assert "there is " in told and "we see " in told and ", and it is " in told
+
+
+def test_pictures_forms_truth_and_twins_are_the_same(both):
+    for name in ("train", "val", "test"):
+        plain, apart = (getattr(data, name) for data in both)
+        assert plain.forms == apart.forms and plain.graphs == apart.graphs and (plain.images == apart.images).all()
+        assert torch.equal(plain.features, apart.features) and torch.equal(plain.relevance, apart.relevance)
+        assert all(map(torch.equal, plain.twin_questions, apart.twin_questions))
+        assert plain.captions != apart.captions
+    assert both[0].fingerprint != both[1].fingerprint
+
+
+def test_it_follows_from_the_seed_and_sizes_of_other_splits_do_not_matter(both):
+    again = icrlib.load_dataset("scenes", phrasing="apart", cache=False, **{**SMALL, "train": 60})
+    assert again.test.captions == both[1].test.captions and again.val.captions == both[1].val.captions
+    other = icrlib.load_dataset("scenes", phrasing="apart", **{**SMALL, "seed": 4})
+    assert other.test.captions != both[1].test.captions
+
+
+def test_plain_is_no_option_and_what_was_stays(both, tmp_path, monkeypatch):
+    """Neither options nor outline nor the run's identity know of it, and the cache has one file for both."""
+    without = icrlib.load_dataset("scenes", **SMALL)
+    assert without.options == both[0].options and "phrasing" not in without.options
+    assert without.fingerprint == both[0].fingerprint and without.train.captions == both[0].train.captions
+    assert both[1].options == both[0].options | {"phrasing": "apart"}
+    for data, given in ((both[0], {"phrasing": "plain"}), (both[1], {"phrasing": "apart"}), (without, {})):
+        assert OUTLINES["scenes"]({**SMALL, **given}).options == data.options
+    old, plain, apart = (resolve(data, "bow", "ntxent", given={}) for data in (without, *both))
+    assert old.identity() == plain.identity() != apart.identity()
+    monkeypatch.setenv("ICRLIB_CACHE", str(tmp_path))
+    for phrasing in ("plain", "apart"):
+        icrlib.load_dataset("scenes", phrasing=phrasing, **SMALL)
+    assert len(list((tmp_path / "scenes").iterdir())) == 1
+
+
+def test_what_planning_assumes_of_its_captions(both):
+    data = icrlib.load_dataset("scenes", phrasing="apart", seed=5, val=2, test=2, progress=False)
+    found = operations.measured(data)
+    assumed = OUTLINES["scenes"]({"phrasing": "apart"}).captions
+    assert {name: found[name] for name in assumed} == pytest.approx(assumed, rel=0.03)
+
+
+def test_another_word_is_refused():
+    with pytest.raises(ValueError, match="phrasing 'aprt'; allowed: 'plain', 'apart'"):
+        icrlib.load_dataset("scenes", phrasing="aprt", **SMALL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ngrams", [1, 2, 3])
+def test_bags_of_neighbours_cannot_tell_colours_and_shapes(ngrams):
+    """Near chance, told apart; pairs and triples are far above it on plain captions (``word_pairs``).
+
+    Of shapes without a relation only: a relation stands beside the shapes still, and two shapes exchanged are two
+    things at each other's places, of which "disc left of" knows something.
+    """
+    data = icrlib.load_dataset("scenes", phrasing="apart", progress=False)
+    run = icrlib.train(data, "bow", "ntxent", ngrams=ngrams, updates=1000, evaluate_every=1000, progress=False)
+    split = data.test
+    caption, own, other, swap = split.twin_questions
+    images, captions = evaluation.embed(run.model, split)
+    right = ((images[own] - images[other]) * captions[caption]).sum(1) > 0
+    fields = [twins.field(split.graphs[a], split.graphs[b]) for a, b in zip(own.tolist(), other.tolist(), strict=True)]
+    unrelated = [split.forms[row]["relation"] is None for row in caption.tolist()]
+    asked = [name == "colour" or (name == "shape" and free) for name, free in zip(fields, unrelated, strict=True)]
+    asked = swap & torch.tensor(asked)
+    assert asked.sum() > 500 and run.record["test"]["rsum"] > 250
+    assert 100 * float(right[asked].double().mean()) == pytest.approx(50, abs=4)

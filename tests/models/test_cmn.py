@@ -1,0 +1,185 @@
+"""The modular scorer: its score pair by pair, what it starts as, what its options leave out, from data to search."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch.nn.functional import normalize
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+import icrlib
+from icrlib import evaluation, models
+from icrlib.models.base import Sequences
+from icrlib.models.cmn import CMN
+from icrlib.models.counts import total
+from icrlib.search import Index
+from icrlib.training.config import resolve
+from tests.planning.test_operations import watched
+
+SMALL = dict(embed_dim=8, word_dim=6, batch_size=16, progress=False)
+WORDS, LENGTHS = torch.randint(4, 30, (6, 9), generator=torch.Generator().manual_seed(0)), [5, 9, 3, 7, 3, 8]
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return icrlib.load_dataset("scenes", smoke=True, regions=True, progress=False)
+
+
+def made(places: str = "boxes", **options) -> CMN:
+    torch.manual_seed(0)
+    model = CMN(12, 30, embed_dim=8, word_dim=6, places=places, **options).double().eval()
+    for layer in (model.counts, model.gate):  # as if they had learned something
+        torch.nn.init.normal_(layer.weight)
+    return model
+
+
+def features(images: int = 4, regions: int = 9) -> torch.Tensor:
+    return torch.rand(images, regions, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+def one_by_one(model: CMN, images: torch.Tensor, words: torch.Tensor, lengths: list[int]) -> torch.Tensor:
+    """Every image with every caption by itself, step by step as the docstring has it, with torch's own GRU."""
+    packed = pack_padded_sequence(model.embed(words), torch.tensor(lengths), True, False)
+    states = sum(pad_packed_sequence(model.gru(packed)[0], batch_first=True)[0].chunk(2, 2)) / 2
+    return torch.stack(
+        [
+            torch.stack([score(model, image, row[:n]) for row, n in zip(states, lengths, strict=True)])
+            for image in images
+        ]
+    )
+
+
+def score(model: CMN, image: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
+    options, k = model.options, model.mentions
+    looks, centres = image, torch.tensor([[(n % 3 + 0.5) / 3, (n // 3 + 0.5) / 3] for n in range(9)]).double()
+    if options["places"] == "boxes":
+        looks, box = image[:, :7], image[:, 7:]
+        centres = torch.stack([(box[:, 0] + box[:, 2]) / 2, (box[:, 1] + box[:, 3]) / 2], 1)
+    regions = normalize(model.region(model.norm(looks)), dim=1)
+    said = [((states @ query).softmax(0)[:, None] * states).sum(0) for query in model.queries]
+    things, where = [], []
+    for raw in said[:k]:
+        alike = regions @ (raw / raw.norm())
+        share = (model.sharp.exp() * alike).softmax(0) if options["find"] == "attention" else torch.full((9,), 1 / 9)
+        things.append((alike * share).sum())
+        where.append((share.double()[:, None] * centres).sum(0))
+    counts = torch.cat([model.counts(raw) for raw in said[:k]]).softmax(0)
+    found = model.of_things * sum(c * s for c, s in zip(counts, things, strict=True))
+    pairs = [(i, j) for i in range(k) for j in range(i + 1, k)] if options["relation"] != "none" else []
+    for (i, j), raw in zip(pairs, said[k:], strict=True):
+        away = where[i] - where[j]
+        seen = [away, torch.tanh(8 * away)] if options["relation"] == "offsets" else [where[i], where[j]]
+        judged = normalize(model.offset(torch.cat(seen)), dim=0)
+        found = found + model.of_offsets * 2 * torch.sigmoid(model.gate(raw))[0] * (judged @ (raw / raw.norm())) / len(
+            pairs
+        )
+    return found / 2
+
+
+CHOICES = [{}, {"mentions": 1}, {"mentions": 3}, {"mentions": 4, "places": "cells"}]
+CHOICES += [{"relation": "none"}, {"relation": "places"}, {"find": "mean"}]
+
+
+@pytest.mark.parametrize("options", CHOICES, ids=str)
+def test_scores_are_those_of_one_pair_at_a_time(options):
+    model, images = made(**options), features()
+    found = model(images, WORDS, torch.tensor(LENGTHS))
+    torch.testing.assert_close(found, one_by_one(model, images, WORDS, LENGTHS))
+    pairs = model.similarity_of_pairs(
+        model.encode_images(images), model.encode_captions(WORDS[:4], torch.tensor(LENGTHS[:4]))
+    )
+    torch.testing.assert_close(pairs, found[:, :4].diagonal())
+
+
+def test_mentions_and_gates_begin_as_if_they_were_not_there():
+    """All mentions count alike and the gates are open: the form of our trial."""
+    torch.manual_seed(0)
+    model = CMN(12, 30, embed_dim=8, word_dim=6, mentions=3, places="boxes")
+    counts = model.encode_captions(WORDS, torch.tensor(LENGTHS)).values[..., -1]
+    torch.testing.assert_close(counts, torch.tensor([1 / 3] * 3 + [1.0] * 3).expand(6, -1))
+    assert model.sharp.exp().item() == pytest.approx(math.e**2)
+
+
+def test_regions_of_padding_are_never_found():
+    model, images = made(), features()
+    encoded, told = model.encode_images(images), model.encode_captions(WORDS, torch.tensor(LENGTHS))
+    wider = torch.cat([encoded.values, torch.full((4, 2, 10), 5.0, dtype=torch.float64)], 1)
+    torch.testing.assert_close(
+        model.similarity(Sequences(wider, encoded.lengths), told), model.similarity(encoded, told)
+    )
+
+
+def test_what_was_found_can_be_asked_for():
+    """One thing is exactly what a mention says: it is found, at its place; words add up to one."""
+    model, images = made(), features(2)
+    encoded, told = model.encode_images(images), model.encode_captions(WORDS[:2], torch.tensor(LENGTHS[:2]))
+    encoded.values[0, 3, :8] = told.values[0, 1, :8]
+    with torch.no_grad():
+        model.sharp.fill_(6.0)
+    where, places = model.found(encoded, told)
+    assert where.shape == (2, 2, 9) and where[0, 1].argmax() == 3 and where[0, 1, 3] > 0.9
+    torch.testing.assert_close(places[0, 1], encoded.values[0, 3, 8:], atol=0.1, rtol=0)
+    shares = model.words_of(WORDS, torch.tensor(LENGTHS))
+    assert shares.shape == (6, 3, 9) and not shares[0, :, 5:].any()
+    torch.testing.assert_close(shares.sum(2), torch.ones(6, 3).double())
+
+
+@pytest.mark.parametrize("more", [{}, {"mentions": 3}, {"relation": "none"}], ids=str)
+def test_its_products_are_those_that_torch_counts(more):
+    """On shapes alone, with torch's own GRU, whose words are all there."""
+    size = {"feature_dim": 24, "embed_dim": 16, "word_dim": 11} | more
+    with torch.device("meta"):
+        model = models.build("cmn", words=50, **size)
+        images, numbers = torch.empty(32, 9, 24, requires_grad=True), torch.zeros(40, 5, dtype=torch.long)
+        with watched(model) as found, pytest.MonkeyPatch.context() as patch:
+            patch.setattr("icrlib.models.cmn.word_states", lambda gru, embed, n, _: sum(gru(embed(n))[0].chunk(2, 2)))
+            model(images, numbers, torch.full((40,), 5)).sum().backward()
+    assert total(CMN.operations(32, 40, 5, regions=9, **size)) == pytest.approx(found["operations"], rel=0.01)
+    assert 4 * CMN.kept(32, 40, 5, regions=9, **size) == pytest.approx(found["kept"], rel=0.2)
+
+
+def test_where_places_come_from(tiny, scenes, monkeypatch):
+    """Boxes on scenes; cells elsewhere, of which there is a square number."""
+    monkeypatch.setattr(tiny, "name", "flickr8k")
+    assert resolve(scenes, "cmn", "ntxent", given={}).model_options["places"] == "boxes"
+    assert resolve(tiny, "cmn", "ntxent", given={}).model_options["places"] == "cells"
+    with pytest.raises(ValueError, match="8 regions are no square grid of cells; take places='boxes'"):
+        made(places="cells").encode_images(features(2, 8))
+
+
+def test_it_goes_the_whole_way(scenes, tmp_path):
+    run = icrlib.train(scenes, "cmn", "triplet_sh", updates=3, **SMALL)
+    loaded = icrlib.load_model(run.save(tmp_path / "model"))
+    found = evaluation.scores(run.model, scenes.test)
+    assert torch.equal(evaluation.scores(loaded, scenes.test), found)
+    index = Index.of_split(loaded, scenes.test)
+    hits = index.by_text(scenes.test.captions[7], top=3)
+    assert [hit.file for hit in hits] == [scenes.test.image_ids[row] for row in found[:, 7].topk(3).indices]
+    assert index.save(tmp_path / "index").joinpath("images_lengths.npy").is_file()
+    assert icrlib.evaluate(loaded, scenes.test)["rsum"] == pytest.approx(run.record["test"]["rsum"], abs=1e-3)
+    assert run.record["test"]["twins"]["swap_n"] > 0
+
+
+@pytest.mark.slow
+def test_it_learns_places():
+    """500 updates: above what any model with pooled vectors has (about 50)."""
+    data = icrlib.load_dataset("scenes", regions=True, progress=False)
+    run = icrlib.train(data, "cmn", embed_dim=64, updates=500, evaluate_every=500, progress=False)
+    twins = run.record["test"]["twins"]
+    assert twins["swap_cell"] > 65 and twins["swap_colour"] > 90 and run.record["test"]["rsum"] > 470
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"mentions": 5}, "mentions= is a whole number from 1 to 4; got 5"),
+        ({"places": "grid"}, "unknown places 'grid'"),
+        ({"relation": "offset"}, "unknown relation 'offset'.*'offsets'"),
+        ({"find": "max"}, "unknown find 'max'; allowed: 'attention', 'mean'"),
+    ],
+)
+def test_what_is_refused(options, said):
+    with pytest.raises(ValueError, match=said):
+        made(**options)
