@@ -50,7 +50,8 @@ def test_the_way(tmp_path):
         assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout}{done.stderr}"
         said[" ".join(words)] = done.stdout
     page = (tmp_path / "answers.html").read_text(encoding="utf-8")
-    assert page.count("data:image/jpeg;base64,") == 5 and "a dog jumps over a hoop" in page and "never read" in page
+    assert page.count("data:image/jpeg;base64,") == 5 and "a dog jumps over a hoop" in page
+    assert "never read" not in page  # the model that README trains has no holes in its vocabulary
     assert any("40 new, 0 changed" in text for text in said.values())
     assert any("finished, test rsum" in text for text in said.values())
 

@@ -49,7 +49,8 @@ def book(tmp_path, monkeypatch):
 def finish(run: Run) -> None:
     """As much of a record as a list looks at."""
     config = {"dataset": run.dataset, "method": run.method, "loss": run.loss, "seed": run.seed}
-    write({"schema": 2, "config": config, "identity": "0", "history": [], "chosen": {"val_rsum": 1.0}}, run.path)
+    chosen = {"update": 1, "val_rsum": 1.0}
+    write({"schema": 2, "config": config, "identity": "0", "history": [], "chosen": chosen}, run.path)
 
 
 def test_a_study_of_ones_own_from_the_list_to_the_command(book):
