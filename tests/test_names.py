@@ -19,6 +19,7 @@ AT_HOME = {
     "data/load.py": set(DATASETS),
     "data/karpathy.py": set(DATASETS),
     "data/scenes": {"scenes", "rendered", "stamps"},
+    "models/cmn.py": {"scenes"},
     "models/vsrn.py": {"coco", "flickr30k"},
 }
 OTHERWISE = {
