@@ -6,7 +6,7 @@
 #   JOBS=2                     chapters executed at a time (book, notebooks)
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help records goldens probes reproduce test-slurm book html pdf notebooks test check bench soak bookstats lint lab wheel browser screenshots clean distclean venv
+.PHONY: help records probes reproduce test-slurm book html pdf notebooks test check bench soak bookstats lint lab wheel browser screenshots clean distclean venv
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -14,7 +14,7 @@ PY := $(VENV)/bin/python
 DONE := $(VENV)/.installed
 GRID := $(VENV)/.grid-installed
 WORKERS ?= 2
-AGAIN = $(MAKE)  # by another name: a line with $(MAKE) itself is run under `make -n`, too
+SELF = $(MAKE)  # by another name: a line with $(MAKE) itself is run under `make -n`, too
 CHAPTERS = $(foreach c,$(CHAPTER),--chapter $(c))
 # One thread a process: the tests run in several, and a figure should not depend on the number of cores.
 TEST_ENV := OMP_NUM_THREADS=1 TQDM_DISABLE=1 MPLBACKEND=agg PYTHONHASHSEED=0
@@ -48,9 +48,6 @@ records: $(DONE) ## list the studies, or train what is missing of one [STUDY=rea
 	OMP_NUM_THREADS=1 $(PY) scripts/make_records.py $(STUDY) $(if $(JOBS),--jobs $(JOBS)) \
 	  $(if $(LOSS),--loss $(LOSS)) $(if $(FEATURES),--features $(FEATURES)) $(if $(PLAN),--plan)
 
-goldens: $(DONE) ## does today's code still do what made the records? [NAME=ltd JOBS=2 ADD=1 AGAIN=1]
-	@OMP_NUM_THREADS=1 $(PY) scripts/goldens.py $(if $(NAME),'$(NAME)') --jobs $(or $(JOBS),1) $(if $(ADD),--add) $(if $(AGAIN),--again)
-
 probes: $(DONE) ## ask the models of a study on scenes what a linear map reads from them [STUDY=ltd_more]
 	@OMP_NUM_THREADS=1 $(PY) scripts/probe_runs.py $(if $(STUDY),$(STUDY),$(error probes: which study? STUDY=ltd_more))
 
@@ -73,7 +70,7 @@ reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train what is missing of a grid, or 
 	  --given '$(foreach v,$(.VARIABLES),$(if $(filter line,$(origin $v)),$(filter-out -%,$v)))'
 
 test-slurm: $(DONE) ## a grid on a real Slurm, set up on this machine's loopback and stopped again (root, Debian)
-	@if $(PY) scripts/slurm_on_loopback.py --check; then $(AGAIN) --no-print-directory $(GRID) \
+	@if $(PY) scripts/slurm_on_loopback.py --check; then $(SELF) --no-print-directory $(GRID) \
 	  && timeout -k 60 1800 $(PY) scripts/slurm_on_loopback.py $(if $(INSTALL),--install); fi
 
 soak: $(DONE) ## kill trainings, features and indexes at random moments, and compare their ends [TIMES=30]

@@ -11,9 +11,6 @@ import numpy as np
 
 from icrlib.data.load import more_options
 from icrlib.devices import keep_freed
-from icrlib.records.files import latest
-from icrlib.records.index import outlines
-from icrlib.training import behaviour
 from icrlib.training.options import options_for
 
 
@@ -29,8 +26,6 @@ def start(smoke: bool = False) -> bool:
     keep_freed()
     warnings.filterwarnings("ignore", message="IProgress not found")
     smoke = smoke or os.environ.get("ICR_SMOKE", "") not in ("", "0")
-    if old := earlier_records():
-        print(f"{old} records of the book are of an earlier behaviour of the code; `icr records` says which")
     if smoke:
         print("smoke run: tiny data and a few updates, to see that everything works; its numbers mean nothing")
     return smoke
@@ -45,13 +40,6 @@ def near(got: Any, wanted: Any, off: float = 1e-4) -> bool:
     if got.shape != wanted.shape:
         return False
     return bool(np.abs(got - wanted).max(initial=0) <= off * np.abs(wanted).max(initial=0) + 1e-7)
-
-
-def earlier_records() -> int:
-    """How many of the book's records answer an earlier behaviour of the code and no later record does so instead."""
-    if not behaviour.any_risen():
-        return 0
-    return sum(bool(behaviour.outdated(record["config"])) for record in latest(outlines()))
 
 
 def data_options(names: Mapping[str, Any], dataset: str) -> dict[str, Any]:

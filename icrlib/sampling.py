@@ -38,8 +38,6 @@ class Sampler:
     Since a batch depends on its number alone, (seed, update) is all the state there is to save.
     """
 
-    behaviour = 1  # of the part, icrlib.training.behaviour
-
     def __init__(self, split: Split, seed: int, batch_size: int, batches: str = "pairs", positives: str = "diagonal"):
         self.batches, self.positives = (
             choose(batches, BATCHES, "batches"),

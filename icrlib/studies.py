@@ -88,14 +88,7 @@ class Run:
     def path(self) -> Path:
         """Where its record is, or will be."""
         tag = self.identity if self.resolved else self.tag
-        return files.path_for(self.dataset, self.method, self.loss, self.seed, tag, self.study, self.behaviour)
-
-    @property
-    def behaviour(self) -> dict[str, int]:
-        """Of its parts, where that has risen: then an old record does not answer for it, and a new one lies beside."""
-        from icrlib.training.behaviour import any_risen
-
-        return self.configuration()[0].get("behaviour", {}) if any_risen() else {}
+        return files.path_for(self.dataset, self.method, self.loss, self.seed, tag, self.study)
 
     @property
     def done(self) -> bool:
@@ -153,12 +146,8 @@ class Study:
         return list(self.plan())
 
     def records(self, **wanted) -> list[dict]:
-        """The records of its runs, of those with ``method=``, ``loss=``, … as for ``records.find``; none of an earlier
-        behaviour of the code, which answers another question (:mod:`icrlib.training.behaviour`)."""
-        from icrlib.training.behaviour import any_risen, outdated
-
-        found = files.find(study=self.name, **wanted)
-        return [record for record in found if not outdated(record["config"])] if any_risen() else found
+        """The records of its runs, of those with ``method=``, ``loss=``, … as for ``records.find``."""
+        return files.find(study=self.name, **wanted)
 
     def missing(self, losses: Iterable[str] = ()) -> list[Run]:
         """The runs without a record, of these ``losses``, or all; what it leaves out is not missing."""

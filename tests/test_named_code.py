@@ -26,12 +26,11 @@ from icrlib.cli.parameters import declared
 from icrlib.data import feature_folder
 from icrlib.files import read_sealed, write_sealed
 from icrlib.planning import asked, cost
-from icrlib.records import goldens
 from icrlib.search.album import Album, DamagedAlbum, of_model
 from icrlib.search.encoders import network_of
 from icrlib.search.index import Index
 from icrlib.search.page import write_page
-from icrlib.training import behaviour, checkpoints, saved
+from icrlib.training import checkpoints, saved
 from tests.data.photos import extract, make
 from tests.data.test_hostile import places
 from tests.test_cli import icr
@@ -147,7 +146,7 @@ def record_files(there):
         yield (
             place,
             [
-                lambda: behaviour.outdated(records.load(path)["config"]),
+                lambda: records.load(path)["config"],
                 lambda: checkpoints.state_of(there / "run"),
                 lambda: cost.sentence(small["config"], records=list(asked.of_runs(there))),
                 lambda: asked.finished(small["config"], asked.of_runs(there)),
@@ -224,19 +223,6 @@ def grid_parameters(there):
         yield place, [lambda: job.main(there)]
 
 
-def golden_files(there):
-    from golden_runs import measure
-
-    golden = goldens.read()[0]
-    (there / "goldens.jsonl").write_text("")
-    more = [("asked", "settings", name) for name in ("auxiliary", "target", "teacher", "backbone")]
-    for place in [*texts({"asked": golden["asked"]}), *more]:
-        if place == ("asked", "dataset"):
-            continue
-        (there / "goldens.jsonl").write_text(json.dumps(edited(golden, place, PLANTED)) + "\n")
-        yield place, [lambda: measure.measured(goldens.read(there / "goldens.jsonl")[0]["asked"])]
-
-
 def notebooks(there):
     path = there / "chapter.ipynb"
     source = f"import {PLANTED.partition(':')[0]}\nloss = __import__('{PLANTED.partition(':')[0]}')\n"
@@ -254,7 +240,6 @@ def notebooks(there):
         feature_notes,
         album_databases,
         grid_parameters,
-        pytest.param(golden_files, marks=pytest.mark.slow),
         notebooks,
     ],
 )

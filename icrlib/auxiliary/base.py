@@ -41,7 +41,6 @@ class Auxiliary(nn.Module):
     """
 
     name = "auxiliary"
-    behaviour = 1  # of the part, icrlib.training.behaviour
 
     def prepare(self, data: Any, model: nn.Module) -> None:
         """Once, before the optimiser is made: targets of the training captions, layers whose size follows from them."""
@@ -72,8 +71,6 @@ class Criterion(nn.Module):
     ``learn``: which of the loss's ``tau`` and ``bias`` are parameters. They are learned as :math:`t = -\\log\\tau` and
     b, from the loss's own values on, within the clipped norm and without weight decay; :math:`e^t` stays below 100.
     """
-
-    behaviour = 1  # of the part, icrlib.training.behaviour
 
     def __init__(
         self,

@@ -54,8 +54,6 @@ class LagrangeMultiplier(nn.Module):
     1.005
     """
 
-    behaviour = 1  # of the part, icrlib.training.behaviour
-
     def __init__(
         self,
         eta: float,

@@ -18,7 +18,7 @@ COMMANDS = {
     "status": ("runs", "List the runs below a folder: finished, under way, killed."),
     "plan": ("records", "Say how many core-hours a grid of runs would take."),
     "compare": ("records", "Show what differs between two records."),
-    "records": ("records", "List the book's records, and those of an earlier behaviour."),
+    "records": ("records", "List the book's records."),
     "data": ("photos", "Look at a dataset before anything is computed."),
     "features": ("photos", "Compute features of all photos of a dataset, once."),
     "index": ("albums", "Embed the pictures of an album, so that it can be searched."),

@@ -1,4 +1,4 @@
-"""Commands about records: what runs would cost, how two differ, which are there and of which behaviour."""
+"""Commands about records: what runs would cost, how two differ, which are there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from icrlib.names import LOSSES, METHODS
 from icrlib.planning import asked, cost
 from icrlib.records.files import load
 from icrlib.records.index import outlines
-from icrlib.training import behaviour
 
 PARTS = ("dataset", "method", "loss", "seed")
 
@@ -100,9 +99,6 @@ def compare(first: Path, second: Path) -> None:
             click.echo(f"  {name:24} {_show(x):>14} {_show(y):>14}" + (f" {y - x:>+12.4g}" if number else ""))
         if not names:
             click.echo("  the same")
-    for path, record in ((first, a), (second, b)):
-        if earlier := _earlier(record["config"]):
-            click.echo(f"{path}: {earlier}")
 
 
 def flat(values: dict, prefix: str = "") -> dict:
@@ -128,20 +124,9 @@ def _show(value) -> str:
 
 @click.command()
 def records() -> None:
-    """List the book's records: how many of each kind, and which answer an earlier behaviour of the code."""
+    """List the book's records: how many of each kind."""
     found = outlines()
     kinds = Counter((record["config"]["dataset"], record["config"]["method"]) for record in found)
     for (dataset, method), count in sorted(kinds.items()):
         click.echo(f"{count:5}  {dataset} {method}")
-    old = Counter(_earlier(record["config"]) for record in found)
-    click.echo(f"{len(found):5}  in all, {old.pop('', 0)} of them of today's behaviour")
-    for line, count in sorted(old.items()):
-        click.echo(f"{count:5}  of {line}; no answer to today's question: train them anew")
-
-
-def _earlier(config: dict) -> str:
-    """ "behaviour 1 of loss 'triplet' (today 2)"; "" for a record of today's behaviour."""
-    return ", ".join(
-        f"behaviour {then} of {part}{f' {config[part]!r}' if part in config else ''} (today {now})"
-        for part, (then, now) in behaviour.outdated(config).items()
-    )
+    click.echo(f"{len(found):5}  in all")

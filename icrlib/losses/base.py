@@ -105,7 +105,6 @@ class Loss:
     label: ClassVar[str] = ""  # how the text writes the loss
     colour: ClassVar[str] = ""  # its own in every figure, of seaborn's palette for colour-blind readers; "": grey
     marker: ClassVar[str] = ""
-    behaviour: ClassVar[int] = 1  # rises where the same options come to mean something else (icrlib.training.behaviour)
     rows_independent: ClassVar[bool] = True  # False where a query's weights depend on the rows of other queries
     batches: ClassVar[str] = "pairs"  # what a batch is made of, as published: pairs, or images with all their captions
     learnable: ClassVar[tuple[str, ...]] = ()  # which of tau and bias training may learn

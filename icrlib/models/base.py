@@ -68,7 +68,6 @@ class RetrievalModel(nn.Module):
     label: ClassVar[str] = ""  # how the text writes the method
     colour: ClassVar[str] = ""  # in figures, beside the losses' own; "": as its loss
     marker: ClassVar[str] = ""
-    behaviour: ClassVar[int] = 1  # of the part, icrlib.training.behaviour
     reads_words: ClassVar[bool] = True  # False: a caption is one thing, of which no word can be left out
     takes: ClassVar[str] = ""  # of an image "vector", one, or "regions"; "": whatever it is given
     takes_word_vectors: ClassVar[bool] = False  # True: the embedding of words can start from ``data.word_vectors``

@@ -1,4 +1,4 @@
-"""What runs leave behind: one JSON file each; and the golden runs, which tell whether code still does the same."""
+"""What runs leave behind: one JSON file each."""
 
 from icrlib.records.files import exists, find, load, path_for, write
 from icrlib.records.folder import PACKAGE, root

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 from icrlib import parsing
@@ -17,22 +16,10 @@ from icrlib.records.form import RECORD
 READ = ("path",)  # what reading adds to a record
 
 
-def path_for(
-    dataset: str,
-    method: str,
-    loss: str,
-    seed: int,
-    tag: str = "",
-    study: str = "",
-    behaviour: Mapping[str, int] | None = None,
-) -> Path:
-    """Where the book keeps the record of a run; ``tag`` names what differs from the defaults, ``study`` whose it is.
-
-    ``behaviour`` of the parts that have risen above 1 ({"loss": 2}): such a record lies beside the one before.
-    """
+def path_for(dataset: str, method: str, loss: str, seed: int, tag: str = "", study: str = "") -> Path:
+    """Where the book keeps the record of a run; ``tag`` names what differs from the defaults, ``study`` whose it is."""
     loss = loss.replace(":", "-").replace(" x ", "-")
-    risen = "".join(f"-{part}{number}" for part, number in sorted((behaviour or {}).items()))
-    name = f"{tag + '-' if tag else ''}seed{seed}{risen}.json"
+    name = f"{tag + '-' if tag else ''}seed{seed}.json"
     return root() / (f"studies/{study}" if study else "") / dataset / method.replace("++", "pp") / loss / name
 
 
@@ -49,9 +36,8 @@ def load(path: str | Path) -> dict:
     """Read one record, with its ``path``. Nothing that it names is imported or opened.
 
     Which code made it stands in it (``commit``, ``versions``, ``device``; older records list hashes of ``sources``
-    instead, which nobody reads). Whether today's code still does the same is asked of the golden runs. Where there is
-    no such file, the archive of its study is looked into (:mod:`icrlib.records.archive`). ``ValueError`` for what is no
-    record, ``FileNotFoundError`` where there is none.
+    instead, which nobody reads). Where there is no such file, the archive of its study is looked into
+    (:mod:`icrlib.records.archive`). ``ValueError`` for what is no record, ``FileNotFoundError`` where there is none.
     """
     path = Path(path)
     if not path.is_file():
@@ -93,33 +79,15 @@ def find(folder: str | Path | None = None, *, study: str | None = None, **wanted
     """All records whose ``config`` agrees with ``wanted`` (``dataset=``, ``method=``, ``loss=``, ``seed=``, …).
 
     Sorted by path. ``folder`` defaults to the book's records: those that its tables are made of, or those of a
-    ``study`` ("reading"), or all of them ("*"). An empty list where none agrees. Where a record answers the question of
-    another under a later behaviour of the code, the other is left out.
+    ``study`` ("reading"), or all of them ("*"). An empty list where none agrees.
     """
     found = [record for path in stored(folder, study) for record in read(path) if agrees(record, wanted)]
-    return latest(sorted(found, key=lambda record: Path(record["path"])))
+    return sorted(found, key=lambda record: Path(record["path"]))
 
 
 def agrees(record: dict, wanted: dict) -> bool:
     """Whether a record's configuration has these values."""
     return all(record["config"].get(key) == value for key, value in wanted.items())
-
-
-def latest(found: list[dict]) -> list[dict]:
-    """Of records that differ in the behaviour of the code alone, those of the latest."""
-    if not any(record["config"].get("behaviour") for record in found):
-        return found
-    best: dict[tuple, dict] = {}
-    for record in found:
-        config = {name: value for name, value in record["config"].items() if name not in ("behaviour", "asked")}
-        key = (str(Path(record["path"]).parent), json.dumps(config, sort_keys=True))
-        if key not in best or _risen(record) > _risen(best[key]):
-            best[key] = record
-    return [record for record in found if any(record is one for one in best.values())]
-
-
-def _risen(record: dict) -> int:
-    return sum(record["config"].get("behaviour", {}).values())
 
 
 def rounded(value):

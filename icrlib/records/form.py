@@ -34,7 +34,6 @@ _CONFIG = _object(
         **dict.fromkeys(("data_seed", "finetune_after"), {"type": ["integer", "null"]}),
         "drops": {"type": "array", "items": COUNT},
         "asked": _BAG,
-        "behaviour": {"type": "object", "additionalProperties": COUNT},
     },
     "dataset",
     "method",

@@ -41,7 +41,7 @@ def outlines(study: str = "*", damaged: list[str] | None = None, **wanted) -> li
             found += [one for one in entry["records"] if files.agrees(one, wanted)]
             if entry["why"]:
                 damaged.append(entry["why"])
-    return files.latest(sorted(found, key=lambda record: Path(record["path"])))
+    return sorted(found, key=lambda record: Path(record["path"]))
 
 
 def _current(place: Path, paths: list[Path]) -> list[dict]:

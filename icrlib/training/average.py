@@ -30,8 +30,6 @@ class Average:
     not, as released.
     """
 
-    behaviour = 1  # of the part, icrlib.training.behaviour
-
     def __init__(self, parameters: Iterable[torch.nn.Parameter], per_epoch: int, start: float, times: int) -> None:
         self.parameters, self.per_epoch = list(parameters), per_epoch
         self.when, self.count = snapshots(per_epoch, start, times), 0

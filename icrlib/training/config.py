@@ -14,7 +14,7 @@ from icrlib.data.splits import Dataset
 from icrlib.errors import at_least
 from icrlib.losses.build import by_name, canonical
 from icrlib.names import AUXILIARIES, METHODS
-from icrlib.training import behaviour, options, settings
+from icrlib.training import options, settings
 from icrlib.training.fields import Asked
 from icrlib.training.settings import NEUTRAL
 
@@ -53,7 +53,6 @@ class Config:
     """All choices of a run. ``settings``: flat, resolved; ``drops``: updates at which the rate falls to a tenth.
 
     ``per_epoch``: updates in an epoch of the sampler. ``data_options``: what the data set was asked for, with its seed.
-    ``behaviour``: of the parts whose behaviour has risen (:mod:`icrlib.training.behaviour`).
     ``asked``: what the caller gave, as it was given.
     """
 
@@ -73,7 +72,6 @@ class Config:
     per_epoch: int
     backbone: str | None = None
     smoke: bool = False
-    behaviour: dict = field(default_factory=dict)
     asked: dict = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
@@ -156,7 +154,6 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
         per_epoch=values["per_epoch"],
         backbone=data.options.get("backbone") if settings.on_pictures(data) else None,
         smoke=smoke,
-        behaviour=behaviour.of(values | {"method": method, "loss": loss}),
         asked=given,
     )
 

@@ -10,7 +10,7 @@ no run takes. :func:`icrlib.training.config.resolve` lays one upon the other, in
 from __future__ import annotations
 
 from dataclasses import Field, dataclass, fields
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 
@@ -59,7 +59,7 @@ NEUTRAL = {
     "average_times": 5,
     "precision": "float32",
     "smoke": False,
-    "behaviour": {},
+    "behaviour": {},  # of records that have it
 }
 
 
@@ -92,8 +92,6 @@ def epoch(values: Values, asked: Asked) -> Values:
 @dataclass(frozen=True)
 class Augment:
     """What training changes about its inputs, each time anew."""
-
-    behaviour: ClassVar[int] = 1  # of the part, icrlib.training.behaviour
 
     drop_words: float = number(0.0, "share of the words of a caption that become <unk>", zero=True, most=1.0)
     delete_words: float = number(0.0, "share of the words of a caption that are left out", zero=True, most=0.9)
@@ -162,8 +160,6 @@ def learned(values: Values, asked: Asked) -> Values:
 @dataclass(frozen=True)
 class Optim:
     """How long, how fast, and by which rule."""
-
-    behaviour: ClassVar[int] = 1  # of the part, icrlib.training.behaviour
 
     updates: int | None = whole(None, 1, "number of updates")
     epochs: int | None = whole(None, 1, "or epochs of the sampler instead of updates")
@@ -311,8 +307,6 @@ def averaging(values: Values, asked: Asked) -> Values:
 @dataclass(frozen=True)
 class Selection:
     """What is looked at, to choose the weights."""
-
-    behaviour: ClassVar[int] = 1  # of the part, icrlib.training.behaviour
 
     evaluate_every: int | None = whole(None, 1, "updates between evaluations; None: an epoch, or a twelfth of updates=")
 

@@ -10,9 +10,6 @@ import torch
 
 import icrlib
 from icrlib import records
-from icrlib.losses.ntxent import NTXent
-from icrlib.records import files
-from icrlib.training import behaviour
 
 
 def test_a_record_says_what_ran(tiny, tmp_path):
@@ -65,21 +62,7 @@ def test_reading_a_record_imports_and_opens_nothing_that_it_names(tiny, tmp_path
     (tmp_path / "old.json").write_text(json.dumps(old))
     assert records.load(tmp_path / "old.json")["config"]["loss"] == "nasty:Loss" and "nasty" not in sys.modules
     assert [r["config"]["seed"] for r in records.find(tmp_path, loss="nasty:Loss")] == [0]
-    assert behaviour.outdated(old["config"]) == {} and "nasty" not in sys.modules
-
-
-def test_of_two_behaviours_the_later_is_found(tiny, tmp_path, monkeypatch):
-    where = {"dataset": "scenes", "method": "vse++", "loss": "ntxent", "seed": 0}
-    monkeypatch.setattr(files, "root", lambda: tmp_path)
-    icrlib.train(tiny, updates=2, record=files.path_for(**where), progress=False)
-    icrlib.train(tiny, updates=2, seed=1, record=files.path_for(**where | {"seed": 1}), progress=False)
-    monkeypatch.setattr(NTXent, "behaviour", 2)
-    later = files.path_for(**where, behaviour={"loss": 2})
-    assert later.name == "seed0-loss2.json"
-    icrlib.train(tiny, updates=2, record=later, progress=False)
-    found = records.find(tmp_path)
-    assert [r["config"]["seed"] for r in found] == [0, 1]
-    assert [r["config"]["behaviour"] for r in found] == [{"loss": 2}, {}]  # the other has no later answer, and stays
+    assert "nasty" not in sys.modules
 
 
 def test_every_committed_record_is_whole_and_in_its_place():

@@ -1,1 +1,0 @@
-"""Golden runs: which there are (`cover`), and what is seen of one (`measure`)."""
