@@ -6,7 +6,7 @@
 #   JOBS=2                     chapters executed at a time (book, notebooks)
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help records probes reproduce test-slurm book html pdf notebooks test check bench soak bookstats lint lab wheel browser screenshots clean distclean venv
+.PHONY: help records probes reproduce test-slurm book html pdf notebooks test check bench soak bookstats lint lab wheel browser screenshots clean distclean venv grid
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -102,6 +102,8 @@ distclean: clean ## remove the environment too
 	rm -rf $(VENV)
 
 venv: $(DONE) ## only set up .venv
+
+grid: $(GRID) ## add Snakemake and its Slurm plugin to .venv
 
 # The mark is written last, so an interrupted installation is not taken for a finished one. A pip that was
 # killed (its own mark is still there) may have left half a package: then the environment is made afresh.

@@ -146,4 +146,4 @@ def test_bags_of_neighbours_cannot_tell_colours_and_shapes(ngrams):
     asked = [name == "colour" or (name == "shape" and free) for name, free in zip(fields, unrelated, strict=True)]
     asked = swap & torch.tensor(asked)
     assert asked.sum() > 500 and run.record["test"]["rsum"] > 250
-    assert 100 * float(right[asked].double().mean()) == pytest.approx(50, abs=4)
+    assert abs(100 * float(right[asked].double().mean()) - 50) < 4 * 50 / float(asked.sum()) ** 0.5

@@ -24,11 +24,10 @@ def test_the_embedding_starts_there_and_rests(file):
     data = scenes(word_vectors=file, word_size=4)
     red = data.vocabulary.number["red"]
     assert data.word_vectors[red].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4])
-    run = icrlib.train(data, "ltd", objective="con", word_dim=4, embed_dim=8, updates=3, progress=False)
+    options = dict(objective="con", word_dim=4, embed_dim=8, updates=3, evaluate_every=3, progress=False)
+    run = icrlib.train(data, "ltd", **options)
     assert torch.equal(run.model.embed.weight, data.word_vectors)
-    later = icrlib.train(
-        data, "ltd", objective="con", word_dim=4, embed_dim=8, updates=3, finetune_after=1, progress=False
-    )
+    later = icrlib.train(data, "ltd", finetune_after=1, **options)
     assert not torch.equal(later.model.embed.weight, data.word_vectors)
 
 

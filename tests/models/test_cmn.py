@@ -162,15 +162,6 @@ def test_it_goes_the_whole_way(scenes, tmp_path):
     assert run.record["test"]["twins"]["swap_n"] > 0
 
 
-@pytest.mark.slow
-def test_it_learns_places():
-    """500 updates: above what any model with pooled vectors has (about 50)."""
-    data = icrlib.load_dataset("scenes", regions=True, progress=False)
-    run = icrlib.train(data, "cmn", embed_dim=64, updates=500, evaluate_every=500, progress=False)
-    twins = run.record["test"]["twins"]
-    assert twins["swap_cell"] > 65 and twins["swap_colour"] > 90 and run.record["test"]["rsum"] > 470
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [

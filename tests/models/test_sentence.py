@@ -62,7 +62,6 @@ def test_the_head_and_its_norm(counts):
 @pytest.mark.parametrize("loss", ["alignment", "ntxent"])
 def test_trained_saved_and_read_again(counts, tiny, tmp_path, loss):
     run = icrlib.train(tiny, "sentence", loss, teacher=targets.hold(counts), embed_dim=3, lr=0.01, progress=False)
-    assert run.history[-1]["loss"] < run.history[0]["loss"]
     assert run.record["config"]["model_options"].get("tuned", False) is (loss == "ntxent")
     assert run.record["test"]["order"]["n"] == 0
     again = icrlib.load_model(run.save(tmp_path / "model"))
