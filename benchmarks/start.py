@@ -15,7 +15,7 @@ import icrlib
 from benchmarks.timing import compare, show
 
 REPEATS = 3
-NOTEBOOK = Path(__file__).resolve().parents[1] / "book" / "reproduce" / "run.ipynb"
+NOTEBOOK = Path(__file__).resolve().parents[1] / "book" / "do" / "run.ipynb"
 PLANS = (f"run {NOTEBOOK} -p loss=ntxent --plan", "plan -p loss=triplet,ntxent -p seed=0,1,2")
 
 

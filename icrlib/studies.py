@@ -113,7 +113,7 @@ class Run:
 
     @property
     def parameters(self) -> dict:
-        """The same run as parameters of ``book/reproduce/run.ipynb``."""
+        """The same run as parameters of ``book/do/run.ipynb``."""
         named = {"dataset": self.dataset, "method": self.method, "loss": self.loss, "seed": self.seed}
         data = {"data_seed" if name == "seed" else name: value for name, value in self.data.items()}
         if data.get("data_seed") == self.seed:

@@ -38,7 +38,8 @@ VARIANTS = {
 @click.option("--jobs", default=1, show_default=True, help="Processes, one thread each.")
 @click.option("--add", is_flag=True, help="Make goldens for what records hold and none covers yet.")
 @click.option("--again", is_flag=True, help="Make these anew, where they have come to another run than before.")
-def main(names: tuple[str, ...], few: bool, jobs: int, add: bool, again: bool) -> None:
+@click.option("--rounding", is_flag=True, help="Unchanged code on another processor: what differs here is rounding.")
+def main(names: tuple[str, ...], few: bool, jobs: int, add: bool, again: bool, rounding: bool) -> None:
     known = goldens.read() if goldens.path().is_file() else []
     if add:
         return write_down(known, [golden for golden in cover.missing(find(study="*"), known)], jobs)
@@ -58,6 +59,8 @@ def main(names: tuple[str, ...], few: bool, jobs: int, add: bool, again: bool) -
         return
     for name, found in differing.items():
         click.echo(f"{name}:\n" + "\n".join(f"  {line}" for line in found[:12]))
+    if rounding:
+        return widen(known, [g for g in chosen if g["name"] in differing], jobs)
     if again:
         return write_anew(known, {g["name"]: g for g in chosen if g["name"] in differing}, jobs)
     raise click.ClickException(
@@ -123,6 +126,23 @@ def write_anew(known: list[dict], changed: dict[str, dict], jobs: int) -> None:
             "`behaviour` of the part that changed; nothing was written"
         )
     write_down([golden for golden in known if golden["name"] not in changed], requests, jobs)
+
+
+def widen(known: list[dict], differing: list[dict], jobs: int) -> None:
+    """Add to the spread of goldens what moves them on this processor. Their first loss and gradient must be the same:
+    rounding shows late, a mistake in a constant, an initial range or a mask at once."""
+    for golden, seen in zip(differing, repeated(differing, jobs), strict=True):
+        was, now = golden["values"], {} if isinstance(seen, list) else seen["values"]
+        if {name: len(row) for name, row in was.items()} != {name: len(row) for name, row in now.items()}:
+            raise click.ClickException(f"{golden['name']} is another run, not another rounding; nothing was written")
+        for name in ("loss", "norm"):
+            if name in was and abs(now[name][0] - was[name][0]) > goldens.allowed(golden, name)[0]:
+                raise click.ClickException(f"{golden['name']}: its first {name} differs; nothing was written")
+        for name, far in goldens.spread(was, [now]).items():
+            before = golden["spread"].get(name, [0.0] * len(far))
+            golden["spread"][name] = [max(pair) for pair in zip(before, far, strict=True)]
+    goldens.write(known)
+    click.echo(f"{len(differing)} goldens have the rounding of this processor, too")
 
 
 def measured_with(variant: str, requests: list[dict]) -> list[dict]:

@@ -11,9 +11,11 @@ import click
 from icrlib import parsing
 from icrlib.cli import products
 from icrlib.data.cache import array_of
-from icrlib.names import died, imported
+from icrlib.data.pictures import ENDINGS
+from icrlib.errors import choose
+from icrlib.names import ENCODERS, died, imported
 from icrlib.search.album import Album, of_model
-from icrlib.search.encoders import Encoder, Own, network_of
+from icrlib.search.encoders import Encoder, Own, Trained, network_of
 from icrlib.search.index import SPLITS, Hit, Index, names_picture, plain
 from icrlib.search.page import About, is_page, warning, write_page
 from icrlib.training.saved import folder_of
@@ -23,7 +25,7 @@ OWN = click.option(
     "--encoder",
     metavar="PACKAGE.MODULE:NAME",
     help="An object of your own with encode_captions and encode_images, such as a CLIP; it is called "
-    "where it is a function or class.",
+    "where it is a function or class. Or imagenet-words, which needs no captions.",
 )
 MODEL = click.option("--model", type=FOLDER, help="A run folder (out=…), or what Run.save wrote.")
 FEATURES = click.option(
@@ -66,31 +68,44 @@ def index(
 ) -> None:
     """Embed all pictures below FOLDER once, so that icr search can find them; no captions are needed.
 
+    Nor a model: without one a network that knows ImageNet's 1,000 classes says what a picture shows, and a sentence
+    encoder reads the names of the classes and your queries (--encoder imagenet-words). An album that is there is
+    brought up to date with what made it.
+
     What it makes lies in FOLDER/.icr, with a copy of the model; no picture is touched. Run it again and only new and
     changed pictures are embedded, also after it was killed. Formats: JPEG, PNG, WebP, GIF, BMP, TIFF, and HEIC where
     the package pillow-heif is installed.
 
     \b
+    icr index album/
     icr index album/ --model runs/mine --features features/
     icr search "a dog on a beach" --index album/.icr
     icr index album/ --encoder my_clip:load
     icr index album/ --embeddings images.npy --files names.txt
     """
     album = Album(folder)
-    if sum(given is not None for given in (model, encoder, embeddings)) != 1:
+    if sum(given is not None for given in (model, encoder, embeddings)) > 1:
         raise click.UsageError(
-            "say what embeds the pictures: --model FOLDER, --encoder PACKAGE.MODULE:NAME, or "
+            "say one thing that embeds the pictures: --model FOLDER, --encoder PACKAGE.MODULE:NAME, or "
             "--embeddings FILE with vectors that are there already"
         )
+    going_on = album.begun and encoder is None and embeddings is None
+    if model is None and (features is not None or any(own.values()) and not going_on):
+        raise click.UsageError("--features, --backbone, --method and --teacher are about a model; add --model FOLDER")
     if files is not None and embeddings is None:
         raise click.UsageError("--files says whose rows --embeddings holds; give both, or leave it out")
     if embeddings is not None:
         names = parsing.lines(files) if files else album.names()
         vectors = array_of(embeddings, "write it again with numpy.save, a row for each picture")
-        album.take(vectors, names, str(embeddings))
+        album.take(vectors, names, str(embeddings), str(files or folder), click.echo)
         click.echo(f"{album.place}: {len(names):,} pictures")
         return
-    found = album.update(encoder_of(model, encoder, features, **own), model and folder_of(model), tell=click.echo)
+    if model is not None or not going_on:
+        made, kept = encoder_of(model, encoder or ENCODERS.usual, features, **own), model and folder_of(model)
+    else:
+        made = album.encoder(**own)
+        kept = album.model if isinstance(made, Trained) else None
+    found = album.update(made, kept, tell=click.echo)
     click.echo(
         f"{album.place}: {found.new:,} new, {found.changed:,} changed, {found.gone:,} gone, {found.same:,} as before"
     )
@@ -99,7 +114,8 @@ def index(
     if len(found.problems) > 20:
         click.echo(f"left out: {len(found.problems) - 20:,} more")
     click.echo(
-        f'search it: icr search "a dog on a beach" --index {album.place}' + (f" --encoder {encoder}" if encoder else "")
+        f'search it: icr search "a dog on a beach" --index {album.place}'
+        + (f" --encoder {encoder}" if encoder and encoder not in ENCODERS else "")
     )
 
 
@@ -161,6 +177,8 @@ def search(
     if names_picture(query):
         hits, about = found.by_picture(query, top, own["backbone"]), About.of(found)
     else:
+        if query.lower().endswith(ENDINGS):
+            click.echo(f"{plain(query)}: no such picture; searched as words")
         hits, about = found.by_text(query, top), About.of(found, query)
     if about.unknown:
         click.echo(plain(warning(about.unknown, query)))
@@ -231,15 +249,22 @@ def _line(hit: Hit) -> str:
 
 def encoder_of(model: Path | None, encoder: str | None, features: Path | None, **own: str | None) -> Encoder:
     """An object of the caller's own, or a saved model with the network of the features that it was trained on."""
-    if encoder is not None:
-        return Own(called(encoder), encoder)
+    if model is None:
+        made = called(encoder)
+        return made if hasattr(made, "registered") else Own(made, encoder)
     place = folder_of(model)
     network, regions = network_of(features, own["backbone"]) if features else (None, 0)
     return of_model(place, place.name, network, regions, **own)
 
 
 def called(place: str) -> object:
-    """The object behind package.module:name, which the caller typed; made, where it is a class or function."""
+    """The object behind package.module:name, which the caller typed; made, where it is a class or function.
+
+    Or one of the library's, by its name.
+    """
+    if ":" not in place:
+        choose(place, ENCODERS, "--encoder", more=("PACKAGE.MODULE:NAME",))
+        return ENCODERS[place]()
     found = imported(place, "--encoder")
     if not isinstance(found, type) and (hasattr(found, "encode_captions") or not callable(found)):
         return found

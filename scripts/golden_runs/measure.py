@@ -183,7 +183,9 @@ def noted(record: Mapping) -> dict[str, list[float]]:
         found[f"{side}.count"] = [each[name] for each in counts for name in ("C_q", "C_0")]
         found[f"{side}.n_eff"] = [each["n_eff"] for each in counts]
     found["diagnose"] = [look["diagnose"][name] for look in looks for name in ("spread", "positive", "negative")]
-    for name in ("lambda", "tau", "bias", "latent", "tokens", "reconstruction", "contrastive"):
+    if "reranked" in record["test"]:
+        found["reranked.map"] = [record["test"]["reranked"][side]["map"] for side in ("i2t", "t2i")]
+    for name in ("lambda", "tau", "bias", "latent", "tokens", "reconstruction", "matching", "contrastive"):
         if name in looks[0]:
             found[name] = [look[name] for look in looks]
     if "twins" in looks[0]:

@@ -306,6 +306,18 @@ def test_fine_tuning_begins_when_it_should(data, monkeypatch):
     assert run.record["history"][0]["lr"] == pytest.approx(1e-2) and run.record["config"]["finetune_after"] == 3
 
 
+def test_pictures_in_pieces(data):
+    """Erased patches are the whole batch's; a network that normalises by the batch is refused, with the way out."""
+    given = SIZES | {"updates": 3, "erase": 0.5, "finetune_after": 1, "batch_norm": "eval"}
+    whole, pieces = (icrlib.train(data, **given, batch_parts=n) for n in (1, 3))
+    for name, value in whole.model.state_dict().items():
+        torch.testing.assert_close(pieces.model.state_dict()[name], value, rtol=1e-4, atol=1e-5)
+    with pytest.raises(
+        ValueError, match=r"batch_parts=3: batch normalisation \(backbone.*batch_norm='eval' leaves those"
+    ):
+        icrlib.train(data, **given | {"batch_norm": "train"}, batch_parts=3)
+
+
 def test_a_saved_model_is_read_again_with_its_statistics(data, tmp_path):
     run = icrlib.train(data, updates=3, finetune_after=1, out=tmp_path / "run", **SIZES)
     with pytest.raises(ValueError, match="names the backbone .*hand it over"):

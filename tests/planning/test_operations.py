@@ -19,6 +19,7 @@ from icrlib.models import ltd
 from icrlib.models.counts import total
 from icrlib.names import AUXILIARIES, METHODS
 from icrlib.planning import asked, operations
+from icrlib.training.pieces import in_pieces
 
 SIZES = {"images": 6, "captions": 10, "words": 5}
 COUNTED = ("vse++", "bow", "vsrn", "ltd", "vse_infty")
@@ -100,6 +101,27 @@ def test_what_is_kept_is_about_what_autograd_keeps(method, d, batches):
     captions = 640 if batches == "images" else 128
     right = by_torch(method, d, images=128, captions=captions, words=27, feature_dim=2048, regions=36)[1]
     assert operations.kept_bytes(config, sizes) == pytest.approx(right, rel=0.2)
+
+
+def test_a_batch_in_pieces_is_encoded_twice_and_keeps_a_piece():
+    """As torch counts it, whose own GRU the pieces are given here."""
+    config = {"method": "vse++", "model_options": {"embed_dim": 64, "word_dim": 32}, "device": "cuda"}
+    sizes = {"features": (48,), "words": 9, "padded": 9, "each": 1, "vocabulary": 50, "val": 10}
+    model = models.build("vse++", 48, 50, embed_dim=64, word_dim=32)
+    counted, ours = [], []
+    for count in (1, 4):
+        with FlopCounterMode(display=False) as counter:
+            t = in_pieces(lambda words: model.gru(model.embed(words))[0][:, -1], count, torch.zeros(128, 9).long())
+            (in_pieces(model.project, count, torch.rand(128, 48)) @ t.T).sum().backward()
+        counted.append(counter.get_total_flops())
+        ours.append(config | {"batch_parts": count})
+    more = operations.of_update(ours[1], sizes) / operations.of_update(ours[0], sizes)
+    assert more == pytest.approx(4 / 3) and counted[1] / counted[0] == pytest.approx(more, rel=0.05)
+    assert operations.kept_bytes(ours[1], sizes) < operations.kept_bytes(ours[0], sizes) / 3
+    photos = config | {"backbone": "resnet50"}
+    network = operations.of_update(photos, sizes) - operations.of_update(config, sizes)
+    again = operations.of_update(photos | {"batch_parts": 4}, sizes) - operations.of_update(ours[1], sizes)
+    assert again == pytest.approx(2 * network)
 
 
 @pytest.mark.parametrize("tuned", [False, True])

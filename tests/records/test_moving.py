@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MOVED = {"models/parts/graph": "models/graph", "losses/sparse": "losses/simplex", "data/text": "data/words"}
 RENAMED = {"xavier_linear": "linear_from_xavier"}
 RUNS = ("scenes/vsrn/ntxent", "scenes/vse++/ntxent_sparse", "scenes/bow/ntxent")
-CHAPTER = "gradients/triplet"  # a page with the library's own source in it and no training
+CHAPTER = "push/triplet"  # a page with the library's own source in it and no training
 
 
 def tidy(folder: Path) -> int:

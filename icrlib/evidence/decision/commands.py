@@ -83,4 +83,4 @@ def command(decision: Decision, situation: str, system: System) -> str:
 
 def typed(told: Mapping) -> str:
     """The command of a run with these parameters."""
-    return "icr run book/reproduce/run.ipynb " + " ".join(f"-p {name}={value}" for name, value in told.items())
+    return "icr run book/do/run.ipynb " + " ".join(f"-p {name}={value}" for name, value in told.items())
