@@ -1,7 +1,7 @@
 # `make` alone lists the targets. Works with GNU make 3.81 or newer, on Linux and macOS.
 #   PYTHON=python3.12          which Python makes the environment (3.11 or newer)
 #   PIP_EXTRA_INDEX=URL        one more package index, e.g. PyTorch's for CPU-only builds
-#   CHAPTER=foundations/task   one chapter (book, notebooks, pdf)
+#   CHAPTER=search/scores   one chapter (book, notebooks, pdf)
 #   WORKERS=2                  test processes
 #   JOBS=2                     chapters executed at a time (book, notebooks)
 SHELL := /bin/bash
@@ -15,7 +15,8 @@ DONE := $(VENV)/.installed
 GRID := $(VENV)/.grid-installed
 WORKERS ?= 2
 SELF = $(MAKE)  # by another name: a line with $(MAKE) itself is run under `make -n`, too
-CHAPTERS = $(foreach c,$(CHAPTER),--chapter $(c))
+quoted = '$(subst ','\'',$(1))'
+CHAPTERS = $(foreach c,$(CHAPTER),--chapter $(call quoted,$(c)))
 # One thread a process: the tests run in several, and a figure should not depend on the number of cores.
 TEST_ENV := OMP_NUM_THREADS=1 TQDM_DISABLE=1 MPLBACKEND=agg PYTHONHASHSEED=0
 PYTEST = $(TEST_ENV) $(PY) -m pytest -q -n $(WORKERS)
@@ -24,7 +25,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 book: $(DONE) ## execute the chapters that changed, then build the pages (_build/html/index.html)
-	$(PY) scripts/build_book.py book $(CHAPTERS) $(if $(JOBS),--jobs $(JOBS))
+	$(PY) scripts/build_book.py book $(CHAPTERS) $(if $(JOBS),--jobs $(call quoted,$(JOBS)))
 
 html: $(DONE) ## build the pages from the committed outputs, without executing
 	$(PY) scripts/build_book.py html
@@ -33,7 +34,7 @@ pdf: browser ## print the pages into one PDF (_build/book.pdf) [CHAPTER=name], w
 	$(PY) scripts/pdf.py $(CHAPTERS)
 
 notebooks: $(DONE) ## execute changed chapters and refresh their committed outputs [CHAPTER=name]
-	$(PY) scripts/build_book.py notebooks $(CHAPTERS) $(if $(JOBS),--jobs $(JOBS))
+	$(PY) scripts/build_book.py notebooks $(CHAPTERS) $(if $(JOBS),--jobs $(call quoted,$(JOBS)))
 
 test: lint browser ## everything: lint, unit tests, notebooks at smoke scale, pages in a browser, wheel
 	$(PYTEST) tests
@@ -44,12 +45,12 @@ check: lint ## the fast lane: lint and unit tests
 bench: $(DONE) ## speed as ratios, against twins and peers measured in the same run
 	OMP_NUM_THREADS=1 $(PY) -m benchmarks
 
+$(foreach v,STUDY JOBS LOSS FEATURES PLAN,$(eval records: export RECORDS_$v = $$($v)))
 records: $(DONE) ## list the studies, or train what is missing of one [STUDY=reading JOBS=2 LOSS=ntxent FEATURES=folder PLAN=1]
-	OMP_NUM_THREADS=1 $(PY) scripts/make_records.py $(STUDY) $(if $(JOBS),--jobs $(JOBS)) \
-	  $(if $(LOSS),--loss $(LOSS)) $(if $(FEATURES),--features $(FEATURES)) $(if $(PLAN),--plan)
+	OMP_NUM_THREADS=1 $(PY) scripts/make_records.py
 
 probes: $(DONE) ## ask the models of a study on scenes what a linear map reads from them [STUDY=ltd_more]
-	@OMP_NUM_THREADS=1 $(PY) scripts/probe_runs.py $(if $(STUDY),$(STUDY),$(error probes: which study? STUDY=ltd_more))
+	@OMP_NUM_THREADS=1 $(PY) scripts/probe_runs.py $(if $(STUDY),$(call quoted,$(STUDY)),$(error probes: which study? STUDY=ltd_more))
 
 # DATASET, METHODS, LOSSES, SEEDS, TUNED (0, 1 or 0,1) span the grid. FEATURES=folder or PHOTOS=folder [IMAGES= BACKBONE=]
 # where the data is; SETTINGS="updates=600" for all runs; KEEP=name keeps the records in records/studies/name. FRESH=1:
@@ -57,24 +58,20 @@ probes: $(DONE) ## ask the models of a study on scenes what a linear map reads f
 # (see records) instead of a grid. PROFILE=local, gpu, slurm or a folder; JOBS=n runs at a time, THREADS=n cores each;
 # for a cluster PARTITION=name MEM=16G RUNTIME=36h of each run. MORE="flags for Snakemake". make takes any name, so those
 # it was given are checked, too.
+# What is given reaches the program through the environment: no shell reads it, whatever quotes it holds.
+OF_GRID := DATASET METHODS LOSSES SEEDS TUNED FEATURES PHOTOS IMAGES BACKBONE SETTINGS STUDY KEEP SMOKE FRESH PLAN PROFILE
+OF_GRID += PARTITION JOBS THREADS MEM RUNTIME MORE
+$(foreach v,$(OF_GRID),$(eval reproduce: export REPRODUCE_$v = $$($v)))
+reproduce: export REPRODUCE_GIVEN = $(foreach v,$(.VARIABLES),$(if $(filter line,$(origin $v)),$(filter-out -%,$v)))
 reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train what is missing of a grid, or of a study [DATASET=scenes METHODS= LOSSES= SEEDS=0,1 PLAN=1]
-	@$(PY) workflow/reproduce.py $(if $(DATASET),--dataset '$(DATASET)') \
-	  $(if $(METHODS),--methods '$(METHODS)') $(if $(LOSSES),--losses '$(LOSSES)') $(if $(SEEDS),--seeds '$(SEEDS)') \
-	  $(if $(TUNED),--tuned '$(TUNED)') $(if $(FEATURES),--features '$(FEATURES)') $(if $(PHOTOS),--photos '$(PHOTOS)') \
-	  $(if $(IMAGES),--images '$(IMAGES)') $(if $(BACKBONE),--backbone '$(BACKBONE)') \
-	  $(if $(SETTINGS),--settings '$(SETTINGS)') $(if $(STUDY),--study '$(STUDY)') $(if $(KEEP),--keep '$(KEEP)') $(if $(SMOKE),--smoke) \
-	  $(if $(FRESH),--fresh) $(if $(PLAN),--plan) $(if $(PROFILE),--profile '$(PROFILE)') \
-	  $(if $(PARTITION),--partition '$(PARTITION)') $(if $(JOBS),--jobs '$(JOBS)') \
-	  $(if $(THREADS),--threads '$(THREADS)') $(if $(MEM),--mem '$(MEM)') $(if $(RUNTIME),--runtime '$(RUNTIME)') \
-	  $(if $(MORE),--more='$(MORE)') \
-	  --given '$(foreach v,$(.VARIABLES),$(if $(filter line,$(origin $v)),$(filter-out -%,$v)))'
+	@$(PY) workflow/reproduce.py
 
 test-slurm: $(DONE) ## a grid on a real Slurm, set up on this machine's loopback and stopped again (root, Debian)
 	@if $(PY) scripts/slurm_on_loopback.py --check; then $(SELF) --no-print-directory $(GRID) \
 	  && timeout -k 60 1800 $(PY) scripts/slurm_on_loopback.py $(if $(INSTALL),--install); fi
 
 soak: $(DONE) ## kill trainings, features and indexes at random moments, and compare their ends [TIMES=30]
-	OMP_NUM_THREADS=1 $(PY) scripts/soak.py --times $(or $(TIMES),30)
+	OMP_NUM_THREADS=1 $(PY) scripts/soak.py --times $(call quoted,$(or $(TIMES),30))
 
 lint: $(DONE)
 	$(PY) -m ruff check . && $(PY) -m ruff format --check .
@@ -93,7 +90,7 @@ screenshots: $(DONE) ## pictures of the built pages, desktop and phone (_build/s
 	$(PY) scripts/screenshots.py
 
 bookstats: $(DONE) ## words, code cells, asserts, figures and exercises of each page [JSON=file]
-	@$(PY) scripts/bookstats.py $(if $(JSON),--json '$(JSON)')
+	@$(PY) scripts/bookstats.py $(if $(JSON),--json $(call quoted,$(JSON)))
 
 clean: ## remove what was built; runs/ and the environment stay
 	rm -rf _build build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -11,7 +11,8 @@ import numpy as np
 
 from icrlib.data.load import more_options
 from icrlib.devices import keep_freed
-from icrlib.training.options import options_for
+from icrlib.evidence import sentences
+from icrlib.training.options import of_others, options_for
 
 
 def start(smoke: bool = False) -> bool:
@@ -26,6 +27,7 @@ def start(smoke: bool = False) -> bool:
     keep_freed()
     warnings.filterwarnings("ignore", message="IProgress not found")
     smoke = smoke or os.environ.get("ICR_SMOKE", "") not in ("", "0")
+    sentences.smoke_run = smoke
     if smoke:
         print("smoke run: tiny data and a few updates, to see that everything works; its numbers mean nothing")
     return smoke
@@ -54,8 +56,12 @@ def settings(names: Mapping[str, Any], method: str, loss: str) -> dict[str, Any]
     """Which of a notebook's ``names`` (``globals()``) are settings of a run, and not None: ``icrlib.train`` takes them.
 
     So papermill may set any setting, and any option of the method, the loss and the auxiliary, by its name.
+    ``ValueError`` for an option of another loss or model, such as ``tau`` with a triplet loss, as of ``icrlib.train``.
     """
     owners = options_for(method, loss, names.get("auxiliary"))
     known = [name for having in owners.owners.values() for name in having]
     spelled = [f"{owner}_{name}" for owner, having in owners.owners.items() for name in having]
+    for name in of_others(known):
+        if type(names.get(name)) in (bool, int, float, str):  # a name of the notebook's own is rarely a plain value
+            owners.place(name)
     return {name: names[name] for name in dict.fromkeys(known + spelled) if names.get(name) is not None}

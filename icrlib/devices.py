@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import platform
-import resource
 import sys
 from functools import cache
 from pathlib import Path
@@ -18,7 +17,10 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # names of malloc.h
 
 
 def device(name: str) -> str:
-    """``"auto"`` is CUDA where there is one; anything else must name a device that is there."""
+    """``"auto"`` is CUDA where there is one; anything else must name a device that is there and has float64.
+
+    Measures, λ and counts are float64, which Apple's GPUs (mps) lack.
+    """
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -26,6 +28,10 @@ def device(name: str) -> str:
     except (RuntimeError, AssertionError) as err:
         there = ["auto", "cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
         raise ValueError(f"device {name!r} is not available; allowed here: {', '.join(there)}") from err
+    try:
+        torch.empty(0, device=name, dtype=torch.float64)
+    except (RuntimeError, TypeError) as err:
+        raise ValueError(f"device {name!r} has no float64, in which measures are taken; take device='cpu'") from err
     return name
 
 
@@ -74,6 +80,10 @@ def _cpu() -> str:
 
 
 def peak_memory_mb() -> int:
-    """The most memory that this process ever held, in MB."""
+    """The most memory that this process ever held, in MB; 0 where the system does not say so (Windows)."""
+    try:
+        import resource
+    except ImportError:
+        return 0
     unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)

@@ -34,6 +34,13 @@ def meant(got: str, allowed: Iterable[str], means: Mapping[str, str] | None = No
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
+def in_words(err: BaseException) -> str:
+    """An error as a line for people: of a disk or a file that nobody foresaw its name and what the system says."""
+    if isinstance(err, OSError) and err.filename is not None and err.strerror and not isinstance(err, ValueError):
+        return f"{err.filename}: {err.strerror[:1].lower()}{err.strerror[1:]}"
+    return str(err) or type(err).__name__
+
+
 def at_least(name: str, value: Any, least: int) -> int:
     """A whole number of at least ``least``, else ``ValueError``."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:

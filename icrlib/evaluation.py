@@ -9,14 +9,19 @@ import torch
 from torch import Tensor
 
 from icrlib.data.splits import Split
+from icrlib.data.text import Words
+from icrlib.errors import at_least
 from icrlib.metrics import Ranks, from_ranks, ranks_at
 from icrlib.models.base import Encodings, RetrievalModel, inner_products, join
+from icrlib.models.parts.regions import check_lengths
 from icrlib.progress import bar as progress_bar
 from icrlib.score_checks import finite
 
 RECALLS = ("r1", "r5", "r10")
 WHOLE = 1 << 30  # bytes: up to this size the score matrix is computed once, for both directions
 PART = 64 << 20  # bytes of scores that are held at a time beyond it
+ROOM = 1 << 22  # numbers that are drawn at once
+MATCHED = 1024  # pairs that a matching head sees at once
 Similarity = Callable[[Encodings, Encodings], Tensor]
 
 
@@ -28,9 +33,11 @@ def embed(
     :class:`icrlib.models.Sequences` where the model makes these."""
     if model.vocabulary is None:
         raise ValueError("this model has no vocabulary yet: icrlib.train sets it, or assign model.vocabulary")
+    check_lengths(type(model), split.features)
     was_training, device = model.training, model.device
     model.eval()
-    words, lengths = model.vocabulary.encode(split.captions)
+    words = Words.of(model.vocabulary, split.captions)
+    lengths = words.lengths
     # Captions of like length share a batch, so little of it is padding.
     order = lengths.argsort(stable=True)
     with progress_bar(None, f"encoding {split.name}", progress, total=len(split) + len(words)) as bar:
@@ -82,31 +89,40 @@ def _block(images: int, captions: int, at_once: int) -> tuple[int, int]:
 def evaluate(
     model: RetrievalModel,
     split: Split,
-    relevance: bool = False,
+    relevance: bool | str = False,
     batch_size: int = 512,
     progress: bool = False,
+    rerank: int | None = None,
 ) -> dict:
     """Measures of both directions: ``{"i2t": {…}, "t2i": {…}, "rsum": …}``, keys as in :mod:`icrlib.metrics`.
 
-    A caption is relevant to its own image only; with ``relevance=True`` to every image that it truly describes,
-    where the split knows that. COCO's test split adds ``"folds_1k"``, the mean of five parts of 1,000 images.
+    A caption is relevant to its own image only (``False``, ``"own"``); with ``relevance=True`` to every image that it
+    truly describes, where the split knows that; with ``"text"`` to every image that has a caption with the same text,
+    as labels and templates have it: there a perfect model's R@1 is near 0 by own pairs and 100 by texts. COCO's test
+    split adds ``"folds_1k"``, the mean of five parts of 1,000 images, for own pairs. ``rerank=128`` adds
+    ``"reranked"``, what the model's matching head makes of so many candidates of each query (:func:`rerank`).
     """
-    images, captions = embed(model, split, batch_size, progress)
-    return measure(images, captions, split, relevance, model.similarity, model.scores_at_once)
+    if rerank is not None:
+        check_head(model)
+    encoded = embed(model, split, batch_size, progress)
+    result = measure(*encoded, split, relevance, model.similarity, model.scores_at_once)
+    if rerank is not None:
+        result["reranked"] = _by_head(model, split, None, rerank, relevance, encoded)
+    return result
 
 
 def measure(
     images: Encodings,
     captions: Encodings,
     split: Split,
-    relevance: bool = False,
+    relevance: bool | str = False,
     similarity: Similarity = inner_products,
     at_once: int = RetrievalModel.scores_at_once,
 ) -> dict:
     """:func:`evaluate` for encodings that are there already: images (N, …), captions (C, …)."""
     found = rank(images, captions, split, relevance, similarity, at_once)
     result = _measures(found)
-    if split.folds > 1 and not relevance:
+    if split.folds > 1 and relevance in (False, "own"):
         result["folds_1k"] = _folds(images, captions, split, similarity, at_once)
     return result
 
@@ -115,16 +131,26 @@ def rank(
     images: Encodings,
     captions: Encodings,
     split: Split,
-    relevance: bool = False,
+    relevance: bool | str = False,
     similarity: Similarity = inner_products,
     at_once: int = RetrievalModel.scores_at_once,
 ) -> dict[str, Ranks]:
     """Ranks of all relevant candidates, ``{"i2t": …, "t2i": …}``."""
-    if relevance and split.relevance is None:
+    return _both(images, captions, *_relevant(split, relevance), similarity, at_once)
+
+
+def _relevant(split: Split, relevance: bool | str) -> tuple[Tensor, Tensor]:
+    """Image and caption (T,) of the pairs that count as right."""
+    if relevance in (False, "own"):
+        return split.image_of, torch.arange(len(split.captions))
+    if relevance == "text":
+        return split.pairs_by_text()
+    if relevance is not True:
+        raise ValueError(f"relevance= is False (own pairs), True (what is true) or 'text'; got {relevance!r}")
+    if split.relevance is None:
         raise ValueError(f"the split {split.name!r} does not know which images a caption describes; relevance=False")
-    own, numbers = split.image_of, torch.arange(len(captions))
-    caption, image = split.relevance.nonzero(as_tuple=True) if relevance else (numbers, own)
-    return _both(images, captions, image, caption, similarity, at_once)
+    caption, image = split.relevance.nonzero(as_tuple=True)
+    return image, caption
 
 
 def best_ranks(found: Ranks) -> Tensor:
@@ -180,6 +206,88 @@ def ranks_in_parts(
     return Ranks.join(parts)
 
 
+@torch.no_grad()
+def rerank(
+    model: RetrievalModel,
+    split: Split,
+    scores: Tensor | None = None,
+    top: int = 128,
+    relevance: bool | str = False,
+    encoded: tuple[Encodings, Encodings] | None = None,
+    progress: bool = False,
+) -> dict:
+    """Two stages: of each query the ``top`` candidates by the first stage's ``scores`` (N, C) are put in the order of
+    the matching head's logit, and stay before all others, which keep theirs.
+
+    Measures as :func:`evaluate` gives them, of the two stages together; ``"top"``; and ``"ceiling"``: percent of
+    queries that have a right candidate among the ``top``, for both directions. A better head cannot find more. Of data
+    with twins ``"twins"``, judged by the head. R@1, R@5 and R@10 are X-VLM's (FS S4), which gives all other candidates
+    one score below. ``scores`` and ``encoded`` (what :func:`embed` gives): if they are there already.
+    """
+    check_head(model)
+    images, captions = encoded or embed(model, split, progress=progress)
+    if scores is None:
+        scores = all_scores(images, captions, model.similarity, model.scores_at_once, progress)
+    was_training, top = model.training, at_least("rerank", top, 1)
+    model.eval()
+    image, caption = (part.to(scores.device) for part in _relevant(split, relevance))
+
+    def of_images(rows: slice) -> Tensor:
+        return _two_stages(scores, rows, top, lambda query, found: matches(model, images[query], captions[found]))
+
+    def of_captions(rows: slice) -> Tensor:
+        return _two_stages(scores.T, rows, top, lambda query, found: matches(model, images[found], captions[query]))
+
+    found = {
+        "i2t": ranks_in_parts(of_images, image, caption, *scores.shape),
+        "t2i": ranks_in_parts(of_captions, caption, image, *scores.shape[::-1]),
+    }
+    # The first `top` are before all others, so a right one is among them exactly where the best has such a rank.
+    ceiling = {side: 100 * float((best_ranks(ranks) <= top).double().mean()) for side, ranks in found.items()}
+    result = _measures(found) | {"top": top, "ceiling": ceiling}
+    if hasattr(split, "twin_accuracy"):
+        result["twins"] = split.twin_accuracy(images, captions, lambda *pairs: matches(model, *pairs))
+    model.train(was_training)
+    return result
+
+
+def check_head(model: RetrievalModel) -> None:
+    """``ValueError`` where there is nothing that reranks."""
+    if model.match is None:
+        raise ValueError(
+            f"rerank= asks a matching head, and {type(model).__name__} has none (no match); take a model of "
+            "method='xvlm', or measure without it"
+        )
+
+
+def two_stages(found: dict) -> str:
+    """What :func:`rerank` found, in words, with the ceiling that the first stage leaves it."""
+    most = found["ceiling"]
+    return (
+        f"the first {found['top']:,} reranked by the head: rsum {found['rsum']:.1f} (a right one is among them for "
+        f"{most['i2t']:.1f} % of the images and {most['t2i']:.1f} % of the captions; no reranking has higher recalls)"
+    )
+
+
+_by_head = rerank  # evaluate has an option of that name
+
+
+def matches(model: RetrievalModel, images: Encodings, captions: Encodings) -> Tensor:
+    """What the matching head says of image p and caption p, (P,): its logit of yes alone, as X-VLM ranks by it."""
+    parts = zip(images.split(MATCHED), captions.split(MATCHED), strict=True)
+    return torch.cat([model.match(*some)[:, 1] for some in parts])
+
+
+def _two_stages(scores: Tensor, rows: slice, top: int, judge: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """Scores of both stages for some ``rows`` of queries: what ``judge`` says of the first ``top``, above the rest."""
+    first = finite(scores[rows].double())
+    best = first.topk(min(top, first.shape[1])).indices
+    query = torch.arange(rows.start, rows.stop, device=best.device)[:, None].expand_as(best)
+    parts = zip(query.flatten().split(MATCHED), best.flatten().split(MATCHED), strict=True)
+    logits = finite(torch.cat([judge(*part) for part in parts]).double().view_as(best))
+    return first.scatter(1, best, logits - logits.min() + first.max() + 1)
+
+
 def _folds(images: Encodings, captions: Encodings, split: Split, similarity: Similarity, at_once: int) -> dict:
     parts, own = [], split.image_of
     for rows in torch.arange(len(images)).chunk(split.folds):
@@ -209,9 +317,12 @@ def word_order(
     """
     dice, was_training, device = np.random.default_rng([seed, len(split.captions)]), model.training, model.device
     model.eval()
-    words, lengths = model.vocabulary.encode(split.captions)
-    turned, asked = reordered(words, lengths, dice)
+    turned, asked = reordered(Words.of(model.vocabulary, split.captions), dice)
+    lengths = turned.lengths
     asked = asked[torch.from_numpy(dice.permutation(len(asked))[:most])]
+    if not len(asked):  # tags, for instance
+        model.train(was_training)
+        return {"own": None, "other": None, "gain": None, "n": 0}
     images, captions = encoded or embed(model, split)
     own = split.image_of[asked]
     other = (own + torch.from_numpy(dice.integers(1, max(2, len(split)), len(asked)))) % len(split)
@@ -224,23 +335,29 @@ def word_order(
             gap = model.similarity_of_pairs(shown, captions[some]) - model.similarity_of_pairs(shown, mixed)
             better[name].append(((gap > 1e-6).double() + (gap >= -1e-6).double()) / 2)
     model.train(was_training)
-    if not len(asked):
-        return {"own": None, "other": None, "gain": None, "n": 0}
     found = {name: 100 * float(torch.cat(parts).mean()) for name, parts in better.items()}
     return found | {"gain": found["own"] - found["other"], "n": len(asked)}
 
 
-def reordered(words: Tensor, lengths: Tensor, dice: np.random.Generator) -> tuple[Tensor, Tensor]:
-    """Word numbers (C, L) with the words between the marks in another order, and the rows (T,) where that is another
-    caption: of ten draws the first that differs counts."""
-    place = torch.arange(words.shape[1])
-    inner = (place > 0) & (place < lengths[:, None] - 1)
-    turned = words.clone()
+def reordered(words: Words, dice: np.random.Generator) -> tuple[Words, Tensor]:
+    """The words of each caption between its marks in another order, and the rows (T,) where that is another caption:
+    of ten draws the first that differs counts."""
+    turned, same = Words(words.numbers.clone(), words.lengths), torch.ones(len(words), dtype=torch.bool)
     for _ in range(10):
-        same = (turned == words).all(1)
         if not same.any():
             break
-        keys = torch.from_numpy(dice.random(words.shape))
-        keys = torch.where(inner, keys, place.double() + 2).masked_fill(place == 0, -1.0)  # marks and padding stay
-        turned[same] = words.gather(1, keys.argsort(1))[same]
-    return turned, (turned != words).any(1).nonzero()[:, 0]
+        # So many rows at once that one long caption makes no table as wide as itself for all.
+        for rows in torch.arange(len(words)).split(max(1, ROOM // max(1, words.width))):
+            _shuffle(words, turned, same, rows, torch.from_numpy(dice.random((len(rows), words.width))))
+    return turned, (~same).nonzero()[:, 0]
+
+
+def _shuffle(words: Words, turned: Words, same: Tensor, rows: Tensor, keys: Tensor) -> None:
+    """Those of ``rows`` that are still the ``same`` in the order of their ``keys`` (B, L); marks and padding stay."""
+    places, inside = words.places(rows)
+    before, place = words[rows], torch.arange(places.shape[1])
+    inner = (place > 0) & (place < words.lengths[rows][:, None] - 1)
+    keys = torch.where(inner, keys[:, : len(place)], place.double() + 2).masked_fill(place == 0, -1.0)
+    after, use = before.gather(1, keys.argsort(1)), same[rows]
+    turned.numbers[places[inside & use[:, None]]] = after[inside & use[:, None]]
+    same[rows] = use & (after == before).all(1)

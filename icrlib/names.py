@@ -164,7 +164,10 @@ def died(err: BaseException) -> str:
     """What somebody's own code died of, and where, in a line."""
     last = "".join(traceback.format_exception_only(err)).strip().splitlines()[-1]
     where = traceback.extract_tb(err.__traceback__)[-1]
-    return f"{last} ({Path(where.filename).name}, line {where.lineno})"
+    file, line = where.filename, where.lineno
+    if isinstance(err, SyntaxError) and err.filename:  # the last to run was the importer
+        file, line = err.filename, err.lineno
+    return f"{last} ({Path(file).name}, line {line})"
 
 
 METHODS = Registry(
@@ -174,7 +177,9 @@ METHODS = Registry(
         "bow": "icrlib.models.bow:BagOfWords",
         "vsrn": "icrlib.models.vsrn:VSRN",
         "vse_infty": "icrlib.models.vse_infty:VSEInfty",
+        "scan": "icrlib.models.scan:SCAN",
         "cmn": "icrlib.models.cmn:CMN",
+        "xvlm": "icrlib.models.xvlm:XVLM",
         "ltd": "icrlib.models.ltd:LTD",
         "sentence": "icrlib.models.sentence:Sentence",
     },
@@ -210,6 +215,7 @@ AUXILIARIES = Registry(
     {
         "latent": "icrlib.auxiliary.latent:LatentTarget",
         "tokens": "icrlib.auxiliary.tokens:TokenDecoder",
+        "matching": "icrlib.auxiliary.matching:Matching",
     },
     base="icrlib.auxiliary.base:Auxiliary",
     has="forward(step), the value of a batch, and prepare(data, model) where it needs targets",

@@ -184,6 +184,19 @@ def parsed(content: str, path: str | os.PathLike, schema: dict | None = None, na
     return found
 
 
+def json_lines(path: str | os.PathLike, schema: dict) -> list:
+    """What each line of a file holds, checked as by :func:`parsed`; empty where there is no such file."""
+    path, found = Path(path), []
+    if not path.is_file():
+        return found
+    for number, line in enumerate(lines(path), 1):
+        try:
+            found.append(parsed(line, path, schema, "the line"))
+        except BadFile as err:
+            raise BadFile(path, f"{err.why}; get the file again", number) from err
+    return found
+
+
 def misfit(value: object, schema: dict, name: str = "it") -> str | None:
     """What about ``value`` is not as the JSON Schema says, in a few words; None if nothing is."""
     import fastjsonschema  # without dependencies, and 1 s for the annotations of COCO where jsonschema takes minutes

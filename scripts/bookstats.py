@@ -1,6 +1,7 @@
-"""Count what a reader meets on each page of the book: words, code cells, asserts, figures, exercises.
+"""Count what a reader meets on each built page of the book: words, numbers, tables, figures, code, exercises.
 
-Chapters are read from their committed .ipynb. A code cell is visible if none of its tags hides the cell or its input.
+Words and tables are counted on the pages in _build/html (`make book` or `make html` first), code in the .ipynb. A code
+cell is visible if none of its tags hides the cell or its input.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from pathlib import Path
 import click
 import nbformat
 import pandas as pd
+from bs4 import BeautifulSoup
 from IPython.core.inputtransformer2 import TransformerManager
 
+import limits
 from chapters import Book, write_text
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 HIDDEN = {"remove-cell", "hide-cell", "hide-input", "remove-input"}
 WITHOUT_OUTPUT = {"remove-cell", "remove-output"}  # their pictures are on no page
-FENCE = re.compile(r"^\s*(`{3,}|:{3,}|~{3,})\s*(.*?)\s*$")
-NO_PROSE = ("math", "code", "code-block", "code-cell", "eval-rst", "bibliography", "raw", "toctree")  # directives
 IMAGE = re.compile(r"<(?:img|svg|canvas)\b")
 
 
@@ -32,73 +33,60 @@ class Stats:
     """What one page has, or all of them; the names are the table's columns."""
 
     words: int = 0
-    code: int = 0
-    silent: int = 0
-    asserting: int = 0
-    only_asserts: int = 0
+    in_tables: int = 0
+    numbers: int = 0
+    found: int = 0
+    tables: int = 0
+    rows: int = 0
     figures: int = 0
+    code: int = 0
+    only_asserts: int = 0
     exercises: int = 0
+    lines: int = 0
     kB: float = 0.0
 
     def __add__(self, other: Stats) -> Stats:
-        return Stats(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
+        both = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
+        return Stats(**both | {"rows": max(self.rows, other.rows)})
 
 
 LEGEND = """\
-words         of prose, without code, maths and the options of directives
+words         a reader meets on the built page outside of tables: no code input, maths or picture; drop-downs in full
+in_tables     words in the cells of tables
+numbers       numbers, wherever they stand
+found         words under "What we found"
+tables, rows  how many, and the rows of the longest
 code          visible code cells: their input is on the page and unfolded
-silent        visible code cells without any output
-asserting     visible code cells that contain an assert
 only_asserts  visible code cells that do nothing but assert
+lines         lines of the chapter's .py
 kB            size of the .ipynb"""
 
 
-def prose(text: str) -> str:
-    """The text without code, maths and options; what stands in an admonition or an exercise stays."""
-    return inline("\n".join(lines_of_prose(text)))
+# What is on a page and is no text: code (not what code printed), maths, pictures, and the bars of folded cells.
+NO_TEXT = (
+    "script, style, svg, canvas, img, mjx-container, .math, .cell_input, a.headerlink, details.hide > summary, "
+    "div.highlight:not(.cell_output *), nav, .prev-next-area"
+)
+WORD, NUMBER = re.compile(r"\w*[^\W\d_]\w*(?:['’-]\w+)*"), re.compile(r"(?<![\w.@])\d[\d,.]*(?<![,.])(?!\w)")
 
 
-def lines_of_prose(text: str) -> list[str]:
-    """The lines outside of code and of directives that hold none."""
-    kept, still_open, options = [], [], False
-    for line in text.splitlines():
-        fence = FENCE.match(line)
-        inside = still_open and still_open[-1]
-        # A block ends with as many signs as it began with, or more, and nothing behind them.
-        if inside and fence and not fence[2] and fence[1].startswith(inside[0]):
-            still_open.pop()
-        elif inside and not inside[1]:
-            continue
-        elif fence:
-            # The signs of a directive that holds prose, and its name, are no words. Its title is.
-            name, title = re.match(r"(?:\{([\w:-]+)\})?\s*(.*)", fence[2]).groups()
-            options = name is not None and name not in NO_PROSE
-            still_open.append((fence[1], options))
-            kept += [title] if options else []
-        elif not (options and re.match(r"\s*:[\w-]+:", line)):
-            options = False
-            kept.append(line)
-    return kept
-
-
-def inline(text: str) -> str:
-    """Without comments, maths, roles and code inside of lines, and without addresses of links."""
-    for pattern in (
-        r"<!--.*?-->",
-        r"\$\$.*?\$\$(?:\s*\([\w-]+\))?",
-        r"\{[\w:-]+\}`[^`]*`",
-        r"(`+).*?\1",
-        r"(?<!\\)\$[^$\n]+(?:\n[^$\n]+)*\$",
-        r"(?<=\])\([^)\s]*\)",
-        r"<[^>\n]*>",
-    ):
-        text = re.sub(pattern, " ", text, flags=re.DOTALL)
-    return text
-
-
-def words(text: str) -> int:
-    """Words of prose; a number is none."""
-    return len(re.findall(r"\w*[^\W\d_]\w*(?:['’-]\w+)*", prose(text)))
+def of_html(text: str) -> Stats:
+    """Words, numbers and tables of a built page."""
+    article = BeautifulSoup(text, "html.parser").select_one("article.bd-article")
+    for part in article.select(NO_TEXT):
+        part.decompose()
+    everything = article.get_text(" ")
+    findings = next((h.parent for h in article.find_all("h2") if h.get_text().startswith("What we found")), None)
+    tables = [table for table in article.find_all("table") if table.find("td")]
+    in_tables = sum(len(WORD.findall(table.get_text(" "))) for table in tables)
+    return Stats(
+        words=len(WORD.findall(everything)) - in_tables,
+        in_tables=in_tables,
+        numbers=len(NUMBER.findall(everything)),
+        found=len(WORD.findall(findings.get_text(" "))) if findings else 0,
+        tables=len(tables),
+        rows=max((len(table.select("tbody tr") or table.find_all("tr")) for table in tables), default=0),
+    )
 
 
 def statements(source: str) -> list[ast.stmt]:
@@ -142,58 +130,54 @@ def pictures(cell: nbformat.NotebookNode) -> int:
 
 
 def of_text(text: str) -> Stats:
-    """Counts of a page or cell in Markdown."""
+    """Figures and exercises of a page or cell in Markdown."""
     drawn = len(re.findall(r"^\s*(?:`{3,}|:{3,})\{(?:figure|image)\}|!\[", text, re.MULTILINE))
     exercises = len(re.findall(r"^\s*(?:`{3,}|:{3,})\{exercise(?:-start)?\}", text, re.MULTILINE))
-    return Stats(words=words(text), figures=drawn, exercises=exercises)
+    return Stats(figures=drawn, exercises=exercises)
 
 
 def of_code(cell: nbformat.NotebookNode) -> Stats:
     """Counts of a code cell."""
     if not visible(cell):
         return Stats(figures=pictures(cell))
-    return Stats(
-        code=1,
-        silent=not cell.outputs,
-        asserting=asserts(cell.source),
-        only_asserts=only_asserts(cell.source),
-        figures=pictures(cell),
-    )
+    return Stats(code=1, only_asserts=only_asserts(cell.source), figures=pictures(cell))
 
 
-def of_notebook(notebook: nbformat.NotebookNode) -> Stats:
-    """Counts of all cells."""
-    cells = [
-        of_code(c) if c.cell_type == "code" else of_text(c.source)
-        for c in notebook.cells
-        if c.cell_type in ("code", "markdown")
-    ]
-    return sum(cells, Stats())
-
-
-def of_page(book: Book, name: str) -> Stats:
-    """Counts of one page of the book."""
+def of_source(book: Book, name: str) -> Stats:
+    """Counts of what a page is made from."""
     notebook = book.path(name, ".ipynb")
     if not notebook.is_file():
         return of_text(book.path(name, ".md").read_text(encoding="utf-8"))
-    found = of_notebook(nbformat.read(notebook, as_version=4))
+    counted = {"code": of_code, "markdown": lambda cell: of_text(cell.source)}
+    cells = nbformat.read(notebook, as_version=4).cells
+    found = sum((counted[cell.cell_type](cell) for cell in cells if cell.cell_type in counted), Stats())
+    found.lines = len(book.path(name, ".py").read_text(encoding="utf-8").splitlines())
     found.kB = round(notebook.stat().st_size / 1000, 1)
     return found
 
 
+def of_page(book: Book, name: str, site: Path) -> Stats:
+    """Counts of one page: its source, and the page as built in ``site``."""
+    return of_source(book, name) + of_html((site / f"{name}.html").read_text(encoding="utf-8"))
+
+
 @click.command(help=__doc__)
 @click.option("--root", type=FOLDER, default=ROOT, help="Folder with _toc.yml and book/.")
+@click.option("--site", type=click.Path(path_type=Path), help="Folder of the built pages [_build/html].")
 @click.option("--json", "target", type=click.Path(path_type=Path, dir_okay=False), help="Write the counts there, too.")
-def main(root: Path, target: Path | None) -> None:
+def main(root: Path, site: Path | None, target: Path | None) -> None:
     book = Book(root)
     try:
-        pages = {name: of_page(book, name) for name in book.pages()}
+        pages = {name: of_page(book, name, site or book.build / "html") for name in book.pages()}
     except FileNotFoundError as err:
-        raise click.ClickException(f"{err}. `make notebooks` makes the outputs of a chapter.") from err
+        raise click.ClickException(f"{err}. `make html` builds the pages, `make notebooks` their outputs.") from err
     total = sum(pages.values(), Stats())
     rows = {name: asdict(one) for name, one in (pages | {"total": total}).items()}
     click.echo(pd.DataFrame.from_dict(rows, orient="index").to_string(float_format="{:.0f}".format))
     click.echo(f"\n{LEGEND}")
+    over = [line for name in limits.FINISHED if name in pages for line in limits.over(name, pages[name])]
+    over += limits.over_all({name: one.words + one.in_tables for name, one in pages.items()})
+    click.echo("\nover their limits (scripts/limits.py):\n  " + "\n  ".join(over) if over else "\nall within limits")
     if target:
         write_text(target, json.dumps({"pages": {n: rows[n] for n in pages}, "total": rows["total"]}, indent=2) + "\n")
 

@@ -29,7 +29,7 @@ RUNS = Path("runs")
 @click.option("--features", type=click.Path(path_type=Path, exists=True), help="Features of a study on photos.")
 @click.option("--plan", is_flag=True, help="Say how many runs are missing and what they would cost; start nothing.")
 @click.option("--loss", "losses", multiple=True, help="Only the runs with this loss; may be given several times.")
-@click.option("--jobs", type=click.IntRange(1), default=1, help="Runs at a time, each in one thread.")
+@click.option("--jobs", type=click.IntRange(1, 1000), default=1, help="Runs at a time, each in one thread.")
 def main(study: str | None, features: Path | None, plan: bool, losses: tuple[str, ...], jobs: int) -> None:
     if study is None:
         if features or plan or losses:
@@ -58,6 +58,11 @@ def main(study: str | None, features: Path | None, plan: bool, losses: tuple[str
         click.echo(f"{study}: waits for what is missing there; {err}")
     if plan and not left:
         click.echo(f"{study}: {expected([], features)}")
+
+
+# What make was called with comes through the environment, so that no shell reads it.
+for _parameter in main.params:
+    _parameter.envvar = f"RECORDS_{_parameter.opts[0].lstrip('-').upper()}"
 
 
 def overview() -> None:
@@ -112,9 +117,9 @@ def train(run: Run, features: Path | None) -> None:
             **own.settings,
         )
     except ValueError as err:
-        if "another process" not in str(err):
+        if not run.done and "another process" not in str(err):  # done: by another, while the data were drawn here
             raise
-        click.echo(f"{run.folder}: another process is at it")
+        click.echo(f"{run.folder}: another process {'has made it' if run.done else 'is at it'}")
         return
     best = made.record["test"]
     twins = f", swap twins {best['twins']['swap']:.1f} %" if "twins" in best else ""

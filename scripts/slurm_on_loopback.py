@@ -174,7 +174,7 @@ def smoke_grid(runs: Path) -> None:
     environment = os.environ | {"TQDM_DISABLE": "1"}
     wrong = subprocess.run([*reproduce, "--partition", "mian"], env=environment, capture_output=True, text=True)
     expect(
-        wrong.returncode == 2 and "unknown Slurm partition 'mian'" in wrong.stderr and "'main'" in wrong.stderr,
+        wrong.returncode == 1 and "unknown Slurm partition 'mian'" in wrong.stderr and "'main'" in wrong.stderr,
         f"a partition that does not exist must be refused by name: {wrong.returncode}, {wrong.stderr}",
     )
     with subprocess.Popen([*reproduce, "--partition", "main"], env=environment, start_new_session=True) as grid:

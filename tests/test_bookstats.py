@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import bookstats
+import limits
 from chapters import Book
 
 PICTURE = {"image/png": "AAAA", "text/plain": "<Figure>"}
@@ -23,44 +24,51 @@ def shown(data):
     return v4.new_output("display_data", data)
 
 
-PROSE = {
-    "plain words": ("A caption, and its picture.", 5),
-    "numbers are no words": ("R@5 of 1,000 is 3.5", 3),
-    "joined words": ("a first-use isn't two", 4),
-    "heading, list and emphasis": ("# A title\n\n- **one** thing", 4),
-    "inline code and maths": ("see `x + y` and $a_b + c$ here", 3),
-    "maths over two lines": ("so $a +\nb$ is", 2),
-    "display maths": ("before\n\n$$ \\log x\n+ y $$ (eq-one)\n\nafter", 2),
-    "a block of code": ("before\n```python\nassert this == that\n```\nafter", 2),
-    "a block in a longer fence": ("before\n````python\nhere\n```\nstill code\n````\nafter", 2),
-    "a maths directive": ("```{math}\n:label: eq\nx = y\n```\nafter", 1),
-    "options of a directive": ("```{exercise-start} A title\n:label: ex-one\n```\n\ntext\n```{exercise-end}\n```", 3),
-    "an admonition": (":::{admonition} As printed\n:class: note\nthe paper says\n:::", 5),
-    "options come first": (":::{note}\n:class: a\nthe paper says\n:so: it is\n:::", 6),
-    "a line that looks like an option": ("so\n\n:label: is one", 4),
-    "roles": ("see {doc}`task` and {cite:p}`someone2020paper` there", 3),
-    "a link's address": ("a [link](https://example.org/page)", 2),
-    "a comment": ("one <!-- not these words --> two", 2),
+def page(body):
+    return f'<nav>no words</nav><article class="bd-article">{body}</article><footer>none</footer>'
+
+
+TEXT = {
+    "plain words": ("<p>A caption, and its picture.</p>", 5, 0),
+    "numbers are no words": ("<p>R@5 of 1,000 is 3.5.</p>", 3, 2),
+    "joined words": ("<p>a first-use isn't two</p>", 4, 0),
+    "inline code": ("<p>see <code>one</code></p>", 2, 0),
+    "a listing": ('<p>before</p><div class="highlight"><pre>assert this</pre></div>', 1, 0),
+    "code input": ('<div class="cell_input"><div class="highlight">x = 1</div></div><p>after</p>', 1, 0),
+    "what code printed": ('<div class="cell_output"><div class="highlight"><pre>so it is 7</pre></div></div>', 3, 1),
+    "a folded cell's bar": ('<details class="hide"><summary>Show code cell</summary><p>counted</p></details>', 1, 0),
+    "a drop-down": ("<details><summary>A title</summary><p>counted</p></details>", 3, 0),
+    "maths": ('<p>before <span class="math">x + y</span></p>', 1, 0),
+    "a picture": ("<p>before</p><svg><text>none</text></svg>", 1, 0),
+    "a script": ("<p>before</p><script>let it = 1</script>", 1, 0),
 }
 
 
-@pytest.mark.parametrize(("text", "count"), PROSE.values(), ids=PROSE)
-def test_words(text, count):
-    assert bookstats.words(text) == count
+@pytest.mark.parametrize(("body", "words", "numbers"), TEXT.values(), ids=TEXT)
+def test_words(body, words, numbers):
+    found = bookstats.of_html(page(body))
+    assert (found.words, found.numbers, found.in_tables) == (words, numbers, 0)
+
+
+def test_tables_are_counted_with_their_rows():
+    head, row = "<thead><tr><th>loss</th></tr></thead>", "<tr><td>one word</td></tr>"
+    found = bookstats.of_html(
+        page(f"<p>two words</p><table>{head}<tbody>{3 * row}</tbody></table><table>{row}</table>")
+    )
+    assert (found.words, found.in_tables, found.tables, found.rows) == (2, 9, 2, 3)
+
+
+def test_findings_are_the_section_of_that_name():
+    other, found = "<h2>Other</h2><p>a b</p>", "<h2>What we found<a>#</a></h2><p>three more words</p>"
+    body = f"<section>{other}</section><section>{found}</section>"
+    assert bookstats.of_html(page(body)).found == 6
 
 
 @pytest.mark.parametrize("tag", ["remove-cell", "hide-cell", "hide-input", "remove-input"])
 def test_a_cell_with_such_a_tag_is_not_visible(tag):
     found = bookstats.of_code(code("assert True", tag))
-    assert (found.code, found.silent, found.asserting, found.only_asserts) == (0, 0, 0, 0)
+    assert (found.code, found.only_asserts) == (0, 0)
     assert bookstats.of_code(code("assert True", "remove-output")).code == 1
-
-
-def test_silent_cells_are_visible_ones_without_any_output():
-    stream = v4.new_output("stream", text="a")
-    cells = [code("x = 1"), code("print('a')", outputs=[stream]), code("y = 1", "hide-input")]
-    found = bookstats.of_notebook(v4.new_notebook(cells=cells))
-    assert (found.code, found.silent) == (2, 1)
 
 
 ASSERTS = {
@@ -85,8 +93,7 @@ ASSERTS = {
 
 @pytest.mark.parametrize(("source", "has", "only"), ASSERTS.values(), ids=ASSERTS)
 def test_asserts_are_told_by_syntax(source, has, only):
-    found = bookstats.of_code(code(source))
-    assert (bool(found.asserting), bool(found.only_asserts)) == (has, only)
+    assert (bookstats.asserts(source), bookstats.only_asserts(source)) == (has, only)
 
 
 def test_figures_are_outputs_with_a_picture():
@@ -113,6 +120,9 @@ def small(tmp_path):
     (tmp_path / "book" / "one.ipynb").write_text(json.dumps(v4.new_notebook(cells=cells)))
     (tmp_path / "book" / "one.py").write_text("# the pair\n")
     (tmp_path / "book" / "part" / "two.md").write_text("# A page\n")
+    (tmp_path / "_build" / "html" / "part").mkdir(parents=True)
+    for name in ("one", "part/two"):
+        (tmp_path / "_build" / "html" / f"{name}.html").write_text(page("<p>Two words</p>"))
     return tmp_path
 
 
@@ -122,31 +132,37 @@ def test_the_table_and_the_file_have_every_page_and_the_total(small):
     written = json.loads((small / "counts.json").read_text())
     assert list(written["pages"]) == ["one", "part/two"]
     size = round((small / "book" / "one.ipynb").stat().st_size / 1000, 1)
-    assert written["pages"]["one"] == {
-        "words": 2,
-        "code": 2,
-        "silent": 1,
-        "asserting": 1,
-        "only_asserts": 1,
-        "figures": 1,
-        "exercises": 0,
-        "kB": size,
-    }
+    counts = dict.fromkeys(written["total"], 0) | {"words": 2, "code": 2, "only_asserts": 1, "figures": 1, "lines": 1}
+    assert written["pages"]["one"] == counts | {"kB": size}
     assert written["total"] == written["pages"]["one"] | {"words": 4}
     lines = done.output.splitlines()
     assert lines[0].split() == list(written["total"])
     assert [line.split()[0] for line in lines[1:4]] == ["one", "part/two", "total"]
-    assert lines[3].split()[1:8] == ["4", "2", "1", "1", "1", "1", "0"]
 
 
-def test_a_chapter_without_outputs_is_named(small):
-    (small / "book" / "one.ipynb").unlink()
+@pytest.mark.parametrize("lost, way", [("book/one.ipynb", "make notebooks"), ("_build/html/one.html", "make html")])
+def test_what_is_not_there_is_named_with_the_way_out(small, lost, way):
+    (small / lost).unlink()
     done = CliRunner().invoke(bookstats.main, ["--root", str(small)])
-    assert done.exit_code == 1 and "one" in done.output and "make notebooks" in done.output
+    assert done.exit_code == 1 and "one" in done.output and way in done.output
+
+
+def test_a_page_over_its_limits_is_named():
+    page = bookstats.Stats(words=1990, in_tables=700, tables=5, rows=9, figures=8, found=201, lines=601)
+    assert [line.split(": ")[1] for line in limits.over("push/triplet", page)] == [
+        "2690 words with its tables, the limit is 2600",
+        "8 figures, the limit is 7",
+        "5 tables, the limit is 4",
+        "9 rows, the limit is 8",
+        "201 found, the limit is 200",
+        "601 lines, the limit is 600",
+    ]
+    assert list(limits.over("training/which-loss", bookstats.Stats(words=1400, in_tables=101)))
+    assert not list(limits.over("reference/errata", page)) and not list(limits.over("reproduce/run", page))
 
 
 def test_no_visible_cell_of_the_book_only_asserts():
     """A reader who sees a cell sees what comes of it; checks are folded."""
     book = Book(Path(__file__).resolve().parents[1])
-    found = {name: bookstats.of_page(book, name).only_asserts for name in book.pages()}
+    found = {name: bookstats.of_source(book, name).only_asserts for name in book.pages()}
     assert {name: count for name, count in found.items() if count} == {}

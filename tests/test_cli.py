@@ -64,7 +64,7 @@ def test_run_executes_with_parameters(notebook, tmp_path):
 )
 def test_run_refuses_before_it_starts(notebook, tmp_path, given, message):
     result = icr("run", notebook, str(tmp_path / "out.ipynb"), "-p", given)
-    assert result.exit_code == 2 and re.search(message, result.output.replace("\n", " ")), result.output
+    assert result.exit_code == 1 and re.search(message, result.output.replace("\n", " ")), result.output
     assert not (tmp_path / "out.ipynb").exists()
 
 
@@ -85,15 +85,15 @@ def test_rows_and_tables():
     assert "ecir/1" in icr("tables").output
     assert "466.6" in icr("tables", "ecir/1").output
     wrong = icr("tables", "ecir/9")
-    assert wrong.exit_code == 2 and "ecir/1" in wrong.output
+    assert wrong.exit_code == 1 and "ecir/1" in wrong.output
     row = icr("run", "ecir/1.4", "--plan", "-p", "features=somewhere")
     assert row.exit_code == 0, row.output
     assert "loss = 'smoothap'" in row.output and "epochs = 150" in row.output and "lr_update = 75" in row.output
     vsrn = icr("run", "ecir/1.8", "--plan", "-p", "features=somewhere")
     assert vsrn.exit_code == 0, vsrn.output
     assert "method = 'vsrn'" in vsrn.output and "lr_update = 50" in vsrn.output and "embed_dim = 2048" in vsrn.output
-    assert icr("run", "ecir/1.99").exit_code == 2
-    assert icr("run", "nowhere.ipynb").exit_code == 2
+    assert icr("run", "ecir/1.99").exit_code == 1
+    assert icr("run", "nowhere.ipynb").exit_code == 1
 
 
 def test_compare_shows_differences_only(tiny, tmp_path):
@@ -104,7 +104,7 @@ def test_compare_shows_differences_only(tiny, tmp_path):
     assert "batch_size" not in result.output
     same = icr("compare", str(tmp_path / "0.json"), str(tmp_path / "0.json"))
     assert same.output.count("the same") == 4
-    assert icr("compare", str(tmp_path / "0.json"), "missing.json").exit_code == 2
+    assert icr("compare", str(tmp_path / "0.json"), "missing.json").exit_code == 1
 
 
 def test_status_says_what_is_odd_and_leaves_foreign_folders_alone(tiny, tmp_path):

@@ -29,7 +29,7 @@ def test_a_notebook_is_never_its_own_output(notebook, tmp_path):
     for name in (notebook, tmp_path / notebook, "deep/../page.ipynb", "twin.ipynb", "link.ipynb"):
         for more in ((), ("--force",)):
             result = icr("run", notebook, name, *more)
-            assert result.exit_code == 2 and "is the notebook itself" in result.output
+            assert result.exit_code == 1 and "is the notebook itself" in result.output
     assert Path(notebook).read_bytes() == before
 
 
@@ -48,7 +48,7 @@ def test_what_the_same_command_left_is_replaced_and_nothing_else(notebook):
     assert icr("run", notebook, "out.ipynb", "-p", "n=7").exit_code == 1
     before = Path("out.ipynb").read_bytes()
     other = icr("run", notebook, "out.ipynb", "-p", "n=1")
-    assert other.exit_code == 2 and "same parameters. Choose another name, or write over it with --force" in (
+    assert other.exit_code == 1 and "same parameters. Choose another name, or write over it with --force" in (
         " ".join(other.output.split())
     )
     assert Path("out.ipynb").read_bytes() == before
@@ -72,13 +72,13 @@ FOREIGN = {
 def test_files_of_other_origin_stay(notebook, kind):
     Path("out.ipynb").write_bytes(FOREIGN[kind])
     result = icr("run", notebook, "out.ipynb")
-    assert result.exit_code == 2 and "--force" in result.output and Path("out.ipynb").read_bytes() == FOREIGN[kind]
+    assert result.exit_code == 1 and "--force" in result.output and Path("out.ipynb").read_bytes() == FOREIGN[kind]
 
 
 def test_a_folder_is_named(notebook, tmp_path):
     (tmp_path / "out.ipynb").mkdir()
     result = icr("run", notebook, "out.ipynb", "--force")
-    assert result.exit_code == 2 and "is a folder" in result.output
+    assert result.exit_code == 1 and "is a folder" in result.output
 
 
 def test_a_page_is_known_by_its_mark(tmp_path):
@@ -102,4 +102,4 @@ def test_a_foreign_output_is_refused_before_anything_is_read(tmp_path, command):
     mine = tmp_path / "mine.txt"
     mine.write_text("mine")
     result = icr(*command, mine)
-    assert result.exit_code == 2 and "Choose another name" in result.output and mine.read_text() == "mine"
+    assert result.exit_code == 1 and "Choose another name" in result.output and mine.read_text() == "mine"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import platform
 import subprocess
 import sys
 
 import pytest
+import torch
 
 from icrlib import devices
 
@@ -44,3 +46,26 @@ def test_freed_memory_is_not_fetched_again():
 def test_elsewhere_nothing_is_done(monkeypatch):
     monkeypatch.setattr(platform, "libc_ver", lambda: ("", ""))
     assert devices.keep_freed() is False
+
+
+def test_a_system_without_a_count_of_memory_is_no_reason_to_fail(monkeypatch):
+    """Windows has no module `resource`, which nothing else asks for."""
+    assert devices.peak_memory_mb() > 50
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert devices.peak_memory_mb() == 0
+    importlib.reload(devices)
+
+
+def test_a_device_without_float64_is_refused_before_anything_starts(monkeypatch):
+    """As PyTorch answers on a Mac."""
+    real = torch.empty
+
+    def of_a_mac(*size, device=None, dtype=None):
+        if device == "mps" and dtype == torch.float64:
+            raise TypeError("Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64")
+        return real(*size, device="cpu" if device == "mps" else device, dtype=dtype)
+
+    monkeypatch.setattr(torch, "empty", of_a_mac)
+    assert devices.device("cpu") == "cpu"
+    with pytest.raises(ValueError, match=r"'mps' has no float64, in which measures are taken; take device='cpu'"):
+        devices.device("mps")

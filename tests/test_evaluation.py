@@ -93,7 +93,7 @@ def test_the_order_of_captions_does_not_matter(whole):
     same(icrlib.evaluate(whole, other), icrlib.evaluate(whole, split))
 
 
-@pytest.mark.parametrize("relevance", [False, True])
+@pytest.mark.parametrize("relevance", [False, True, "text"])
 def test_scores_in_parts_equal_the_whole(whole, monkeypatch, relevance):
     """A split too large for one matrix is ranked part by part; rows must keep their own positives."""
     plain = uneven(make_split("test", 23, 5, fewest=1, most=7))
@@ -137,6 +137,21 @@ def test_relevance_widens_the_mask(whole, tiny):
     same(icrlib.evaluate(whole, knowing, relevance=True), by_hand(whole, plain, knowing.relevance.T))
     with pytest.raises(ValueError, match="'test' does not know which images a caption describes"):
         icrlib.evaluate(whole, plain, relevance=True)
+
+
+def test_equal_texts_are_right_answers(whole):
+    """A perfect model of labels that pictures share finds its own caption by chance, and the text always."""
+    split = make_split("test", 18, 4, fewest=1, most=3)
+    split.captions = [("A red  BOX", "a red box", "a star", "a ring", "two rings")[i % 5] for i in split.image_of]
+    kind = (split.image_of % 5).clamp_min(1)
+    mask = (torch.arange(18) % 5).clamp_min(1)[:, None] == kind
+    same(icrlib.evaluate(whole, split, "text"), by_hand(whole, split, mask))
+    vectors = torch.eye(4)[torch.tensor([0, 0, 1, 2, 3])]
+    images, captions = vectors[torch.arange(18) % 5], vectors[split.image_of % 5]
+    found = {r: evaluation.measure(images, captions, split, r) for r in ("own", "text")}
+    assert found["text"]["t2i"]["r1"] == found["text"]["i2t"]["r1"] == 100 and found["own"]["t2i"]["r1"] == 0
+    with pytest.raises(ValueError, match="relevance= is False .*; got 'texts'"):
+        icrlib.evaluate(whole, split, "texts")
 
 
 def test_folds_are_the_mean_of_five_parts(whole):

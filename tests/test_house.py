@@ -45,7 +45,7 @@ MAY = {
     "studies": BASE | {"data", "planning", "records", "training"},
     "probes": BASE | {"data", "models", "evaluation"},
     "search": BASE | {"data", "models", "evaluation", "training", "sampling", "losses", "cocos"},
-    "chapter": BASE | {"data", "plots", "records", "training"},
+    "chapter": BASE | {"data", "evidence", "plots", "records", "training"},
     "cli": BASE
     | {"chapter", "data", "judged", "losses", "models", "paper", "planning", "records", "search", "training"},
     "__main__": {"cli"},

@@ -20,10 +20,12 @@ AT_HOME = {
     "data/karpathy.py": set(DATASETS),
     "data/scenes": {"scenes", "rendered", "stamps"},
     "models/cmn.py": {"scenes"},
+    "models/scan.py": {"coco"},
     "models/vsrn.py": {"coco", "flickr30k"},
 }
 OTHERWISE = {
     ("data/coco.py", "sentence"): "a caption, in a message",
+    ("data/making.py", "sentence"): "a column of captions",
     ("data/backbones.py", "scenes"): "the name of a network",
 }
 

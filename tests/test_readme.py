@@ -27,6 +27,10 @@ def commands():
     return [shlex.split(line, comments=True) for line in lines if line.strip()]
 
 
+def test_it_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900
+
+
 def test_there_is_something_to_follow():
     found = commands()
     assert all(words[0] == "icr" for words in found) and len(found) >= 9

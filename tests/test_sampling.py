@@ -47,6 +47,51 @@ def test_masks_as_published_and_true():
     assert torch.equal(own.positives, slow) and bool(slow.any(1).all())
 
 
+def told(*captions, images):
+    """A split of so many images, each caption an (image, text)."""
+    rows, texts = zip(*captions, strict=True)
+    return Split("train", torch.rand(images, 3), list(texts), torch.tensor(rows), [f"photo{i}" for i in range(images)])
+
+
+SHARED = told(
+    (0, "A  red RING"), (0, "a box"), (1, "a red ring"), (2, "a box"), (3, "a star"), (3, " "), (2, " "), images=4
+)
+
+
+@pytest.mark.parametrize("batches", ["pairs", "images"])
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_equal_texts_are_positives(batches, size):
+    """Against every pair read on its own; a text without a word equals nothing; everybody has a negative."""
+    texts, image_of = [SHARED.texts[c] for c in range(7)], SHARED.image_of.tolist()
+    sampler, first = Sampler(SHARED, 5, size, batches, "text"), Sampler(SHARED, 5, size, batches)
+    for update in range(3 * sampler.per_epoch):
+        batch, plain = sampler[update], first[update]
+        of = [{int(texts[c]) for c in range(7) if image_of[c] == row} for row in batch.images.tolist()]
+        slow = torch.tensor([[int(texts[c]) in own for c in batch.captions.tolist()] for own in of])
+        assert torch.equal(batch.positives, slow) and slow.any(0).all() and slow.any(1).all()
+        assert not (slow.all(0).any() or slow.all(1).any())
+        assert torch.equal(batch.captions[: len(plain.captions)], plain.captions)
+    assert SHARED.texts.tolist() == [0, 1, 0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        (
+            told((0, "a dog"), (1, "a dog"), (1, "a cat"), images=2),
+            "image photo1 of the split 'train' belongs to every",
+        ),
+        (
+            told((0, "a dog"), (0, "a cat"), (1, "a dog"), (1, "a cow"), images=2),
+            "caption 'a dog' of the split 'train'",
+        ),
+    ],
+)
+def test_texts_that_leave_nothing_to_tell_apart_are_refused(split, message):
+    with pytest.raises(ValueError, match=f"positives='text': {message}"):
+        Sampler(split, 0, 2, positives="text")
+
+
 def test_refusals():
     split = make_split("train", 6, 0)
     with pytest.raises(ValueError, match="unknown batches 'image'.*Did you mean 'images'"):

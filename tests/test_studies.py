@@ -1,6 +1,7 @@
 """The lists of the studies, and the command that trains them."""
 
 import os
+from collections import Counter
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -20,7 +21,17 @@ from icrlib.studies import Run, Study, Unfinished, lists, studies
 from .evidence.made import record
 
 STILL_TO_RUN = {"reading", "ltd_stamps", "vsrn_size_edges", "vsrn_parts_tuning", "vsrn_parts"}
-STILL_TO_RUN |= {"vsrn_own_tuning", "vsrn_own", "ladder_tuning", "ladder"}
+STILL_TO_RUN |= {
+    "vsrn_own_tuning",
+    "vsrn_own",
+    "ladder_tuning",
+    "ladder",
+    "ladder_parts",
+    "ladder_scan_tuning",
+    "ladder_scan",
+    "quick_tuning",
+    "quick",
+}
 STILL_TO_RUN |= {f"photo_{name}" for name in ("smoothap_tuning", "smoothap", "vsrn_tuning", "vsrn_edges")}
 
 
@@ -130,6 +141,46 @@ def test_what_a_search_held_fixed_is_chosen_with_the_rest(monkeypatch):
     kept = [candidate(1e-3, 100.0), candidate(3e-3, 120.0), candidate(1e-2, 110.0)]
     monkeypatch.setattr(records, "outlines", lambda study, method, loss: kept)
     assert lists().chosen("made_up", "vse++", "triplet_sh") == {"lr": 3e-3, "warmup": 200, "embed_dim": 64}
+
+
+def test_the_ladder_has_each_system_on_captions_of_both_kinds(monkeypatch):
+    ladder = lists("ladder")
+    tried = Counter(run.tag.rsplit("-lr", 1)[0] for run in ladder.ladder_tuning.runs())
+    assert tried == dict.fromkeys(ladder.SYSTEMS, 12)
+    monkeypatch.setattr(ladder, "rate", lambda name: 3e-3)
+    monkeypatch.setattr(ladder, "quick_rate", lambda: 1e-2)
+    rows = Counter(run.tag for run in ladder.ladder.plan())
+    systems = (*ladder.KNOWN, *ladder.SYSTEMS, "maxima")
+    assert rows == {f"{name}-{phrasing}": 5 for name in systems for phrasing in ("plain", "apart")}
+    parts = {run.tag: run for run in ladder.ladder_parts.plan()}
+    assert parts["foils-apart"].settings["negatives"] == parts["maxima-foils-apart"].settings["negatives"] == "foils"
+    assert parts["norelation-plain"].settings["relation"] == "none" and len(parts) == 8
+    monkeypatch.setattr(ladder, "chosen", lambda *asked: {"lr": 3e-3})
+    assert Counter(run.tag for run in ladder.ladder_scan.plan()) == {"plain": 5, "apart": 5}
+
+
+def test_ecir_s_losses_are_asked_again_where_the_baseline_reads(monkeypatch):
+    """On ten draws each loss with its published constant, and with its own where that is another one."""
+    ladder = lists("ladder")
+    asked = {"ntxent": 27, "smoothap": 27, "triplet": 27, "triplet_sh": 54}  # its start with all negatives, too
+    tried = Counter(run.loss for run in ladder.quick_tuning.runs())
+    assert tried == {loss: runs + 3 for loss, runs in asked.items()}, "and one rate higher"
+
+    def chosen(study, method, loss, **fixed):
+        ((name, values),) = ladder.CONSTANTS[loss].items()
+        return {name: fixed[name] if fixed else values[0 if loss == "ntxent" else 1]}
+
+    monkeypatch.setattr(ladder, "chosen", chosen)
+    made = [(run.loss, run.tag, *run.settings.values()) for run in ladder.quick.plan() if run.seed == 9]
+    assert sorted(made) == [
+        ("ntxent", "published", 0.1),
+        ("smoothap", "own", 0.03),
+        ("smoothap", "published", 0.01),
+        ("triplet", "own", 0.1),
+        ("triplet", "published", 0.2),
+        ("triplet_sh", "own", 0.1),
+        ("triplet_sh", "published", 0.2),
+    ]
 
 
 def noted(run, features):

@@ -10,9 +10,10 @@ import torch
 
 import icrlib
 from icrlib import evaluation
+from icrlib.data.text import Words
 from icrlib.models import BagOfWords, RetrievalModel
 
-from .conftest import make_split
+from .conftest import make_split, make_tiny
 
 
 class FirstWord(RetrievalModel):
@@ -56,7 +57,8 @@ def test_against_a_slow_twin(reader):
     found = evaluation.word_order(model, split, seed=3)
     dice = np.random.default_rng([3, len(split.captions)])
     words, lengths = model.vocabulary.encode(split.captions)
-    turned, asked = evaluation.reordered(words, lengths, dice)
+    turned, asked = evaluation.reordered(model.vocabulary.numbers(split.captions), dice)
+    turned = turned[torch.arange(len(words))]
     asked = asked[torch.from_numpy(dice.permutation(len(asked)))]
     jumps = dice.integers(1, len(split), len(asked))
     wins = {"own": [], "other": []}
@@ -94,10 +96,25 @@ def test_a_liking_for_captions_is_no_reading(tiny):
 
 def test_reordered_captions_hold_the_same_words(tiny):
     words, lengths = tiny.vocabulary.encode([*tiny.test.captions, "red", "red red", "red green"])
-    turned, asked = evaluation.reordered(words, lengths, np.random.default_rng(0))
+    turned, asked = evaluation.reordered(Words(words[words > 0], lengths), np.random.default_rng(0))
+    turned = turned[torch.arange(len(words))]
     for old, new, length in zip(words.tolist(), turned.tolist(), lengths.tolist(), strict=True):
         assert Counter(old) == Counter(new) and new[0] == 1 and new[length - 1] == 2 and not any(new[length:])
     assert set(range(len(words))) - set(asked.tolist()) == {len(words) - 3, len(words) - 2}  # one word, or one twice
+
+
+def test_many_rows_at_once_or_few_is_the_same_draw(tiny, monkeypatch):
+    """And a long caption makes no table as wide as itself for all."""
+    words = tiny.vocabulary.numbers([*tiny.test.captions, "red green " * 300])
+    whole, asked = evaluation.reordered(words, np.random.default_rng(0))
+    shapes, draw = [], np.random.default_rng(0)
+    monkeypatch.setattr(evaluation, "ROOM", 2000)
+    monkeypatch.setattr(
+        evaluation, "_shuffle", lambda *args, real=evaluation._shuffle: (shapes.append(args[4].shape), real(*args))
+    )
+    some, also = evaluation.reordered(words, draw)
+    assert (some.numbers == whole.numbers).all() and also.tolist() == asked.tolist()
+    assert max(rows * width for rows, width in shapes) <= 2000
 
 
 def test_the_mode_is_left_and_a_sample_is_a_sample(tiny, model):
@@ -111,3 +128,13 @@ def test_it_is_in_the_record(tiny):
     record = icrlib.train(tiny, updates=10, progress=False).record
     assert set(record["test"]["order"]) == {"own", "other", "gain", "n"} == set(record["history"][0]["order"])
     assert record["test"]["ranks"]["i2t"] and record["test"]["ranks"]["image_of"]  # fixed data: ranks for the bootstrap
+
+
+def test_captions_without_two_different_words_are_no_end_of_a_training():
+    """Tags: there is no other order to ask about, on any evaluation, with a model that reads words one by one."""
+    tiny = make_tiny()
+    for split in (tiny.val, tiny.test):
+        split.captions = [caption.split()[0] for caption in split.captions]
+    run = icrlib.train(tiny, method="vse++", embed_dim=8, word_dim=8, epochs=1, batch_size=8, progress=False)
+    assert run.record["test"]["order"] == {"own": None, "other": None, "gain": None, "n": 0}
+    assert run.record["history"][0]["order"]["n"] == 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -75,6 +76,10 @@ class Grid:
     def checked(self) -> Grid:
         """The same with one spelling for each name; ``ValueError`` with "did you mean" for an unknown one."""
         choose(self.dataset, DATASETS, "dataset")
+        if self.keep and not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", self.keep):
+            raise ValueError(
+                f"KEEP={self.keep}: the name of a folder in records/studies, of letters, digits, '_', '-' and '.'"
+            )
         for name in (text.partition("=")[0] for text in self.settings):
             if name in (*AXES, *OURS):
                 way = f"give {AXES[name]}=" if name in AXES else "it follows from the grid"

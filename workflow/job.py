@@ -33,18 +33,25 @@ from filelock import FileLock
 KILLED = os.EX_TEMPFAIL  # as `icr run` ends where its notebook was killed from outside
 DATA = ("features", "root")  # parameters that name folders
 HANDED = "ICR_HANDED_OVER"  # code of somebody's own that `make reproduce` was asked for, as its command says it
-NOTEBOOK = Path(__file__).resolve().parents[1] / "book" / "reproduce" / "run.ipynb"
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOK = ROOT / "book" / "reproduce" / "run.ipynb"
+RECORDS = ROOT / "records"
 
 
 def main(folder: Path) -> int:
     """Train what ``folder`` asks for; 0, or the exit status that tells Snakemake to try again or not."""
-    about = json.loads((folder / "parameters.json").read_text(encoding="utf-8"))
+    try:
+        asked, record = planned(folder / "parameters.json")
+    except ValueError as err:
+        print(err, file=sys.stderr)
+        return 1
     mark = folder / "failed.txt"
     if mark.exists():  # Snakemake starts a job again whatever it died of
-        print(f"not tried again, it would fail again:\n{mark.read_text(encoding='utf-8')}", file=sys.stderr)
+        why = mark.read_text(encoding="utf-8", errors="replace")
+        print(f"not tried again, it would fail again:\n{why}", file=sys.stderr)
         return 1
     with alone(folder) as handle:
-        parameters = about["parameters"] | {"out": str(folder)}
+        parameters = asked | {"out": str(folder)}
         status, said = missing(parameters)
         if not status:
             status, said = foreign(parameters)
@@ -57,8 +64,33 @@ def main(folder: Path) -> int:
     if status:
         mark.write_text(said, encoding="utf-8")
         return 1
-    keep(folder / "record.json", about["record"])
+    keep(folder / "record.json", record)
     return 0
+
+
+def planned(path: Path) -> tuple[dict, str | None]:
+    """The parameters of the run, and where its record is kept, too; ``ValueError`` where no plan wrote this.
+
+    A file says where something is written only within the book's records.
+    """
+    try:
+        if not path.is_file():
+            raise ValueError("no plain file")
+        about = json.loads(path.read_text(encoding="utf-8"))
+        parameters, record = about["parameters"], about["record"]
+        if not isinstance(parameters, dict) or not isinstance(record, (str, type(None))):
+            raise ValueError("its parameters are no names and values, or its record is no path")
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as err:
+        raise ValueError(
+            f"{path}: not as make reproduce writes it ({err or type(err).__name__}); delete it, and the same make "
+            "reproduce writes it again"
+        ) from err
+    if record and not (record.endswith(".json") and Path(os.path.realpath(record)).is_relative_to(RECORDS.resolve())):
+        raise ValueError(
+            f"{path}: names {record!r} to keep the record, which is no file of {RECORDS}; delete {path.name}, and the "
+            "same make reproduce writes it again"
+        )
+    return parameters, record
 
 
 def keep(record: Path, place: str | None) -> None:

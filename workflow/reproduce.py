@@ -23,7 +23,7 @@ import yaml
 
 from grid import LOSSES, ROOT, RUNS, Grid, needs, planned, set_aside, write
 from icrlib import parsing
-from icrlib.errors import choose
+from icrlib.errors import choose, in_words
 from icrlib.files import write_bytes
 from icrlib.names import is_own
 from icrlib.planning.missing import Plan, plan
@@ -35,6 +35,7 @@ PROFILES = ROOT / "workflow" / "profiles"
 # Options that a grid takes and a study does not, since it says these things itself.
 OF_GRIDS = ("dataset", "methods", "losses", "seeds", "tuned", "photos", "images", "backbone", "settings")
 OF_GRIDS += ("keep", "smoke", "fresh")
+MOST = 1000  # runs at a time, cores of one
 MAKE_ALONE = ("PYTHON", "PIP_EXTRA_INDEX", "WORKERS", "VENV")
 
 
@@ -46,7 +47,7 @@ def words(context: click.Context, parameter: click.Parameter, text: str | None) 
 
 def numbers(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...] | None:
     found = words(context, parameter, text)
-    if found and not all(word.isdigit() for word in found):
+    if found and not all(re.fullmatch("[0-9]{1,9}", word) for word in found):
         raise click.UsageError(f"{parameter.name.upper()}={text}: write whole numbers, such as 0,1,2")
     return tuple(map(int, found)) if found else None
 
@@ -57,7 +58,7 @@ def amount(name: str, units: dict[str, int], allowed: str) -> Callable:
     def read(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
         if text is None:
             return None
-        found = re.fullmatch(r"(\d+)(\w?)", text)
+        found = re.fullmatch("([0-9]{1,9})([A-Za-z]?)", text)
         if not found or found[2] not in units or not int(found[1]):
             raise click.UsageError(f"{name}={text}: write {allowed}")
         return int(found[1]) * units[found[2]]
@@ -83,8 +84,8 @@ def amount(name: str, units: dict[str, int], allowed: str) -> Callable:
 @click.option("--plan", "only_plan", is_flag=True, help="Say how many runs and how long, and stop.")
 @click.option("--profile", default="local", help="local, gpu, slurm, or a folder with a profile of your own.")
 @click.option("--partition", default="", help="With a Slurm profile: where to.")
-@click.option("--jobs", type=click.IntRange(1), help="Runs at a time, also on one GPU, which they then share.")
-@click.option("--threads", type=click.IntRange(1), help="Cores of a run: 4 where it decodes photos, else 1.")
+@click.option("--jobs", type=click.IntRange(1, MOST), help="Runs at a time, also on one GPU, which they then share.")
+@click.option("--threads", type=click.IntRange(1, MOST), help="Cores of a run: 4 where it decodes photos, else 1.")
 @click.option(
     "--mem",
     callback=amount("MEM", {"": 1, "M": 1, "G": 1000}, "MB, or 16G"),
@@ -105,6 +106,9 @@ def main(study, only_plan, profile, partition, jobs, threads, mem, runtime, plac
                 near = difflib.get_close_matches(name.upper(), MAKE, n=1)
                 hint = f" Did you mean {near[0]}=?" if near else ""
                 raise ValueError(f"make reproduce knows no {name}=; it takes {', '.join(MAKE)}.{hint}")
+        for name in ("features", "photos"):
+            if asked[name] and not Path(asked[name]).is_dir():
+                raise FileNotFoundError(f"{name.upper()}={asked[name]}: no such folder")
         folder = _profile(profile)
         about = _settings(folder / "config.yaml")
         slurm, train = about.get("executor") == "slurm", about.get("set-resources", {}).get("train", {})
@@ -127,12 +131,16 @@ def main(study, only_plan, profile, partition, jobs, threads, mem, runtime, plac
                 sys.exit(status)
             if not dry:
                 _kept(found)
-    except (ValueError, FileNotFoundError, ImportError) as err:
-        raise click.UsageError(str(err)) from err
+    except (ValueError, OSError, ImportError) as err:
+        raise click.ClickException(in_words(err)) from err
 
 
 # What make takes: the same by the names of its variables, but for where this script is told of them.
 MAKE = sorted({option[2:].upper() for parameter in main.params for option in parameter.opts} - {"RUNS", "GIVEN"})
+
+# What make was called with comes through the environment, so that no shell reads it: MEM= as REPRODUCE_MEM.
+for _parameter in main.params:
+    _parameter.envvar = f"REPRODUCE_{_parameter.opts[0][2:].upper()}"
 
 
 def _of_grid(device: str | None, asked: dict) -> list[Run]:
@@ -257,7 +265,7 @@ def report(found: Plan, status: int, place: Path) -> int:
         left += 1
         failed = folder / "failed.txt"
         if failed.exists():
-            last = failed.read_text(encoding="utf-8").strip().splitlines()[-2:]
+            last = failed.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-2:]
             click.echo(f"  failed    {run}: {' '.join(last)}\n            its notebook: {folder / 'run.ipynb'}")
         else:
             state = checkpoints.state_of(folder) if (folder / "config.json").exists() else "did not begin"

@@ -14,11 +14,12 @@
 # ---
 
 # %% [markdown]
+# (ch-run)=
 # # One experiment, yours to set
 #
 # **What you will be able to do:** run any experiment of this book, or a row of a published table on your own features,
 # by setting parameters. **Time:** the defaults take about a minute and a half on one core. **You need:**
-# {doc}`../lessons/training`.
+# {doc}`../training/losses`.
 #
 # How good is one configuration, and how sure can you be that you ran what you meant to? This page is a notebook with a
 # cell of parameters. Run it as it is, change the cell, or set them from the command line:
@@ -32,7 +33,7 @@
 #
 # With `root` the photos themselves are read. By default a frozen network makes one vector of each photo before the
 # training begins, and these vectors are kept. With `-p images published` nothing is kept: whenever a caption comes up,
-# its photo is cropped anew and passes through the network again ({doc}`../foundations/pipelines`):
+# its photo is cropped anew and passes through the network again ({doc}`../search/photos`):
 #
 # ```bash
 # papermill book/reproduce/run.ipynb out.ipynb \
@@ -51,10 +52,12 @@
 # `ecir/1.3` is a row of ECIR's Table 1: the first number is the data, 1 for Flickr30k and 2 for MS-COCO, and the second
 # is the row, 1 to 4 for VSE++ and 5 to 8 for VSRN. `icrlib.paper.experiments()` lists all names, also of GOAL's rows
 # (`goal/3/r152/con x con`) and LTD's (`ltd/1.1`). Rows that the library cannot train as they were are refused with the
-# reason; all of GOAL's are among them, and {doc}`paper-scale` has the commands that come closest.
+# reason; all of GOAL's are among them, and {doc}`hours` has the commands that come closest.
 #
-# `loss` may also be one of GOAL's objectives, `goal:T x P`, with the blanks: T is `con`, `nca` or `cir`, and P is
-# `con`, `lin`, `sig`, `lin-ms` or `sig-ms` ({doc}`../objectives/goal`).
+# `loss` may also be `ntxent_hard`, `ntxent_sparse`, `dcl`, `ifm`, `siglip`, `circle`, `multi_similarity`,
+# `binomial_deviance` or `alignment` ({doc}`../push/one-picture` has a card of each), or a loss of your own,
+# `package.module:Name`; or one of GOAL's objectives, `goal:T x P`, with the blanks: T is `con`, `nca` or `cir`, and P is
+# `con`, `lin`, `sig`, `lin-ms` or `sig-ms` ({doc}`../gradients/goal`).
 
 # %% tags=["parameters"]
 dataset: str = "scenes"  # scenes, rendered, stamps, flickr8k, flickr30k or coco
@@ -63,9 +66,9 @@ features: str = ""  # folder of pre-computed features; not for scenes
 root: str = ""  # or folder of photos with dataset*.json; not for scenes
 images: str = "cached"  # of photos: cached (features once) or published (fresh crops)
 backbone: str = "resnet50"  # of photos: the network that sees them
-regions: bool = False  # of scenes: features of boxes, which vsrn takes
-method: str = "vse++"  # vse++, or bow for the baseline without word order
-loss: str = "ntxent"  # triplet, triplet_sh, ntxent, smoothap, or goal:T x P
+regions: bool = False  # of scenes: features of boxes, as vsrn takes
+method: str = "vse++"  # vse++, bow, vsrn, vse_infty, scan, cmn, xvlm, ltd, sentence
+loss: str = "ntxent"  # triplet, triplet_sh, ntxent, smoothap, or another named above
 seed: int = 0  # one seed fixes initial weights and batches
 embed_dim: int = None  # dimensions of the shared space
 margin: float = None  # margin of the triplet losses
@@ -100,7 +103,7 @@ import torch
 from IPython.display import Markdown
 
 import icrlib
-from icrlib import chapter, evidence, paper, plots
+from icrlib import chapter, evaluation, evidence, paper, plots
 
 smoke = chapter.start(smoke)
 
@@ -164,6 +167,8 @@ Markdown(f"Best validation rsum **{best['val_rsum']:.1f}** at update {best['upda
 tested = run.record["test"]["rsum"]
 print(f"test rsum {tested:.1f} with the weights of update {best['update']:,} "
       f"(validation rsum {best['val_rsum']:.1f})")
+if second := run.record["test"].get("reranked"):  # -p rerank=128, with a matching head
+    print(evaluation.two_stages(second))
 paper.layout(evidence.summarise([run.record]))
 
 # %% tags=["hide-input"]
@@ -183,17 +188,21 @@ Markdown("Twins are two pictures that differ in little: swap twins are described
          if twins else "This dataset has no twins, so nobody knows whether word order was used.")
 
 # %% [markdown]
-# ## What we found
+# ## Compare two runs
 #
-# One run is one sample. Before you compare two configurations, run at least three seeds of each; `evidence.verdict`
-# says what the differences can carry. `icr compare` shows in what two runs differ. It reads their records, and by default
-# none is kept: give each run a file for it, which must not be there yet.
+# `icr compare` shows in what two runs differ. It reads their records, and by default none is kept: give each run a file for
+# it, which must not be there yet.
 #
 # ```bash
 # icr run book/reproduce/run.ipynb -p seed=0 -p record=runs/a.json
 # icr run book/reproduce/run.ipynb -p seed=0 -p tau=0.05 -p record=runs/b.json
 # icr compare runs/a.json runs/b.json
 # ```
+#
+# ## What we found
+#
+# One run is one sample. Before you compare two configurations, run several seeds of each; `evidence.verdict` says what the
+# differences can carry.
 #
 # ## Exercises
 #
@@ -327,4 +336,4 @@ check_seeds((4.03, 2.24))
 # ````{solution-end}
 # ````
 #
-# Next: {doc}`paper-scale` says what it would take to do this for all rows of the papers' tables, at their own scale.
+# Next: {numref}`Chapter {number} <ch-hours>` says what it would take to do this for all rows of the papers' tables, at their own scale.

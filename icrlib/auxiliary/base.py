@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -21,7 +21,7 @@ class Step:
 
     ``update`` counts from 0. ``batch``: which ``images`` and ``captions`` of the split, and which belong together.
     ``numbers`` (M, L), ``lengths`` (M,): the captions' words as the model saw them. ``images``, ``captions``: their
-    encodings. ``scores`` (B, M), ``positives`` (B, M) bool.
+    encodings. ``scores`` (B, M), ``positives`` (B, M) bool. ``tau``: the temperature as it is now, where it is learned.
     """
 
     update: int
@@ -32,6 +32,7 @@ class Step:
     captions: Any
     scores: Tensor
     positives: Tensor
+    tau: Tensor | None = None
 
 
 class Auxiliary(nn.Module):
@@ -52,7 +53,8 @@ class Auxiliary(nn.Module):
     @staticmethod
     def operations(captions: int, words: float, **sizes: Any) -> int | None:
         """Counted operations of one update, of ``captions`` whose longest has ``words`` words; ``sizes``: the model's
-        ``embed_dim``, ``vocabulary``, and own options by their names. None: nobody knows."""
+        ``embed_dim``, ``vocabulary``, and own options by their names; ``images`` of the batch, the class of the
+        ``model``, and the sizes ``pair`` of what its head compares. None: nobody knows."""
         return None
 
     @staticmethod
@@ -107,7 +109,7 @@ class Criterion(nn.Module):
             value = self.loss(step.scores, step.positives)
         if self.auxiliary is None:
             return value
-        extra = self.auxiliary(step)
+        extra = self.auxiliary(step if self.log_scale is None else replace(step, tau=(-self.log_scale).exp().detach()))
         self._values.append(torch.stack([value.detach(), extra.detach()]))
         return value + self.weighing.penalty(extra)
 

@@ -23,6 +23,7 @@ class TokenDecoder(Auxiliary):
     ``softmax="time"`` is what the release computes: scores are normalised over the *positions* of the caption, padding
     included, so that nothing says which word comes next; a uniform answer costs log T a word, T the longest caption of
     the batch. The bound :math:`\eta = 6` belongs to it. "vocabulary" is what LTD Eq. 4 says.
+    ``decoder_words``: how many numbers a word has in the decoder.
     """
 
     name = "reconstruction"

@@ -11,9 +11,10 @@ import click
 from icrlib import parsing
 from icrlib.cli import products
 from icrlib.data.cache import array_of
+from icrlib.data.pictures import ENDINGS
 from icrlib.names import died, imported
 from icrlib.search.album import Album, of_model
-from icrlib.search.encoders import Encoder, Own, network_of
+from icrlib.search.encoders import Encoder, Own, Trained, network_of
 from icrlib.search.index import SPLITS, Hit, Index, names_picture, plain
 from icrlib.search.page import About, is_page, warning, write_page
 from icrlib.training.saved import folder_of
@@ -66,6 +67,8 @@ def index(
 ) -> None:
     """Embed all pictures below FOLDER once, so that icr search can find them; no captions are needed.
 
+    An album that is there is brought up to date with what made it.
+
     What it makes lies in FOLDER/.icr, with a copy of the model; no picture is touched. Run it again and only new and
     changed pictures are embedded, also after it was killed. Formats: JPEG, PNG, WebP, GIF, BMP, TIFF, and HEIC where
     the package pillow-heif is installed.
@@ -77,20 +80,28 @@ def index(
     icr index album/ --embeddings images.npy --files names.txt
     """
     album = Album(folder)
-    if sum(given is not None for given in (model, encoder, embeddings)) != 1:
+    going_on = album.begun and encoder is None and embeddings is None
+    if sum(given is not None for given in (model, encoder, embeddings)) != 1 and not (going_on and model is None):
         raise click.UsageError(
-            "say what embeds the pictures: --model FOLDER, --encoder PACKAGE.MODULE:NAME, or "
+            "say one thing that embeds the pictures: --model FOLDER, --encoder PACKAGE.MODULE:NAME, or "
             "--embeddings FILE with vectors that are there already"
         )
+    if model is None and (features is not None or any(own.values()) and not going_on):
+        raise click.UsageError("--features, --backbone, --method and --teacher are about a model; add --model FOLDER")
     if files is not None and embeddings is None:
         raise click.UsageError("--files says whose rows --embeddings holds; give both, or leave it out")
     if embeddings is not None:
         names = parsing.lines(files) if files else album.names()
         vectors = array_of(embeddings, "write it again with numpy.save, a row for each picture")
-        album.take(vectors, names, str(embeddings))
+        album.take(vectors, names, str(embeddings), str(files or folder), click.echo)
         click.echo(f"{album.place}: {len(names):,} pictures")
         return
-    found = album.update(encoder_of(model, encoder, features, **own), model and folder_of(model), tell=click.echo)
+    if model is not None or not going_on:
+        made, kept = encoder_of(model, encoder, features, **own), model and folder_of(model)
+    else:
+        made = album.encoder(**own)
+        kept = album.model if isinstance(made, Trained) else None
+    found = album.update(made, kept, tell=click.echo)
     click.echo(
         f"{album.place}: {found.new:,} new, {found.changed:,} changed, {found.gone:,} gone, {found.same:,} as before"
     )
@@ -99,7 +110,8 @@ def index(
     if len(found.problems) > 20:
         click.echo(f"left out: {len(found.problems) - 20:,} more")
     click.echo(
-        f'search it: icr search "a dog on a beach" --index {album.place}' + (f" --encoder {encoder}" if encoder else "")
+        f'search it: icr search "a dog on a beach" --index {album.place}'
+        + (f" --encoder {encoder}" if encoder else "")
     )
 
 
@@ -161,6 +173,8 @@ def search(
     if names_picture(query):
         hits, about = found.by_picture(query, top, own["backbone"]), About.of(found)
     else:
+        if query.lower().endswith(ENDINGS):
+            click.echo(f"{plain(query)}: no such picture; searched as words")
         hits, about = found.by_text(query, top), About.of(found, query)
     if about.unknown:
         click.echo(plain(warning(about.unknown, query)))
@@ -231,7 +245,7 @@ def _line(hit: Hit) -> str:
 
 def encoder_of(model: Path | None, encoder: str | None, features: Path | None, **own: str | None) -> Encoder:
     """An object of the caller's own, or a saved model with the network of the features that it was trained on."""
-    if encoder is not None:
+    if model is None:
         return Own(called(encoder), encoder)
     place = folder_of(model)
     network, regions = network_of(features, own["backbone"]) if features else (None, 0)

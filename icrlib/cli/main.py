@@ -19,7 +19,7 @@ COMMANDS = {
     "plan": ("records", "Say how many core-hours a grid of runs would take."),
     "compare": ("records", "Show what differs between two records."),
     "records": ("records", "List the book's records."),
-    "data": ("photos", "Look at a dataset before anything is computed."),
+    "data": ("photos", "Make a dataset of a folder of photos, or look at one before anything is computed."),
     "features": ("photos", "Compute features of all photos of a dataset, once."),
     "index": ("albums", "Embed the pictures of an album, so that it can be searched."),
     "search": ("albums", "Search photos by words, or by a picture."),
@@ -31,7 +31,10 @@ STOPPED = 128 + signal.SIGINT  # how a program ends that Ctrl-C stopped
 
 
 class Friendly(click.Group):
-    """Turns the library's own errors into one clear line and exit status 2, and Ctrl-C into one line and 130."""
+    """Turns the library's own errors into one clear line and exit status 1, and Ctrl-C into one line and 130.
+
+    What was typed wrong, an option that there is not, is click's own affair: usage, and exit status 2.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -58,12 +61,15 @@ class Friendly(click.Group):
 
     def invoke(self, ctx: click.Context):
         from icrlib import devices
+        from icrlib.errors import in_words
 
         devices.keep_freed()  # this process is ours, and training is a third faster
         try:
             return super().invoke(ctx)
-        except (ValueError, FileNotFoundError, ImportError) as err:
-            raise click.UsageError(f"{err}{_again(err, ctx.meta[TYPED])}") from err
+        except (ValueError, OSError, ImportError, MemoryError) as err:
+            if isinstance(err, BrokenPipeError):  # whoever read this has seen enough; click ends quietly
+                raise
+            raise click.ClickException(f"{in_words(err)}{_again(err, ctx.meta[TYPED])}") from err
         except KeyboardInterrupt:
             # Everything is written whole or not at all, and what was done so far is kept by what did it.
             click.echo("\nstopped; what was finished is kept, and the same command goes on from there", err=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import Any
 
 from icrlib import parsing
 
@@ -15,6 +16,7 @@ CELL = {
     "type": "object",
     "required": ["source"],
     "properties": {
+        "cell_type": {"enum": ["code", "markdown", "raw"]},
         "source": {"type": ["string", "array"], "items": {"type": "string"}},
         "metadata": {"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string"}}}},
     },
@@ -53,3 +55,11 @@ def declared(notebook: Path | str) -> dict[str, dict[str, str]]:
                 "help": behind.strip().removeprefix("#").strip(),
             }
     return found
+
+
+def default(about: dict[str, str]) -> Any:
+    """The value that a parameter has where nobody gives one; None where that is computed."""
+    try:
+        return ast.literal_eval(about["default"])
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None

@@ -1,4 +1,4 @@
-"""Commands about photos with captions: check a folder, compute its features."""
+"""Commands about photos with captions: make a data set of a folder, check it, compute its features."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from icrlib.cli import products
-from icrlib.data import feature_folder, karpathy
+from icrlib.data import feature_folder, karpathy, making
 from icrlib.data import features as extraction
 from icrlib.data.load import DATASETS, DRAWN
 from icrlib.errors import choose
@@ -17,7 +17,7 @@ FOLDER = click.Path(path_type=Path)
 
 @click.group()
 def data() -> None:
-    """Look at a dataset before anything is computed."""
+    """Make a dataset of a folder of photos, or look at one before anything is computed."""
 
 
 @data.command()
@@ -26,6 +26,9 @@ def data() -> None:
 @click.option("--root", type=FOLDER, help="The same, by name.")
 def check(name: str | None, folder: Path | None, root: Path | None) -> None:
     """Count what ROOT holds (dataset*.json and images) and list every problem at once.
+
+    ROOT may be a folder of finished features, too. Where its images have unequally many regions, train_lens.npy,
+    dev_lens.npy and test_lens.npy beside the padded arrays say how many each has; rows of zeros without them are named.
 
     With NAME (flickr8k, flickr30k, coco) the counts are compared with the published splits, too. Exit status 1 if
     there is a problem; fewer images than published are none.
@@ -41,7 +44,8 @@ def check(name: str | None, folder: Path | None, root: Path | None) -> None:
         raise click.UsageError("say which folder: icr data check ROOT, or icr data check NAME --root ROOT")
     if name:
         choose(name, [known for known in DATASETS if known not in DRAWN], "dataset")
-    counts, problems = karpathy.check(root)
+    features = any(root.glob("*_ims.npy")) and not any(root.glob("dataset*.json*"))
+    counts, problems, notes = (feature_folder if features else karpathy).check(root)
     published = karpathy.PUBLISHED.get(name, {})
     for part, found in counts.items():
         words = found["words"] / max(1, found["captions"])
@@ -50,10 +54,49 @@ def check(name: str | None, folder: Path | None, root: Path | None) -> None:
             f"{part:6} {found['images']:>8,} images {found['captions']:>9,} captions, {words:.1f} words each"
             + (f" (published: {published[part]:,} images)" if differs else "")
         )
+    for note in notes:
+        click.echo(note)
     for problem in problems:
         click.echo(f"problem: {problem}")
     click.echo(f"{len(problems)} problems" if problems else "no problems")
     raise SystemExit(bool(problems))
+
+
+@data.command()
+@click.argument("folder", type=FOLDER)
+@click.option(
+    "--captions",
+    type=FOLDER,
+    multiple=True,
+    help="A table (CSV, TSV, Kaggle's captions.txt) or COCO's annotations; again for another one.",
+)
+@click.option("--image", metavar="COLUMN", help="The column that names pictures, where its name does not say so.")
+@click.option("--caption", metavar="COLUMN", help="The column with the captions, likewise.")
+@click.option("--template", default=making.TEMPLATE, show_default=True, help="The caption of a class, {} its name.")
+@click.option("--val", type=float, help="Share of the pictures to choose a model by; else 0.15, at most 1,000.")
+@click.option("--test", type=float, help="Share of the pictures to measure it on, likewise.")
+@click.option("--seed", default=0, show_default=True, help="Which pictures these are.")
+@click.option("--leave-out", is_flag=True, help="Go without pictures and captions that have no partner.")
+@click.option("--out", type=FOLDER, help="Where to write; else FOLDER/dataset.json.")
+@click.option("--force", is_flag=True, help="Write over the file that is there.")
+def make(folder: Path, **options) -> None:
+    """Write the dataset.json of the pictures in FOLDER, from captions in whatever form they are.
+
+    Without --captions: text files beside the pictures (1.jpg, 1.txt, a caption a line), else the one table or JSON in
+    FOLDER, else a folder a class, whose pictures are all called "a photo of a dog". Pictures may lie in FOLDER/images.
+
+    
+    icr data make photos/ --captions captions.csv
+    icr data make coco/ --captions captions_train2017.json --captions captions_val2017.json
+    icr data make photos/ --captions table.tsv --image id --caption says --val 0.1 --test 0.1
+    """
+    made = making.make(folder, **options)
+    click.echo(f"captions: {made.source}")
+    for part, (images, captions) in made.counts.items():
+        click.echo(f"{part:6} {images:>8,} images {captions:>9,} captions")
+    for note in made.notes:
+        click.echo(note)
+    click.echo(f"{made.path}: written; icr data check {folder} looks at every picture")
 
 
 @click.command()

@@ -76,7 +76,9 @@ def _sum(found: list[cost.Cost | str]) -> str:
         )
         if count
     ]
-    return f"{sum(one.seconds for one in costs) / 3600:.1f} core-hours" + (f" ({', '.join(notes)})" if notes else "")
+    seconds = sum(one.seconds for one in costs)
+    told = f"{seconds / 3600:.1f} core-hours" if seconds >= 3600 else f"{seconds / 60:.1f} core-minutes"
+    return told + (f" ({', '.join(notes)})" if notes else "")
 
 
 @click.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import difflib
 import logging
@@ -86,10 +85,11 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
         values["loss"] = canonical(values["loss"])
     _refuse_early(values, declared, notebook, plan)
     click.echo("\n".join(f"  {name} = {value!r}" for name, value in sorted(values.items())) or "  default parameters")
-    full = {name: ast.literal_eval(about["default"]) for name, about in declared.items()} | values
+    full = {name: parameters.default(about) for name, about in declared.items()} | values
     click.echo(_expected(full))
     if plan:
         return
+    _readable(notebook)
     import papermill  # only here: with all that it brings, this takes longer than a plan
     from nbclient.exceptions import DeadKernelError
 
@@ -101,8 +101,8 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     try:
         with _kernels_own_words() as heard:
             papermill.execute_notebook(
-                str(notebook),
-                str(output),
+                as_it_is(notebook),
+                as_it_is(output),
                 values,
                 kernel_name="python3",
                 progress_bar=sys.stderr.isatty(),
@@ -143,12 +143,28 @@ def _refuse_early(values: dict, declared: dict, notebook: Path, plan: bool) -> N
             )
     if not _takes_settings(notebook):
         return
-    full = {name: ast.literal_eval(about["default"]) for name, about in declared.items()} | values
+    full = {name: parameters.default(about) for name, about in declared.items()} | values
     owners = options_for(full["method"], full["loss"], full.get("auxiliary"))
     of_data = {*more_options(full["dataset"]), *NOT_SETTINGS, *DATA}
     for name in values:
         if name not in of_data and values[name] is not None:
             owners.place(name)
+
+
+def as_it_is(path: Path) -> str:
+    """A path for papermill, which takes braces in it for places of parameters."""
+    return str(path).replace("{", "{{").replace("}", "}}")
+
+
+def _readable(notebook: Path) -> None:
+    """``ValueError`` where no program could run it, which papermill finds out in the middle."""
+    import nbformat
+
+    try:
+        nbformat.validate(nbformat.read(notebook, as_version=4))
+    except Exception as err:  # nbformat has some of its own, and lets others through
+        why = str(err).strip().splitlines()[0] if str(err).strip() else type(err).__name__
+        raise ValueError(f"{notebook}: not a notebook that can be run ({why})") from err
 
 
 @contextlib.contextmanager
@@ -220,7 +236,7 @@ def _expected(values: dict) -> str:
     known = [*outlines(), *asked.of_runs(Path("runs"))]
     there = asked.finished(config, known)
     kept = f"\nits record is there already: {there['path']}" if there else ""
-    return _about_data(values, config) + cost.sentence(config, sizes, known) + kept
+    return _about_data(values, config) + cost.sentence(config, sizes, known, cost.AROUND) + kept
 
 
 def _way_to_features(config: dict) -> str:
@@ -278,7 +294,7 @@ def parse(given: tuple[str, ...], declared: dict, notebook: Path | str, preset: 
         return values
     if not _takes_settings(notebook):
         choose(next(iter(others)), declared, f"parameter of {notebook}")
-    full = {name: ast.literal_eval(about["default"]) for name, about in declared.items()} | (preset or {}) | values
+    full = {name: parameters.default(about) for name, about in declared.items()} | (preset or {}) | values
     for name in [name for name in others if name in more_options(full["dataset"])]:
         values[name] = read_value(others.pop(name))
     parts = full["method"], full["loss"], others.get("auxiliary")
@@ -298,9 +314,11 @@ def _takes_settings(notebook: Path | str) -> bool:
 
 
 def _value(name: str, text: str, declared: dict):
-    default = ast.literal_eval(declared["default"])
+    default = parameters.default(declared)
     kind = declared["type"] or type(default).__name__
     value = read_value(text)
+    if kind == "NoneType":  # neither a type nor a value says what is wanted
+        return value
     wanted = {"int": int, "float": (int, float), "bool": bool, "str": str}.get(kind, type(default))
     if wanted is str and not isinstance(value, str):
         value = text
@@ -323,9 +341,7 @@ def _find(what: str) -> tuple[Path, dict]:
     row = paper.experiment(what)
     notebook = PACKAGE.parent / "book" / "reproduce" / "run.ipynb"
     if not notebook.is_file():
-        raise FileNotFoundError(
-            "rows run through book/reproduce/run.ipynb, which is in the book's checkout, not in the wheel"
-        )
+        raise FileNotFoundError("rows run through book/reproduce/run.ipynb, which is in the book's checkout, not in the wheel")
     return notebook, preset(what, row)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import textwrap
 from dataclasses import fields
 from typing import Any
@@ -43,8 +44,7 @@ def listing(method: str, loss: str, auxiliary: str | None = None) -> str:
         kinds["auxiliary"] = AUXILIARIES.find(auxiliary)
     for owner, kind in kinds.items():
         parameters = inspect.signature(kind).parameters
-        told = f"option of {kind.__name__}"
-        rows += [(owner, name, _shown(parameters[name].default), told) for name in owners[owner]]
+        rows += [(owner, name, _shown(parameters[name].default), meaning(kind, name)) for name in owners[owner]]
     width, start = max(len(row[1]) for row in rows), max(len(row[2]) for row in rows)
     lines, last = [], ""
     for owner, name, default, told in rows:
@@ -55,6 +55,31 @@ def listing(method: str, loss: str, auxiliary: str | None = None) -> str:
         text = textwrap.fill(told, 110, initial_indent=indent, subsequent_indent=indent).lstrip()
         lines.append(f"  {name:<{width}}  {default:<{start}}  {text}")
     return "\n".join([*lines, "", *_parts()]).lstrip("\n")
+
+
+GREEK = {"alpha": "α", "tau": "τ", "varepsilon": "ε", "epsilon": "ε", "gamma": "γ", "beta": "β", "lambda": "λ"}
+
+
+def meaning(kind: type, name: str) -> str:
+    """What an option of a model, a loss or an auxiliary means: the sentence of the docstrings that names it."""
+    told = []
+    for one in kind.__mro__:
+        text = " ".join((one.__dict__.get("__doc__") or "").split(">>>")[0].split())
+        text = re.sub(r"\.\. math::.*?(?=[A-Z][a-z]+ |``|$)", "", text)
+        told += re.split(r"(?<=[.;])\s+(?=[A-Z`(-])", text)
+    # One that explains it, "``name``: …", rather than one that mentions it, however far up it stands.
+    for wanted in (rf"^(- |``\w+``, )*``{name}``(, ``\w+``)*:", rf"``{name}(?:``|=)"):
+        for sentence in told:
+            if re.search(wanted, sentence):
+                return f"{_readable(sentence)} (option of {kind.__name__})"
+    return f"option of {kind.__name__}"
+
+
+def _readable(text: str) -> str:
+    """A sentence of a docstring without the marks of reST and TeX."""
+    text = re.sub(r":\w+:`~?([^`]*)`", r"\1", text).replace("`", "")
+    text = re.sub(r"\\([a-z]+)", lambda found: GREEK.get(found[1], found[1]), text)
+    return text.strip(" -").rstrip(".;")
 
 
 def _parts() -> list[str]:
@@ -91,7 +116,9 @@ def parsed(name: str, value: str, method: str, loss: str, auxiliary: str | None 
 
 def read_value(value: str) -> Any:
     """A value as typed: JSON where it is that, Python's True, False and None too, else the text itself."""
+    if re.fullmatch(r"[-+]?[0-9]{25,}", value):
+        raise ValueError(f"{value[:20]}…: a whole number of {len(value)} digits, which nothing here takes")
     try:
-        return json.loads({"True": "true", "False": "false", "None": "null"}.get(value, value))
-    except json.JSONDecodeError:
+        return json.loads({"True": "true", "False": "false", "None": "null"}.get(value, value), parse_constant=str)
+    except (ValueError, RecursionError):
         return value

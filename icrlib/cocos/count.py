@@ -6,7 +6,7 @@ from torch import Tensor
 
 from icrlib.cocos import ecir, exact
 from icrlib.errors import choose
-from icrlib.losses.base import Loss
+from icrlib.losses.base import Loss, columns_as_queries
 from icrlib.score_checks import check
 
 CONVENTIONS = ("definition", "published", "exact")
@@ -44,10 +44,11 @@ def count(
 def count_both(
     loss: Loss, scores: Tensor, positives: Tensor, *, convention: str = "exact", eps: float = exact.EPS
 ) -> dict[str, dict[str, float]]:
-    """:func:`count` of images as queries (rows of ``scores``) and of captions as queries (columns)."""
+    """:func:`count` of images as queries (rows of ``scores``) and of captions as queries (columns with a positive)."""
+    turned, mask, _ = columns_as_queries(scores, positives)
     return {
         "i2t": count(loss, scores, positives, convention=convention, eps=eps, direction="i2t"),
-        "t2i": count(loss, scores.T, positives.T, convention=convention, eps=eps, direction="t2i"),
+        "t2i": count(loss, turned, mask, convention=convention, eps=eps, direction="t2i"),
     }
 
 

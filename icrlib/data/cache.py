@@ -15,17 +15,35 @@ from icrlib.files import DamagedFile, StorageError, read_sealed, write_bytes, wr
 log = logging.getLogger(__name__)
 
 
-def array_of(path: str | os.PathLike, way: str, mmap_mode: str | None = None) -> np.ndarray:
-    """The array in a .npy file; ``ValueError`` where it is not whole or none, with a ``way`` out: "save it again"."""
+def array_of(path: str | os.PathLike, way: str, mmap_mode: str | None = None, ragged: str | None = None) -> np.ndarray:
+    """The array in a .npy file; ``ValueError`` where it is not whole or none, with a ``way`` out: "save it again".
+
+    ``ragged``: another way out for an array of objects, such as one of rows of unequal sizes; it is never unpickled.
+    """
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path}: no such file; wanted an array as .npy")
     try:
         found = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
     except (ValueError, EOFError, OSError, OverflowError, MemoryError, SyntaxError, TypeError) as err:
+        if ragged and _holds_objects(path):
+            raise ValueError(
+                f"{path}: an array of Python objects, as NumPy saves rows of unequal sizes; it is not opened, since "
+                f"opening would run what it holds. {ragged}"
+            ) from err
         raise ValueError(f"{path}: not a whole .npy array ({err}); {way}") from err
     if not isinstance(found, np.ndarray):
         raise ValueError(f"{path}: an archive of several arrays (.npz); save the one that is wanted by itself as .npy")
     return found
+
+
+def _holds_objects(path: str | os.PathLike) -> bool:
+    """Whether the head of a .npy file announces objects."""
+    try:
+        with open(path, "rb") as file:
+            heads = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+            return heads[np.lib.format.read_magic(file)](file)[2].hasobject
+    except (ValueError, OSError, KeyError, SyntaxError, TypeError):
+        return False
 
 
 def write_array(path: str | os.PathLike, values: np.ndarray) -> None:

@@ -2,6 +2,7 @@
 
 The layout is that of SCAN and VSRN: ``{train,dev,test}_ims.npy``, ``_caps.txt``, ``_ids.txt``, ``_files.txt``. Photos
 without a caption, which no training uses and a search finds, stand in ``rest_ims.npy``, with their ids and files.
+Folders of others may have ``_lens.npy``, too (:func:`icrlib.data.precomputed.load`).
 ``features.json`` says what the folder was made from. It is written before anything else is written over, as unfinished,
 and again at the end.
 """
@@ -14,11 +15,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from icrlib import parsing
 from icrlib.data import karpathy
 from icrlib.data.cache import write_array
-from icrlib.data.precomputed import MARK, PARTS, UNFINISHED, finished, read_array, read_split
+from icrlib.data.captions import told, words_of
+from icrlib.data.precomputed import (
+    MARK,
+    PARTS,
+    UNFINISHED,
+    check_alike,
+    finished,
+    lengths_wanted,
+    read_features,
+    read_split,
+)
+from icrlib.data.regions import Regions
+from icrlib.data.splits import Split
 from icrlib.files import write_bytes
 
 REST = "rest"  # the files of photos without a caption
@@ -97,14 +111,14 @@ def replace(
     rest, left, photos = karpathy.Photos(), [], {}
     for name, part in PARTS.items():
         kept, features = found.get(name, NOTHING)
-        told = np.array([any(text.split() for text in splits[name].captions[i]) for i in kept], dtype=bool)
-        write_part(folder, part, splits[name], kept[told], features[told])
-        photos[part] = int(told.sum())
-        for i in kept[~told]:
+        captioned = np.array([any(text.split() for text in splits[name].captions[i]) for i in kept], dtype=bool)
+        write_part(folder, part, splits[name], kept[captioned], features[captioned])
+        photos[part] = int(captioned.sum())
+        for i in kept[~captioned]:
             rest.files.append(splits[name].files[i])
             rest.ids.append(splits[name].ids[i])
             rest.captions.append([])
-        left += [features[~told]] if not told.all() else []
+        left += [features[~captioned]] if not captioned.all() else []
     write_part(folder, REST, rest, np.arange(len(rest)), np.concatenate(left) if left else NOTHING[1])
     photos = {part: count for part, count in (photos | {REST: len(rest)}).items() if count}
     write_bytes(folder / MARK, json.dumps(about | {"photos": photos}, indent=1).encode())
@@ -114,7 +128,9 @@ def write_part(folder: Path, part: str, split: karpathy.Photos, kept: np.ndarray
     """The files of one split, or none where no photo is left in it.
 
     Each image's captions stand together; ids, one a caption line, say whose they are. Without captions: one an image.
+    Lengths of other features that lay there are gone.
     """
+    (folder / f"{part}_lens.npy").unlink(missing_ok=True)
     lines = [(split.ids[i], text) for i in kept for text in split.captions[i] if text.split()]
     if not len(kept):
         for end in ENDS:
@@ -135,7 +151,7 @@ def write_part(folder: Path, part: str, split: karpathy.Photos, kept: np.ndarray
 class Part:
     """What a search needs of a part: ``features`` (N, …), the N ``files``, and ``captions`` with their images' rows."""
 
-    features: np.ndarray
+    features: np.ndarray | Regions
     files: list[str]
     captions: list[str]
     image_of: np.ndarray
@@ -156,18 +172,64 @@ def parts(folder: str | os.PathLike, split: str | None = None) -> list[Part]:
             f"{folder}: missing {', '.join(f'{part}_ims.npy' for part in wanted.values())}; a "
             "feature folder, as icr features makes one, has at least one of them"
         )
+    lacking = [file for file in lengths_wanted(folder, there.values()) if not os.path.lexists(folder / file)]
+    if lacking:
+        raise FileNotFoundError(
+            f"{folder}: missing {', '.join(lacking)}; lengths of regions stand beside all parts or none"
+        )
     return [_part(folder, name, part) for name, part in there.items()]
+
+
+def check(folder: Path) -> tuple[dict[str, dict[str, int]], list[str], list[str]]:
+    """Counts per split, problems and notes of features to train on, as :func:`icrlib.data.karpathy.check` of photos.
+
+    Notes are about rows of zeros among regions, how many regions images have, and the captions.
+    """
+    counts, problems, notes, splits = {}, [], [], {}
+    lengths = lengths_wanted(folder, PARTS.values())
+    for name, part in PARTS.items():
+        wanted = [f"{part}_ims.npy", f"{part}_caps.txt", *(file for file in lengths if file.startswith(part))]
+        lacking = [f"{folder / file}: missing" for file in wanted if not os.path.lexists(folder / file)]
+        problems += lacking
+        if lacking:
+            continue
+        try:
+            splits[part] = split = read_split(folder, name, part, say=notes.append)
+        except (ValueError, OSError) as err:
+            problems.append(str(err))
+            continue
+        words = words_of(split.captions).total()
+        counts[name] = {"images": len(split), "captions": len(split.captions), "words": words}
+        if isinstance(split.features, Regions):
+            some = split.features.lengths
+            notes.append(f"{name}: {int(some.min())} to {int(some.max())} regions an image, {int(some.sum()):,} in all")
+    try:
+        finished(folder)
+        check_alike(folder, splits)
+    except ValueError as err:
+        problems.append(str(err))
+    captions = {name: _by_image(splits[part]) for name, part in PARTS.items() if part in splits}
+    return counts, problems, notes + (told(captions) if "train" in captions else [])
+
+
+def _by_image(split: Split) -> list[list[str]]:
+    found = [[] for _ in range(len(split))]
+    for text, image in zip(split.captions, split.image_of.tolist(), strict=True):
+        found[image].append(text)
+    return found
 
 
 def _part(folder: Path, name: str, part: str) -> Part:
     listed = folder / f"{part}_files.txt"
     files = parsing.lines(listed) if listed.is_file() else None
     if part == REST:
-        found = Part(read_array(folder / f"{part}_ims.npy"), files or [], [], np.zeros(0, np.int64))
+        array, lengths = read_features(folder, part)
+        array = array if lengths is None else Regions(torch.from_numpy(array), torch.from_numpy(lengths))
+        found = Part(array, files or [], [], np.zeros(0, np.int64))
     else:
         split = read_split(folder, name, part)
         found = Part(
-            split.features.numpy(),
+            split.features if isinstance(split.features, Regions) else split.features.numpy(),
             files if files is not None else list(split.image_ids),
             split.captions,
             split.image_of.numpy(),

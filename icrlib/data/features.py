@@ -19,7 +19,7 @@ import torch
 
 from icrlib import devices
 from icrlib.data import backbones, feature_folder, karpathy
-from icrlib.data.cache import arrays_of, write_arrays
+from icrlib.data.cache import arrays_of, read_arrays, write_arrays
 from icrlib.data.pictures import BadPicture, one_ahead, open_picture
 from icrlib.errors import at_least
 from icrlib.files import alone, sha256_of
@@ -153,7 +153,8 @@ def _parts(
     parts = {start: files[start : start + PART] for start in range(0, len(files), PART)}
     keys = {start: Plan(backbone, regions, tuple(some)).key() for start, some in parts.items()}
     paths = {start: folder / ".parts" / f"{name}-{start:07d}-{key}.npz" for start, key in keys.items()}
-    missing = [start for start, path in paths.items() if not path.is_file()]
+    found = {start: read_arrays(path, "these features", "computing them") for start, path in paths.items()}
+    missing = [start for start, part in found.items() if part is None]
     there = len(files) - sum(len(parts[start]) for start in missing)
     said = f"{network.name}: {name}"
     with (
@@ -161,9 +162,10 @@ def _parts(
         bar(None, said, progress, total=len(files), initial=there, unit=" photos") as shown,
     ):
         for start in missing:
-            found = _compute(start, parts[start], network, regions, device, pool, shown.update)
-            write_arrays(paths[start], found)
-    return [arrays_of(path) for path in paths.values()]
+            made = _compute(start, parts[start], network, regions, device, pool, shown.update)
+            write_arrays(paths[start], made)
+            found[start] = arrays_of(paths[start])
+    return list(found.values())
 
 
 def _compute(

@@ -9,19 +9,21 @@ from pathlib import Path
 
 import numpy as np
 
+from icrlib import parsing
+from icrlib.data.precomputed import read_features
+
 SEED = 100  # which photos these are is drawn once, for all runs
 
 
 def fewer(folder: Path, count: int, into: Path) -> Path:
     """A folder of features in ``into`` with ``count`` of the training photos in ``folder``; the rest is as it is there.
 
-    ``ValueError`` where a photo is not one row with as many caption lines as every other, or there are not so many.
+    ``ValueError`` where a photo is not one row with as many caption lines as every other, there are not so many, or a
+    file is damaged; ``FileNotFoundError``.
     """
-    features = np.load(folder / "train_ims.npy", mmap_mode="r")
-    lines = {
-        path.name: path.read_text(encoding="utf-8").splitlines(keepends=True)
-        for path in sorted(folder.glob("train_*.txt"))
-    }
+    features, lengths = read_features(folder, "train")
+    names = {"train_caps.txt", *(path.name for path in folder.glob("train_*.txt"))}
+    lines = {name: parsing.lines(folder / name) for name in sorted(names)}
     each, rest = divmod(len(lines["train_caps.txt"]), len(features))
     if rest or not each or count > len(features):
         raise ValueError(
@@ -38,10 +40,12 @@ def fewer(folder: Path, count: int, into: Path) -> Path:
         for path in folder.glob(f"{part}_*"):
             shutil.copyfile(path, made / path.name)
     np.save(made / "train_ims.npy", features[rows])
+    if lengths is not None:
+        np.save(made / "train_lens.npy", lengths[rows])
     for name, text in lines.items():
         times = len(text) // len(features)
         (made / name).write_text(
-            "".join(line for row in rows for line in text[row * times : (row + 1) * times]), encoding="utf-8"
+            "".join(f"{line}\n" for row in rows for line in text[row * times : (row + 1) * times]), encoding="utf-8"
         )
     try:
         os.replace(made, place)

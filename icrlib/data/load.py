@@ -83,8 +83,8 @@ def _load(
         return photos.load(root, name=name, features=features, smoke=smoke, **options)
     if features is None:
         raise ValueError(
-            f"the dataset {name!r} needs root=FOLDER with dataset*.json and the photos, or features=FOLDER with "
-            "train_ims.npy, train_caps.txt, dev_…, test_… (the layout of SCAN and VSRN)"
+            f"the dataset {name!r} needs root=FOLDER with dataset*.json (icr data make writes it) and the photos, or "
+            "features=FOLDER with train_ims.npy, train_caps.txt, dev_…, test_… (the layout of SCAN and VSRN)"
         )
     _check_options(precomputed.load, options, name)
     return precomputed.load(features, name=name, smoke=smoke, **options)

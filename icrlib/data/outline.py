@@ -13,8 +13,8 @@ PHOTOS = {"words": 14.0, "padded": 27.0, "each": 5.0, "vocabulary": 8_481}
 @dataclass(frozen=True)
 class Outline:
     """``images`` of each split; ``shape`` of one image's features; whether the data holds ``pictures``; ``captions``:
-    what is typical of them; ``options``, ``defaults`` and ``tuned`` as the :class:`icrlib.data.splits.Dataset` will
-    have them."""
+    what is typical of them; ``options``, ``defaults``, ``tuned`` and ``foils`` as the
+    :class:`icrlib.data.splits.Dataset` will have them."""
 
     images: Mapping[str, int]
     shape: tuple[int, ...]
@@ -23,6 +23,7 @@ class Outline:
     options: Mapping = field(default_factory=dict)
     defaults: Mapping = field(default_factory=dict)
     tuned: Mapping = field(default_factory=dict)
+    foils: bool = False
 
 
 def photos_shape(regions: bool) -> tuple[int, ...]:

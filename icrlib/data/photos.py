@@ -70,6 +70,8 @@ def _split(name: str, photos: karpathy.Photos, network: backbones.Backbone, keep
     captions = [(row, text) for row, own in enumerate(texts) for text in own if text.split()]
     alone = set(range(len(files))) - {row for row, _ in captions}
     if alone:
-        raise ValueError(f"{files[min(alone)]}: no caption; give it one, or remove it from the JSON")
+        raise ValueError(
+            f"{files[min(alone)]}: no caption; give it one, or remove it from the JSON (icr data make --leave-out)"
+        )
     image_of = torch.tensor([row for row, _ in captions])
     return Split(name, Pictures(files, network), [text for _, text in captions], image_of, ids)

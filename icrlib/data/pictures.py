@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 # What photos come in, and phones write; an EPS under a photo's name would start Ghostscript. With pillow-heif: HEIF.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".heic", ".heif")  # in either case
 PLAIN = ("L", "RGB", "RGBA", "CMYK")
 _WAYS = "FLIP_LEFT_RIGHT ROTATE_180 FLIP_TOP_BOTTOM TRANSPOSE ROTATE_270 TRANSVERSE ROTATE_90"
 TURNS = {number: Image.Transpose[way] for number, way in enumerate(_WAYS.split(), 2)}  # what undoes EXIF's orientation

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +15,23 @@ import torch
 from icrlib import parsing
 from icrlib.data.cache import array_of
 from icrlib.data.karpathy import FOLDS, PUBLISHED
+from icrlib.data.regions import Regions
 from icrlib.data.splits import Dataset, Split
-from icrlib.data.text import SPECIAL, Vocabulary
+from icrlib.data.text import SPECIAL, Vocabulary, tokenize
 from icrlib.errors import choose
 from icrlib.files import sha256_of
 from icrlib.progress import bar
 
+log = logging.getLogger(__name__)
 PARTS = {"train": "train", "val": "dev", "test": "test"}
 MARK = "features.json"  # what made the folder; written first and last, so that a folder half made is known
 UNFINISHED = "unfinished"
+WHOLE = "save one whole number for each row of the features, how many regions it has"
+
+
+@cache
+def _warn(text: str) -> None:
+    log.warning("%s", text)
 
 
 def load(
@@ -34,26 +46,35 @@ def load(
 
     Features are (rows, D) pooled or (rows, R, D) regions, float16 or float32; they stay on disk and are
     read as they are used. Which image a caption belongs to follows from the counts: see :func:`assign`.
+    Where images have unequally many regions, pad them with rows of zeros to R, and let ``{train,dev,test}_lens.npy``
+    say how many each row has, (rows,) whole numbers from 1 to R: without that file rows of zeros are regions, too.
     ``vocabulary="train"`` builds it from the training captions, ``"all"`` from all three files, as the
     published vocabularies were. ``smoke`` keeps the first 200 images of each split.
     """
     choose(vocabulary, ("train", "all"), "vocabulary")
     folder = Path(folder)
     wanted = [f"{part}_{end}" for part in PARTS.values() for end in ("ims.npy", "caps.txt")]
+    wanted += lengths_wanted(folder, PARTS.values())
     missing = [file for file in wanted if not (folder / file).is_file()]
     if missing:
         raise FileNotFoundError(f"{folder}: missing {', '.join(missing)}. A feature folder holds {', '.join(wanted)}")
     finished(folder)
     splits = {name_: read_split(folder, name_, part, 200 if smoke else None) for name_, part in PARTS.items()}
-    sizes = {f"{part}_ims.npy": tuple(splits[name_].features.shape[1:]) for name_, part in PARTS.items()}
-    if len(set(sizes.values())) > 1:
+    check_alike(folder, {part: splits[name_] for name_, part in PARTS.items()})
+    digest = [sha256_of(folder / file) for file in bar(wanted, "checking files", not _small(folder, wanted))]
+    options = {"vocabulary": vocabulary, "min_count": min_count, "smoke": smoke}
+    return dataset(name, splits, digest, options)
+
+
+def check_alike(folder: Path, splits: dict[str, Split]) -> None:
+    """``ValueError`` where the features of parts differ in size; padded regions may be as many as each part needs."""
+    sizes = {f"{part}_ims.npy": tuple(split.features.shape[1:]) for part, split in splits.items()}
+    padded = all(isinstance(split.features, Regions) for split in splits.values())
+    if len({size[-1:] if padded else size for size in sizes.values()}) > 1:
         told = ", ".join(f"{file}: {' x '.join(map(str, size))}" for file, size in sizes.items())
         raise ValueError(
             f"{folder}: features of different sizes an image ({told}); all three files must come from the same network"
         )
-    digest = [sha256_of(folder / file) for file in bar(wanted, "checking files", not _small(folder, wanted))]
-    options = {"vocabulary": vocabulary, "min_count": min_count, "smoke": smoke}
-    return dataset(name, splits, digest, options)
 
 
 def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dict) -> Dataset:
@@ -61,18 +82,32 @@ def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dic
     if len(splits["test"]) == PUBLISHED.get(name, {}).get("test"):
         splits["test"].folds = FOLDS.get(name, 1)
     seen = splits.values() if options["vocabulary"] == "all" else [splits["train"]]
-    words = Vocabulary.build((c for split in seen for c in split.captions), options["min_count"])
+    captions = [caption for split in seen for caption in split.captions]
+    words = Vocabulary.build(captions, options["min_count"])
     if len(words) == len(SPECIAL):
-        raise ValueError(
-            f"no word occurs {options['min_count']} times in the captions that the vocabulary is made of, "
-            "so every word would be unknown; take min_count=1, or more captions"
-        )
+        raise ValueError(_no_words(captions, options["min_count"]))
     return Dataset(
         name,
         **splits,
         vocabulary=words,
         fingerprint=sha256_of(*digest, repr(options)),
         options=options,
+    )
+
+
+def _no_words(captions: list[str], min_count: int) -> str:
+    """Why there is no vocabulary, and what helps: only words that come again can be learned."""
+    counts = Counter(word for caption in captions for word in tokenize(caption))
+    word, most = max(counts.items(), key=lambda item: item[1], default=("", 0))
+    if not counts:
+        way = "no caption holds any word at all: are they of signs that nobody sees, or of punctuation?"
+    elif most > 1:
+        way = f"{word!r} comes most often, {most} times; take min_count={most} or less, or more captions"
+    else:
+        way = f"each word comes once, as {word!r} does: are words separated by spaces? If they are, take more captions"
+    return (
+        f"no word occurs {min_count} times in the captions that the vocabulary is made of, so every word would be "
+        f"unknown; {way}"
     )
 
 
@@ -103,13 +138,16 @@ def assign(rows: int, captions: int, ids: list[str] | None, equal_to_previous: n
     )
 
 
-def read_split(folder: Path, name: str, part: str, keep: int | None = None) -> Split:
-    """One part of a folder, "dev" as the split "val"; ``keep``: its first images only."""
+def read_split(
+    folder: Path, name: str, part: str, keep: int | None = None, say: Callable[[str], object] = _warn
+) -> Split:
+    """One part of a folder, "dev" as the split "val"; ``keep``: its first images only; ``say``: who is to hear of rows
+    of zeros among regions."""
     captions = parsing.lines(folder / f"{part}_caps.txt")
     for line, caption in enumerate(captions, 1):
         if not caption.strip():
             raise ValueError(f"{folder / f'{part}_caps.txt'}, line {line}: an empty caption; remove it or write one")
-    array = read_array(folder / f"{part}_ims.npy")
+    array, lengths = read_features(folder, part, say)
     ids_file = folder / f"{part}_ids.txt"
     ids = parsing.lines(ids_file) if ids_file.is_file() else None
     if ids is not None and len(ids) not in (len(array), len(captions)):
@@ -118,7 +156,7 @@ def read_split(folder: Path, name: str, part: str, keep: int | None = None) -> S
             "one a row or one a caption, or remove the file"
         )
     # A folder that says what made it repeats no row: two equal ones are two copies of a photo, each with its caption.
-    same = _repeats(array) if len(array) == len(captions) and not (folder / MARK).is_file() else None
+    same = _repeats(array, lengths) if len(array) == len(captions) and not (folder / MARK).is_file() else None
     try:
         row_of = assign(len(array), len(captions), ids, same)
     except ValueError as err:
@@ -127,6 +165,8 @@ def read_split(folder: Path, name: str, part: str, keep: int | None = None) -> S
     named = ids is not None and len(ids) == len(array)
     names = [ids[row] if named else f"{part}-{row}" for row in used]
     features = torch.from_numpy(array if len(used) == len(array) else array[used])
+    if lengths is not None:
+        features = Regions(features, torch.from_numpy(lengths[used]))
     image_of = torch.from_numpy(image_of.astype(np.int64))
     if keep is not None:
         features, names, inside = features[:keep], names[:keep], image_of < keep
@@ -144,22 +184,76 @@ def finished(folder: Path) -> None:
         )
 
 
+def lengths_wanted(folder: Path, parts: Iterable[str]) -> list[str]:
+    """The files that say how many regions images have: of all ``parts``, or of none."""
+    files = [f"{part}_lens.npy" for part in parts]
+    return files if any(os.path.lexists(folder / file) for file in files) else []
+
+
+def read_features(
+    folder: Path, part: str, say: Callable[[str], object] = _warn
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The features of a part and how many regions each image has, (rows,) int64; None where all are regions.
+
+    Rows of zeros are then named by ``say``, once a process if nobody listens: as a rule they are padding.
+    """
+    path, said = folder / f"{part}_ims.npy", folder / f"{part}_lens.npy"
+    array, blank = _read(path)
+    if os.path.lexists(said):
+        return array, read_lengths(said, array.shape)
+    if blank:
+        say(
+            f"{path}: {blank:,} of {len(array):,} images have rows of zeros, which count as regions; if they are "
+            f"padding, save how many regions each image has, whole numbers from 1 to {array.shape[1]}, as {said.name}"
+        )
+    return array, None
+
+
+def read_lengths(path: Path, shape: tuple[int, ...]) -> np.ndarray:
+    """How many regions each image has, (rows,) int64, for features of this ``shape``; else ``ValueError``."""
+    if not path.is_file():
+        raise ValueError(f"{path}: no file, but a folder, a pipe or a link to nothing; {WHOLE}, or remove it")
+    found = array_of(path, f"{WHOLE}, as .npy")
+    if len(shape) != 3:
+        raise ValueError(f"{path}: lengths of features {shape}, which are no regions (rows, R, D); remove it")
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise ValueError(f"{path}: {found.dtype} {found.shape}; {WHOLE}")
+    if len(found) != shape[0]:
+        raise ValueError(f"{path}: {len(found)} lengths for {shape[0]} rows of features; {WHOLE}")
+    wrong = (found < 1) | (found > shape[1])
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(f"{path}: row {row} says {found[row]}, and an image has 1 to {shape[1]} regions; {WHOLE}")
+    return found.astype(np.int64)
+
+
 def read_array(path: Path) -> np.ndarray:
     """The array on disk, mapped privately (writes never reach the file); checked for shape, type and NaN."""
-    array = array_of(path, "copy or compute the file again", mmap_mode="c")
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[np.ndarray, int]:
+    """The array, and how many images have a region of zeros alone."""
+    said = path.name.replace("_ims.npy", "_lens.npy")
+    pad = f"Pad the regions of each image with rows of zeros to (rows, R, D), and save how many it has as {said}"
+    array = array_of(path, "copy or compute the file again", mmap_mode="c", ragged=pad)
     if array.ndim not in (2, 3) or array.dtype not in (np.float16, np.float32) or 0 in array.shape:
         raise ValueError(f"{path}: {array.dtype} {array.shape}; wanted float16 or float32, (rows, D) or (rows, R, D)")
-    chunk = max(1, (64 << 20) // array[0].nbytes)
+    chunk, blank = max(1, (64 << 20) // array[0].nbytes), 0
     starts = range(0, len(array), chunk)
     for start in bar(starts, f"reading {path.name}", len(starts) >= 20):
-        bad = ~np.isfinite(array[start : start + chunk]).reshape(len(array[start : start + chunk]), -1).all(1)
+        some = array[start : start + chunk]
+        bad = ~np.isfinite(some).reshape(len(some), -1).all(1)
         if bad.any():
             raise ValueError(f"{path}: row {start + int(bad.argmax())} holds NaN or infinity; compute it again")
-    return array
+        blank += int((~some.any(2)).any(1).sum()) if some.ndim == 3 else 0
+    return array, blank
 
 
-def _repeats(array: np.ndarray) -> np.ndarray:
-    return np.array([False, *((array[i] == array[i - 1]).all() for i in range(1, len(array)))])
+def _repeats(array: np.ndarray, lengths: np.ndarray | None) -> np.ndarray:
+    said = np.zeros(len(array)) if lengths is None else lengths
+    same = ((array[i] == array[i - 1]).all() and said[i] == said[i - 1] for i in range(1, len(array)))
+    return np.array([False, *same])
 
 
 def _small(folder: Path, files: list[str]) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import torch
 
 from icrlib.data import summary
+from icrlib.data.captions import numbered
+from icrlib.data.regions import Regions
 
 
 class Images(Protocol):
@@ -25,14 +28,15 @@ class Images(Protocol):
 class Split:
     """Images (as features) and their captions, any number per image.
 
-    ``features`` (N, D) pooled or (N, R, D) regions, float32 (or float16, cast batch by batch); or the files themselves
+    ``features`` (N, D) pooled or (N, R, D) regions, float32 (or float16, cast batch by batch); ``Regions`` where images
+    have unequally many (:class:`icrlib.data.regions.Regions`); or the files themselves
     (:class:`icrlib.data.crops.Pictures`), where a network in the model makes the features. ``captions`` C raw texts;
     ``image_of`` (C,) int64, the row of each caption's image; ``image_ids`` N names;
     ``folds`` > 1 asks for COCO's mean over that many parts. ``len(split)`` counts images.
     """
 
     name: str
-    features: torch.Tensor | Images
+    features: torch.Tensor | Regions | Images
     captions: list[str]
     image_of: torch.Tensor
     image_ids: list[str]
@@ -70,6 +74,41 @@ class Split:
         """Own pairs as a bool mask (N, C): row = image, column = caption."""
         return self.image_of[None] == torch.arange(len(self))[:, None]
 
+    @cached_property
+    def texts(self) -> torch.Tensor:
+        """Which text each caption is, (C,) int64: equal captions of different images have one number."""
+        return torch.tensor(numbered(self.captions), dtype=torch.int64)
+
+    @cached_property
+    def text_keys(self) -> torch.Tensor:
+        """Which texts are told of which images, each once: sorted keys text * images + image, (K,) int64."""
+        return (self.texts * len(self) + self.image_of).unique()
+
+    def pairs_by_text(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """``image`` and ``caption`` (T,) of all pairs where the image has a caption with the caption's text."""
+        text, image = self.text_keys // len(self), self.text_keys % len(self)
+        images = text.bincount(minlength=int(self.texts.max()) + 1)  # of each text
+        several = images[self.texts]
+        caption = torch.arange(len(self.captions)).repeat_interleave(several)
+        place = torch.arange(len(caption)) - (several.cumsum(0) - several)[caption]
+        return image[(images.cumsum(0) - images)[self.texts[caption]] + place], caption
+
+    def share_text(self, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
+        """Whether an image (B,) has a caption with the text of a caption (M,), bool (B, M)."""
+        asked = self.texts[captions][None] * len(self) + images[:, None]
+        return self.text_keys[torch.searchsorted(self.text_keys, asked).clamp_max(len(self.text_keys) - 1)] == asked
+
+    def check_texts(self, setting: str) -> None:
+        """``ValueError`` for an image that has every text, or a caption whose text every image has."""
+        image, caption = self.pairs_by_text()
+        for what, one, every in (("image", image, len(self.captions)), ("caption", caption, len(self))):
+            if len(bad := (one.bincount() == every).nonzero()):
+                name = self.image_ids[int(bad[0])] if what == "image" else repr(self.captions[int(bad[0])])
+                raise ValueError(
+                    f"{setting}='text': {what} {name} of the split {self.name!r} belongs to everything there, so "
+                    f"nothing is left to tell it from; leave {setting}= out, or add other captions"
+                )
+
     @property
     def relevance(self) -> torch.Tensor | None:
         """Which images a caption truly describes, bool (C, N); None where the data does not know."""
@@ -83,6 +122,7 @@ class Dataset:
     ``fingerprint`` is a SHA-256 over the data; ``options`` is what :func:`icrlib.load_dataset` was asked for.
     ``defaults`` are settings for :func:`icrlib.train`; ``tuned`` are those that a method ("bow"), a loss ("triplet_sh")
     or both ("bow triplet_sh") do better with. ``drawn``: the data is drawn from a seed, another one for each run.
+    ``foils``: the training split can draw false captions of the same words (``train.foils(rows, dice)``).
     ``word_vectors`` (words, size): where an embedding may start, one row a word of the vocabulary.
     """
 
@@ -96,6 +136,7 @@ class Dataset:
     options: dict = field(default_factory=dict)
     tuned: dict[str, dict] = field(default_factory=dict)
     drawn: bool = False
+    foils: bool = False
     word_vectors: torch.Tensor | None = None
 
     def __repr__(self) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+import unicodedata
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -18,13 +21,23 @@ from icrlib.files import write_bytes
 PAD, START, END, UNKNOWN = "<pad>", "<start>", "<end>", "<unk>"
 SPECIAL = (PAD, START, END, UNKNOWN)
 
+# How word processors and phones write what a keyboard has: quotes, hyphens and dashes, and marks that nobody sees.
+SINGLE, DOUBLE = "\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc", "\u201c\u201d\u201e\u201f\u2033"
+DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58"
+UNSEEN = "\u00ad\u2060\ufeff"  # soft hyphen, word joiner, byte order mark; U+200B stands between words
+# Scripts that put no space between words, and the marks that several of these share, such as the one of long vowels.
+# A character is a word there, with the vowels and tones that stand on it.
+SPACELESS = ("Han", "Hiragana", "Katakana", "Bopomofo", "Yi", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan", "Tai_Tham")
+SHARED = "\u3001-\u303f\u30fb\u30fc"
+
 
 def tokenize(caption: str) -> list[str]:
     """Lower-cased words and punctuation marks of one caption.
 
     NLTK's Treebank rules with ``preserve_line``, which need no downloaded sentence model. A full stop inside
     a caption stays glued to its word, where the released code split sentences first; that touches about
-    29 of Flickr8k's 40,000 captions.
+    29 of Flickr8k's 40,000 captions. What is not ASCII is made :func:`plain` first; in scripts without spaces
+    (:data:`SPACELESS`) a character is a word.
     """
     return list(_tokens(caption))
 
@@ -33,12 +46,81 @@ def tokenize(caption: str) -> list[str]:
 def _tokens(caption: str) -> tuple[str, ...]:
     from nltk.tokenize import word_tokenize  # a second and a half that only who tokenizes should wait for
 
-    return tuple(map(sys.intern, word_tokenize(caption.lower(), preserve_line=True)))
+    return tuple(map(sys.intern, word_tokenize(plain(caption.lower()), preserve_line=True)))
+
+
+def plain(text: str) -> str:
+    """The one normalisation of all texts: other forms of the same character as one, towards ASCII, never away from it.
+
+    Curved quotes become straight ones, dashes hyphens, ligatures and wide letters their letters, and accents one
+    character with their letter (Unicode's NFKC); scripts without spaces get spaces around each character. ASCII stays
+    as it is.
+    """
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKC", text.translate(_ascii()))
+    return _spaceless().sub(r" \g<0> ", text)
+
+
+def spaceless(text: str) -> list[str]:
+    """Scripts without spaces that a text is written in, such as "Thai"."""
+    import regex
+
+    return [] if text.isascii() else [name for name in SPACELESS if regex.search(rf"\p{{Script={name}}}", text)]
+
+
+@cache
+def _ascii() -> dict[int, str]:
+    known = dict.fromkeys(SINGLE, "'") | dict.fromkeys(DOUBLE, '"') | dict.fromkeys(DASHES, "-")
+    return str.maketrans(known | dict.fromkeys(UNSEEN, "") | {"\u200b": " "})
+
+
+@cache
+def _spaceless():
+    import regex  # knows scripts, which Python's own re does not; nltk brings it
+
+    scripts = "".join(rf"\p{{Script={name}}}" for name in SPACELESS)
+    return regex.compile(rf"[{scripts}{SHARED}]\p{{M}}*")
 
 
 def _runs(words: Sequence[str], longest: int) -> list[str]:
     """All runs of 2 to ``longest`` neighbouring words, each as its words with blanks between them."""
     return [" ".join(words[i : i + n]) for n in range(2, longest + 1) for i in range(len(words) - n + 1)]
+
+
+class Words:
+    """Word numbers of captions, one caption behind the other: as many as there are, however long the longest is.
+
+    ``numbers`` (T,) and ``lengths`` (C,), int64; ``words[rows]`` is what a model takes, (B, L) padded with 0, where L
+    is the longest of these rows. ``width``: the longest of all, which some draws of chance are as wide as.
+    """
+
+    def __init__(self, numbers: torch.Tensor, lengths: torch.Tensor) -> None:
+        self.numbers, self.lengths, self.starts = numbers, lengths, lengths.cumsum(0) - lengths
+        self.width = int(lengths.max()) if len(lengths) else 0
+
+    @classmethod
+    def of(cls, vocabulary: Any, captions: Sequence[str]) -> Words:
+        """The captions in the numbers of a ``vocabulary``, which may be another kind that only has ``encode``."""
+        if isinstance(vocabulary, Vocabulary):
+            return vocabulary.numbers(captions)
+        padded, lengths = vocabulary.encode(captions)
+        return cls(padded[torch.arange(padded.shape[1]) < lengths[:, None]], lengths)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, rows: torch.Tensor) -> torch.Tensor:
+        if not len(rows):
+            return self.numbers.new_zeros(0, 0)
+        places, inside = self.places(rows)
+        return self.numbers[places.clamp_max(len(self.numbers) - 1)].masked_fill(~inside, 0)
+
+    def places(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Where in ``numbers`` the words of ``rows`` stand, (B, L), and which of these are words of theirs, bool."""
+        lengths = self.lengths[rows][:, None]
+        place = torch.arange(int(lengths.max()))
+        return self.starts[rows][:, None] + place, place < lengths
 
 
 class Vocabulary:
@@ -81,22 +163,26 @@ class Vocabulary:
         return Vocabulary([*self.words, *(run for run, n in counts.items() if n >= min_count)])
 
     def encode(self, captions: Sequence[str]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Word numbers ``(C, L)`` int64, padded with 0, and lengths ``(C,)`` int64.
+        """Word numbers ``(C, L)`` int64, padded with 0, and lengths ``(C,)`` int64, of a few captions: :meth:`numbers`.
 
         Each caption becomes ``<start> … <end>``, known runs behind the words; the length counts all. A caption without
         a word raises.
         """
-        rows = []
+        words = self.numbers(captions)
+        return words[torch.arange(len(words))], words.lengths
+
+    def numbers(self, captions: Sequence[str]) -> Words:
+        """The word numbers of many captions, without padding."""
+        lengths, every = [], array("q")
         for position, caption in enumerate(captions):
             words = tokenize(caption)
             if not words:
                 raise ValueError(f"caption {position} is empty ({caption!r}); every caption needs a word")
             runs = (self.number[run] for run in _runs(words, self.longest) if run in self.number)
-            rows.append([1, *(self.number.get(word, 3) for word in words), *runs, 2])
-        lengths = torch.tensor([len(row) for row in rows], dtype=torch.int64)
-        longest = max(map(len, rows), default=0)
-        padded = [row + [0] * (longest - len(row)) for row in rows]
-        return torch.tensor(padded, dtype=torch.int64).view(len(rows), longest), lengths
+            before = len(every)
+            every.extend([1, *(self.number.get(word, 3) for word in words), *runs, 2])
+            lengths.append(len(every) - before)
+        return Words(torch.tensor(every, dtype=torch.int64), torch.tensor(lengths, dtype=torch.int64))
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the words as a JSON list, atomically."""

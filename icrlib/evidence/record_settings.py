@@ -23,6 +23,7 @@ NEUTRAL = {
     "precision": "float32",
     "accumulate": 1,
     "positives": "diagonal",
+    "relevance": "own",
     "grad_clip": 2.0,
     "convention": "paper",
     "finetune_after": None,

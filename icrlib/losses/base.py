@@ -172,13 +172,17 @@ class Loss:
     def _value_and_gradient(self, scores: Tensor, positives: Tensor, values: bool = True) -> tuple[Tensor, Tensor]:
         # Rows are read and written as they lie in memory, hence the copies of the transposes.
         losses, gradient = self._values_and_weights(scores, positives, values)
-        backwards, columns = self._values_and_weights(scores.T.contiguous(), positives.T.contiguous(), values)
-        first, second = (1.0, 1.0) if self.queries == "sum" else (1 / len(scores), 1 / scores.shape[1])
+        turned, mask, asked = columns_as_queries(scores, positives)
+        backwards, columns = self._values_and_weights(turned.contiguous(), mask.contiguous(), values)
+        first, second = (1.0, 1.0) if self.queries == "sum" else (1 / len(scores), 1 / len(turned))
         if self.directions == "mean":
             first, second = first / 2, second / 2
         if first != 1:
             gradient.mul_(first)
-        return losses.sum() * first + backwards.sum() * second, gradient.add_(columns.T.contiguous(), alpha=second)
+        value = losses.sum() * first + backwards.sum() * second
+        if asked is None:
+            return value, gradient.add_(columns.T.contiguous(), alpha=second)
+        return value, gradient.index_add_(1, asked, columns.T.contiguous(), alpha=second)
 
     @torch.no_grad()
     def _values_and_weights(self, scores: Tensor, positives: Tensor, values: bool = True) -> tuple[Tensor, Tensor]:
@@ -244,6 +248,19 @@ class Loss:
 
     def _chunks(self, positives: Tensor, element_size: int) -> Iterator[tuple[Tensor, Tensor]]:
         return chunks(positives, self.memory_budget // element_size)
+
+
+def columns_as_queries(scores: Tensor, positives: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+    """The second direction: columns as rows (M', Q), their positives, and which columns these are (M',), None for all.
+
+    A column without a positive is a candidate and no query, such as a caption that is nobody's. A row without one is
+    an error, which the check of the first direction finds.
+    """
+    has = positives.any(0)
+    if has.all() or not has.any():
+        return scores.T, positives.T, None
+    asked = has.nonzero()[:, 0]
+    return scores.T[asked], positives.T[asked], asked
 
 
 def chunks(positives: Tensor, numbers: int) -> Iterator[tuple[Tensor, Tensor]]:

@@ -48,7 +48,10 @@ class HardNTXent(Loss):
 
 @dataclass(frozen=True)
 class _Mined(Loss):
-    """A loss over all negatives of a query, or over the hardest."""
+    """A loss over all negatives of a query, or over the hardest.
+
+    ``negatives``: "all", or only the "hardest" of each query.
+    """
 
     negatives: Literal["all", "hardest"] = field(default="all", kw_only=True)
 
@@ -111,6 +114,9 @@ class BinomialDeviance(_Mined):
 
     .. math:: \ell = \log(1 + e^{-\alpha(s^+ - \lambda)}) + \frac{1}{|N|}\sum_{n} \log(1 + e^{\beta(s_n - \lambda)})
 
+    ``alpha``, ``beta``: how sharp the two terms are, that of the positive and that of the negatives. ``lam``: the
+    threshold between them.
+
     ``scaled=True`` divides the two terms by :math:`\alpha` and :math:`\beta`, as Multi-Similarity does, and as the
     match with ``goal:con x sig`` needs.
     """
@@ -144,6 +150,9 @@ class MultiSimilarity(_Mined):
 
     .. math:: \ell = \tfrac1\alpha \log(1 + e^{-\alpha(s^+ - \lambda)})
               + \tfrac1\beta \log\Big(1 + \sum_{n} e^{\beta(s_n - \lambda)}\Big)
+
+    ``alpha``, ``beta``: how sharp the two terms are, that of the positive and that of the negatives. ``lam``: the
+    threshold between them. ``eps``: how far below the positive a negative may be to count.
 
     The miner keeps the negatives with :math:`s_n + \epsilon > s^+`, and the positive if any is left.
     """

@@ -19,8 +19,10 @@ class NTXent(Loss):
 
     ``tau``: temperature, 0.1 in ECIR (0.05 in LTD). ``denominator="all"``: :math:`\Omega` is the positive and the
     negatives, as in ECIR Eq. 11, the slides and the released code; ``"negatives"``: the negatives alone, as ECIR
-    Eq. 4 prints it, which has no lower bound. Other positives of the query are left out of both. Means over queries
-    and directions, as released.
+    Eq. 4 prints it, which has no lower bound. Other positives of the query are left out of both. ``"candidates"``:
+    all of them, the query's other positives too. With the true mask of a batch (``positives="image"``, or batches of
+    images) that is the cross-entropy of soft labels, of which each of n positives has 1/n, as X-VLM's contrastive term
+    (FS S4; it learns τ from 0.07 on, ``learn_tau``). Means over queries and directions, as released.
 
     Weights: :math:`(p_j - 1[j = i])/\tau` with :math:`p` the softmax over :math:`\Omega` (ECIR Eq. 11, whose sign
     is that of the descent direction).
@@ -30,7 +32,7 @@ class NTXent(Loss):
     """
 
     tau: float = 0.1
-    denominator: Literal["all", "negatives"] = "all"
+    denominator: Literal["all", "negatives", "candidates"] = "all"
     label: ClassVar[str] = "NT-Xent"
     colour: ClassVar[str] = "#0173b2"
     marker: ClassVar[str] = "^"
@@ -39,13 +41,16 @@ class NTXent(Loss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.denominator not in ("all", "negatives"):
-            raise ValueError(f"denominator must be 'all' or 'negatives'; got {self.denominator!r}")
+        if self.denominator not in ("all", "negatives", "candidates"):
+            raise ValueError(f"denominator must be 'all', 'negatives' or 'candidates'; got {self.denominator!r}")
 
     @once
     def _logits(self, pairs: Pairs) -> Tensor:
+        logits = pairs.rows / self.tau
+        if self.denominator == "candidates":
+            return logits
         leave_out = pairs.without_others if self.denominator == "all" else pairs.at_negatives
-        return leave_out(pairs.rows / self.tau, -torch.inf)
+        return leave_out(logits, -torch.inf)
 
     @once
     def _normaliser(self, pairs: Pairs) -> Tensor:

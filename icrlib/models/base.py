@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -62,6 +62,9 @@ class RetrievalModel(nn.Module):
     their results are unit vectors, the similarity is the inner product; a model that compares in another way
     overrides :meth:`similarity`, and everything that reads scores follows: training, evaluation, twins, search.
     ``vocabulary`` turns raw captions into the word numbers that :meth:`encode_captions` takes; training sets it.
+
+    Options that many have. ``embed_dim``: how many numbers an image and a caption have in the common space.
+    ``word_dim``: how many a word has on its way in.
     """
 
     vocabulary = None
@@ -70,6 +73,7 @@ class RetrievalModel(nn.Module):
     marker: ClassVar[str] = ""
     reads_words: ClassVar[bool] = True  # False: a caption is one thing, of which no word can be left out
     takes: ClassVar[str] = ""  # of an image "vector", one, or "regions"; "": whatever it is given
+    takes_lengths: ClassVar[bool] = False  # True: images may have unequally many regions, icrlib.data.regions.Regions
     takes_word_vectors: ClassVar[bool] = False  # True: the embedding of words can start from ``data.word_vectors``
     baseline: ClassVar[bool] = False  # the row that others are held against
     # Settings as published, by data set, loss, or both ("coco triplet_sh"); "*" for any other.
@@ -77,9 +81,15 @@ class RetrievalModel(nn.Module):
     neutral: ClassVar[dict[str, Any]] = {}  # options that change nothing at these values, and then are no option
     scores_at_once: ClassVar[int] = 1 << 24  # how many scores are computed at a time outside of training
     pairs_at_once: ClassVar[int] = 8  # and for single pairs, where the similarity knows whole blocks only
+    # A matching head, where there is one: match(images, captions), encodings in pairs, gives logits (P, 2), no and yes
+    match: Callable[[Encodings, Encodings], Tensor] | None = None
 
     def encode_images(self, features: Tensor) -> Encodings:
-        """Image features (B, D), or regions (B, R, D), to unit vectors (B, d) or :class:`Sequences`."""
+        """Image features (B, D), or regions (B, R, D), to unit vectors (B, d) or :class:`Sequences`.
+
+        Where ``takes_lengths`` says so, also regions with how many of them each image has
+        (:func:`~icrlib.models.parts.regions.regions_of`).
+        """
         raise TypeError(f"{type(self).__name__} must define encode_images")
 
     def encode_captions(self, words: Tensor, lengths: Tensor) -> Encodings:
@@ -115,6 +125,16 @@ class RetrievalModel(nn.Module):
     def kept(images: int, captions: int, words: float, **sizes: Any) -> float | None:
         """About how many numbers a forward pass keeps for the backward pass; arguments and None as above."""
         return None
+
+    @staticmethod
+    def match_operations(pairs: int, words: float, **sizes: Any) -> int | None:
+        """Counted operations of an update of :attr:`match` on so many pairs; ``sizes`` and None as above."""
+        return None
+
+    @staticmethod
+    def match_kept(pairs: int, words: float, **sizes: Any) -> float:
+        """About how many numbers it keeps for the backward pass."""
+        return 0.0
 
     @classmethod
     def vocabulary_of(cls, data: Any, **options: Any) -> Any:

@@ -14,7 +14,7 @@ from icrlib.models.base import RetrievalModel, Sequences
 from icrlib.models.counts import Parts, captions_part, kept_of_words, product
 from icrlib.models.parts.gru import word_states
 from icrlib.models.parts.pool import beyond
-from icrlib.models.vsrn import check_regions
+from icrlib.models.parts.regions import counts_of, of_rows, regions_of
 
 PLACES = ("boxes", "cells")
 RELATION = ("offsets", "places", "none")
@@ -52,6 +52,7 @@ class CMN(RetrievalModel):
 
     label = "modular scorer"
     takes = "regions"
+    takes_lengths = True
     scores_at_once = 1 << 18
     pairs_at_once = 64
     published: ClassVar[dict[str, dict]] = {
@@ -110,13 +111,16 @@ class CMN(RetrievalModel):
         self.sharp, self.of_things, self.of_offsets = (nn.Parameter(torch.tensor(x)) for x in (2.0, 1.0, 1.0))
 
     def encode_images(self, features: Tensor) -> Sequences:
-        """Regions (B, N, D) to a unit vector and a centre (x, y) of each, (B, N, d + 2)."""
-        check_regions(features, self.options["feature_dim"])
-        looks, centres = self.placed(features)
-        rows = self.region(self.norm(looks.flatten(0, 1)))
-        found = F.normalize(rows, dim=1).view(*looks.shape[:2], -1)
-        lengths = torch.full((len(features),), features.shape[1], device=features.device)
-        return Sequences(torch.cat([found, centres], 2), lengths)
+        """Regions (B, N, D), with lengths or without, to a unit vector and a centre (x, y) of each, (B, N, d + 2)."""
+        regions, lengths = regions_of(features, self.options["feature_dim"])
+        if lengths is not None and self.options["places"] == "cells":
+            raise ValueError(
+                "images with unequally many regions (…_lens.npy) are no grids of cells; take places='boxes' where the "
+                "last five numbers of a region are its box"
+            )
+        looks, centres = self.placed(regions)
+        found = of_rows(lambda rows: F.normalize(self.region(self.norm(rows)), dim=1), looks, lengths)
+        return Sequences(torch.cat([found, centres], 2), counts_of(regions, lengths))
 
     def placed(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """What regions look like (B, N, D') and where their centres are (B, N, 2), as shares of the picture."""

@@ -27,6 +27,7 @@ class OnPictures(RetrievalModel):
         self.options = inner.options | {"backbone": name, "batch_norm": batch_norm}
         self.inner, self.backbone = inner, backbone.requires_grad_(False)
         self.batch_norm = choose(batch_norm, MODES, "batch_norm")
+        self.match = inner.match
 
     def train(self, mode: bool = True) -> OnPictures:
         """Training mode; in the backbone for its batch normalisation at most, for it has no dropout as published."""

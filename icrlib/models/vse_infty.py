@@ -14,7 +14,7 @@ from icrlib.models.base import RetrievalModel, xavier_linear
 from icrlib.models.counts import Parts, captions_part, kept_of_words, product
 from icrlib.models.parts.gru import word_states
 from icrlib.models.parts.pool import POOLS, beyond, gpo_operations, pool_of
-from icrlib.models.vsrn import check_regions
+from icrlib.models.parts.regions import counts_of, of_rows, regions_of
 
 PADDING = ("masked", "released")
 
@@ -31,8 +31,9 @@ class VSEInfty(RetrievalModel):
     - ``hidden``: of the MLP; half of ``embed_dim`` if nothing is said, as published.
     - ``drop_regions``: in training each region of an image is left out with this probability (its size augmentation).
       The dice follow from the model's own start and the number of batches, so a resumed run throws the same.
-    - ``padding``: what a batch of images with unequally many regions then is to the MLP's batch norm. "released": rows
-      of zeros count, too, about a sixth of all; "masked": they do not.
+    - ``padding``: what a batch of images with unequally many regions is to the MLP's batch norm, be it by
+      ``drop_regions`` or from the start. "released": rows of zeros up to the longest image count, too, about a sixth of
+      all with the published share; "masked": they do not.
 
     What differs from the release: of its changes of words (10 % ``<mask>``, 2 % another word, 8 % left out) the setting
     ``drop_words`` does the first, with ``<unk>``, ``delete_words`` the last, and none the second; both spare the marks.
@@ -41,6 +42,7 @@ class VSEInfty(RetrievalModel):
 
     label = "VSE∞"
     takes = "regions"
+    takes_lengths = True
     # FS S1.4, BiGRU and regions: AdamW without an argument for its decay, so torch's 1e-2 (the paper says 10e-4);
     # all negatives in the first epoch, of 1,132 and 4,425 updates; a tenth of the rate after 15 of 25 epochs.
     published: ClassVar[dict[str, dict]] = {
@@ -151,9 +153,8 @@ class VSEInfty(RetrievalModel):
         return of_regions + 2 * kept_of_words(captions, embed_dim, words, word_dim) + ranked
 
     def encode_images(self, features: Tensor) -> Tensor:
-        """Regions (B, N, D) to unit vectors (B, d)."""
-        check_regions(features, self.options["feature_dim"])
-        regions, lengths = self.some(features)
+        """Regions (B, N, D), with lengths or without, to unit vectors (B, d)."""
+        regions, lengths = self.some(*regions_of(features, self.options["feature_dim"]))
         return F.normalize(self.pool_regions(self.of_regions(regions, lengths), lengths), dim=1)
 
     def encode_captions(self, words: Tensor, lengths: Tensor) -> Tensor:
@@ -161,21 +162,18 @@ class VSEInfty(RetrievalModel):
 
     def of_regions(self, regions: Tensor, lengths: Tensor) -> Tensor:
         """A vector of each region, (B, N, d)."""
-        counted = ~beyond(regions, lengths)
-        rows = regions.flatten(0, 1) if self.padding == "released" else regions[counted[..., 0]]
-        found = self.project(rows) + self.mlp(rows)
-        if self.padding == "released":
-            return found.view(*regions.shape[:2], -1)
-        return found.new_zeros(*regions.shape[:2], found.shape[1]).masked_scatter(counted, found)
+        counted = None if self.padding == "released" else lengths
+        return of_rows(lambda rows: self.project(rows) + self.mlp(rows), regions, counted)
 
-    def some(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Regions (B, N, D) and how many there are of each image (B,): in training those that are not left out, in
-        their order, padded with 0; at least one."""
-        lengths = torch.full((len(features),), features.shape[1], device=features.device)
+    def some(self, features: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Regions (B, N, D) and how many there are of each image (B,): in training those of its ``lengths`` (all of
+        them where these are None) that are not left out, in their order, padded with 0; at least one."""
         if not (self.training and self.drop_regions):
-            return features, lengths
+            return features, counts_of(features, lengths)
         chances = np.random.default_rng(self.dice.tolist()).random(features.shape[:2])
         self.dice[1] += 1
+        if lengths is not None:
+            chances[beyond(features, lengths)[..., 0].cpu().numpy()] = -1
         stays = chances >= np.minimum(self.drop_regions, chances.max(1, keepdims=True))
         order = torch.from_numpy((~stays).argsort(1, kind="stable")[:, : stays.sum(1).max()]).to(features.device)
         lengths = torch.from_numpy(stays.sum(1)).to(features.device)

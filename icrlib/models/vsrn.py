@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -11,7 +12,9 @@ from icrlib.errors import choose, true_or_false
 from icrlib.models.base import RetrievalModel, xavier_linear
 from icrlib.models.counts import Parts, captions_part, kept_of_words, product
 from icrlib.models.parts.graph import GraphBlock
-from icrlib.models.parts.gru import Recurrence, last_states
+from icrlib.models.parts.gru import Recurrence, last_states, packed
+from icrlib.models.parts.pool import beyond
+from icrlib.models.parts.regions import regions_of
 
 AXES = {"none": None, "regions": 1, "features": 2}  # of regions (B, N, d)
 
@@ -21,7 +24,8 @@ class VSRN(RetrievalModel):
 
     Image: linear → ``blocks`` graph convolutions (:class:`icrlib.models.parts.graph.GraphBlock`), each the identity at
     first → norm → a GRU over the regions in their stored order → its last state → batch normalisation → L2 norm.
-    Caption: as in VSE++, with ``embed_dim`` 2048. No dropout. Regions are all real: there is no padding among them.
+    Caption: as in VSE++, with ``embed_dim`` 2048. No dropout. Of images with unequally many regions no padding enters
+    a sum, a norm or the statistics of a batch normalisation; the GRU stops at an image's last region.
 
     Quirks of the release, each an option:
 
@@ -43,6 +47,7 @@ class VSRN(RetrievalModel):
 
     label = "VSRN"
     takes = "regions"
+    takes_lengths = True
     # ECIR's job files (Table 1, rows 1.5 to 1.8 and 2.5 to 2.8): the rate falls to a tenth after 15 epochs of 30; on
     # Flickr30k after 10 and 20, where the paper says 15.
     published: ClassVar[dict[str, dict]] = {
@@ -138,10 +143,15 @@ class VSRN(RetrievalModel):
         return of_regions + kept_of_words(captions, embed_dim, words, word_dim)
 
     def encode_images(self, features: Tensor) -> Tensor:
-        """Regions (B, N, D) to unit vectors (B, d)."""
-        check_regions(features, self.options["feature_dim"])
-        regions = self.graph(normed(self.project(features), self.linear_axis))
-        return F.normalize(self.final(read(self.reader, normed(regions, self.graph_axis))), dim=1)
+        """Regions (B, N, D), with lengths or without, to unit vectors (B, d)."""
+        regions, lengths = regions_of(features, self.options["feature_dim"])
+        regions = self.project(regions)
+        if lengths is not None:
+            regions = regions.masked_fill(beyond(regions, lengths), 0)
+        regions = normed(regions, self.linear_axis)
+        for block in self.graph:
+            regions = block(regions, lengths)
+        return F.normalize(self.final(read(self.reader, normed(regions, self.graph_axis), lengths)), dim=1)
 
     def encode_captions(self, words: Tensor, lengths: Tensor) -> Tensor:
         return F.normalize(last_states(self.gru, self.embed, words, lengths), dim=1)
@@ -155,28 +165,19 @@ def normed(values: Tensor, axis: int | None) -> Tensor:
     return values if axis is None else values * values.pow(2).sum(axis, keepdim=True).clamp_min(1e-24).rsqrt()
 
 
-def read(gru: nn.GRU, regions: Tensor) -> Tensor:
-    """State (B, d) of a one-layer ``gru`` after the last of the regions (B, N, D).
+def read(gru: nn.GRU, regions: Tensor, lengths: Tensor | None = None) -> Tensor:
+    """State (B, d) of a one-layer ``gru`` after the last of the regions (B, N, D), or after ``lengths`` (B,) of them.
 
     On a CPU by the recurrence of the captions, whose backward pass adds up the weights' gradient in one product; the
     regions are put in the order that it reads, place by place. Same numbers up to rounding.
     """
     if regions.is_cuda:
-        return gru(regions)[1][0]
+        states, last = gru(regions)
+        return last[0] if lengths is None else states[torch.arange(len(regions), device=regions.device), lengths - 1]
+    if lengths is not None:
+        order, rows, running = packed(regions, lengths)
+        inputs = F.linear(rows, gru.weight_ih_l0, gru.bias_ih_l0)
+        return Recurrence.apply(inputs, gru.weight_hh_l0, gru.bias_hh_l0, running)[order.argsort()]
     images, places, _ = regions.shape
     inputs = F.linear(regions.transpose(0, 1).flatten(0, 1), gru.weight_ih_l0, gru.bias_ih_l0)
     return Recurrence.apply(inputs, gru.weight_hh_l0, gru.bias_hh_l0, [images] * places)
-
-
-def check_regions(features: Tensor, size: int) -> None:
-    """Refuse what is not (images, regions, ``size``), and say where regions come from."""
-    if features.ndim == 3 and features.shape[1] and features.shape[2] == size:
-        return
-    found = f"image features {tuple(features.shape)}: this model takes (images, regions, {size})"
-    if features.ndim == 2:
-        raise ValueError(
-            f"{found}. These are pooled, one vector an image; regions come from load_dataset('scenes', "
-            "regions=True), from a folder features=FOLDER of (images, regions, size) arrays, or from "
-            "photos: icr features PHOTOS FOLDER --regions 4"
-        )
-    raise ValueError(found)

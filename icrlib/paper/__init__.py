@@ -1,7 +1,7 @@
 """What the papers printed, as data: tables, claims, curves, rows as settings of a run; and the layout of a table."""
 
 from icrlib.paper import goal
-from icrlib.paper.cells import span, styled
+from icrlib.paper.cells import downloads, span, styled
 from icrlib.paper.claims import against_own_tables, claims
 from icrlib.paper.experiments.rows import experiment, experiments
 from icrlib.paper.grids import grid
@@ -11,6 +11,7 @@ from icrlib.paper.tables import inconsistencies, table, tables
 __all__ = [
     "against_own_tables",
     "claims",
+    "downloads",
     "experiment",
     "experiments",
     "goal",

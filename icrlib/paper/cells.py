@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -92,6 +93,24 @@ def span(values: Iterable[float], digits: int = 0) -> str:
     values = list(values)
     low, high = (f"{value:,.{digits}f}" for value in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
+
+
+def downloads(tables: Mapping[str, pd.DataFrame]) -> HTML:
+    """Links that save tables as CSV files, for what is too long for a page: the text of a link is the table's name.
+
+    The files lie in the page itself, so that they cannot go out of step with the data that made them. Columns of
+    several levels are joined by " | ", and an index that only counts is left out.
+    """
+    links = []
+    for name, frame in tables.items():
+        flat = frame.copy()
+        if flat.columns.nlevels > 1:
+            flat.columns = [" | ".join(part for part in map(str, column) if part) for column in flat.columns]
+        text = flat.to_csv(index=not isinstance(flat.index, pd.RangeIndex))
+        code = base64.b64encode(text.encode()).decode()
+        file = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+        links.append(f'<a download="{file}.csv" href="data:text/csv;charset=utf-8;base64,{code}">{name}</a>')
+    return HTML(" · ".join(links))
 
 
 def _length(value: object) -> int:

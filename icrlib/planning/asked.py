@@ -87,7 +87,7 @@ def of_runs(folder: Path) -> Iterator[dict]:
     for path in sorted(folder.rglob("record.json")):
         try:
             yield load(path)
-        except ValueError:
+        except (ValueError, OSError):
             continue
 
 
@@ -113,7 +113,9 @@ def _unseen(dataset: str, outline: Outline, each: Mapping | None = None) -> Data
     """Data of that outline that hold nothing."""
     splits = _splits(each or dict.fromkeys(outline.images, EACH), outline.images, outline.shape, outline.pictures)
     about = {name: dict(getattr(outline, name)) for name in ("options", "defaults", "tuned")}
-    return Dataset(dataset, **splits, vocabulary=None, fingerprint="", drawn=dataset in DRAWN, **about)
+    return Dataset(
+        dataset, **splits, vocabulary=None, fingerprint="", drawn=dataset in DRAWN, foils=outline.foils, **about
+    )
 
 
 def _sizes(dataset: str, root: str | None) -> tuple[dict[str, int], dict[str, float]]:

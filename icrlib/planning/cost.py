@@ -26,6 +26,7 @@ DRIVERS = {"dataset": None, "loss": None, "batch_size": 128, "batches": "pairs",
 # How far away another batch mode, loss or data set is, beside the logarithm of the ratio of operations: what a loss
 # does with the scores is not counted, and with images that is a large part of an update.
 FAR = {"batches": 1.0, "loss": 0.5, "dataset": 0.3}
+AROUND = 45  # seconds that a notebook takes beside its updates: to start, to read the data, to evaluate and to end
 BYTES = 16  # of a parameter in training: itself, its gradient, and two averages of Adam's
 WHOLE = 20  # of a parameter on disk: itself and Adam's two in the checkpoint, the best weights, the saved model
 
@@ -105,8 +106,10 @@ def unknown(wanted: Mapping, records: Iterable[dict] | None = None, sizes: Mappi
     return why + (f"; its products are {count:.1e} operations" if count else "")
 
 
-def sentence(wanted: Mapping, sizes: Mapping | None = None, records: Iterable[dict] | None = None) -> str:
-    """The plan of one run in words."""
+def sentence(
+    wanted: Mapping, sizes: Mapping | None = None, records: Iterable[dict] | None = None, around: int = 0
+) -> str:
+    """The plan of one run in words; ``around``: seconds that whatever holds it takes to start and to end."""
     known = list(outlines() if records is None else records)
     found = estimate(wanted, known, sizes)
     if found is None:
@@ -114,11 +117,13 @@ def sentence(wanted: Mapping, sizes: Mapping | None = None, records: Iterable[di
             f"plan: {wanted['updates']:,} updates, of unknown length: {unknown(wanted, known, sizes)}; a first run "
             "with smoke=True takes seconds"
         )
+    beside = f", {around} s of them to start and to end," if around else ""
     record, each = found.like, 1e3 * found.seconds / found.updates
     source = f"{Path(record['path']).name}, {found.scaled}" if found.scaled else Path(record["path"]).name
     return (
-        f"plan: about {found.seconds / 60:.1f} minutes for {found.updates:,} updates ({each:.0f} ms each, evaluations "
-        f"included, on {_name(record)}, {record['threads']} thread), {found.memory_mb} MB of memory, about "
+        f"plan: about {(found.seconds + around) / 60:.1f} minutes{beside} for "
+        f"{found.updates:,} updates ({each:.0f} ms each, evaluations included, on {_name(record)}, "
+        f"{record['threads']} thread), {found.memory_mb} MB of memory, about "
         f"{found.disk_mb:.0f} MB on disk; from {source}"
     )
 

@@ -79,7 +79,7 @@ def plan(runs: Iterable, folder: Path, fresh: bool = False) -> Plan:
         if own.exists():
             try:
                 place = Path(files.load(own)["path"])
-            except ValueError as err:
+            except (ValueError, OSError) as err:
                 found.notes.append(f"{_MISSING}{err}; its run ends again from its checkpoint")
         if place and files.exists(place):
             found.there.append((run, place))
@@ -102,7 +102,7 @@ def _foreign(folder: Path, config: dict) -> list[str]:
         theirs = parsing.of_json(folder / "config.json", form)
     except FileNotFoundError:
         return []
-    except ValueError:
+    except (ValueError, OSError):
         theirs = {"identity": "that cannot be read"}
     ours = config | {"data_hash": config.get("data_hash") or theirs.get("data_hash")}
     if theirs["identity"] == (config.get("identity") or identity(ours)):

@@ -2,8 +2,8 @@
 
 Each model and each auxiliary says its own (:mod:`icrlib.models.counts`); here they add up over a training, with its
 evaluations. A model that says nothing is run once on torch's meta device, where tensors have a shape and no numbers,
-while torch's own counter looks on. The page "paper-scale" of the book goes through it step by step, and tests hold the
-counts against that counter. Norms, gates, softmaxes and the optimiser are not counted.
+while torch's own counter looks on. The page "hours" of the book turns it into hours, and tests hold the counts
+against that counter. Norms, gates, softmaxes and the optimiser are not counted.
 """
 
 from __future__ import annotations
@@ -122,7 +122,26 @@ def of_training(config: Mapping, sizes: Mapping) -> float | None:
     val, captions = sizes["val"], round(sizes["val"] * sizes["each"])
     look = _model(config, sizes, val, captions)[0] / 3 + val * network
     looks = -(-config["updates"] // config["evaluate_every"]) if config.get("evaluate_every") else 0
-    return config["updates"] * each + looks * look
+    return config["updates"] * each + looks * look + _second_stage(config, sizes)
+
+
+def _second_stage(config: Mapping, sizes: Mapping) -> float:
+    """What a matching head takes that ranks the first candidates of each query of the images that weights are chosen
+    by, and of as many that they are tested on. 0 where nobody reranks, or the model does not say."""
+    top, kind = config.get("rerank"), _kind(METHODS, config["method"])
+    if not top or kind is None:
+        return 0
+    images = sizes["val"]
+    captions = round(images * sizes["each"])
+    pairs = 2 * (images * min(top, captions) + captions * min(top, images))
+    products = kind.match_operations(pairs, sizes["padded"], **_on_pairs(config, sizes))
+    return 0 if products is None else products / 3
+
+
+def _on_pairs(config: Mapping, sizes: Mapping) -> dict:
+    """Sizes that a matching head is counted by, beside pairs and words."""
+    regions = sizes["features"][:-1]
+    return {**config.get("model_options", {}), **({"regions": regions[0]} if regions else {})}
 
 
 def kept_bytes(config: Mapping, sizes: Mapping) -> float:
@@ -155,9 +174,10 @@ def _auxiliary(config: Mapping, sizes: Mapping) -> tuple[float, float] | None:
     if not config.get("auxiliary"):
         return 0, 0.0
     kind = _kind(AUXILIARIES, config["auxiliary"])
+    images, captions = _batch(config, sizes)
     more = {"embed_dim": config["model_options"].get("embed_dim"), "vocabulary": sizes["vocabulary"]}
+    more |= {"images": images, "model": _kind(METHODS, config["method"]), "pair": _on_pairs(config, sizes)}
     more |= config.get("auxiliary_options", {})
-    captions = _batch(config, sizes)[1]
     products = kind and kind.operations(captions, sizes["padded"], **more)
     return None if products is None else (products, kind.kept(captions, sizes["padded"], **more))
 
@@ -200,7 +220,8 @@ def _watched(model: RetrievalModel, batch: tuple[torch.Tensor, ...]) -> tuple[in
 def _batch(config: Mapping, sizes: Mapping) -> tuple[int, int]:
     """Images and captions of a batch."""
     images = config.get("batch_size", 128)
-    return images, round(images * (sizes["each"] if config.get("batches") == "images" else 1))
+    captions = images * (sizes["each"] if config.get("batches") == "images" else 1)
+    return images, round(captions) * (2 if config.get("negatives") == "foils" else 1)
 
 
 def _network(config: Mapping) -> int | None:

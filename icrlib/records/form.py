@@ -22,8 +22,10 @@ _CONFIG = _object(
     {
         **dict.fromkeys(("dataset", "method", "loss", "data_hash"), WORD),
         **dict.fromkeys(("average", "batches", "device", "multiplier", "objective", "optimiser"), WORD),
-        **dict.fromkeys(("positives", "precision", "schedule"), WORD),
-        **dict.fromkeys(("accumulate", "average_times", "batch_size", "evaluate_every", "lr_warmup"), COUNT),
+        **dict.fromkeys(("positives", "precision", "relevance", "schedule"), WORD),
+        **dict.fromkeys(
+            ("accumulate", "average_times", "batch_parts", "batch_size", "evaluate_every", "lr_warmup"), COUNT
+        ),
         **dict.fromkeys(("per_epoch", "seed", "threads", "updates", "warmup"), COUNT),
         **dict.fromkeys(("average_from", "beta", "delete_words", "drop_words", "erase"), {"type": "number"}),
         **dict.fromkeys(("grad_clip", "lr", "weight_decay"), {"type": "number"}),
@@ -31,7 +33,7 @@ _CONFIG = _object(
         **dict.fromkeys(("learn_bias", "learn_tau", "smoke"), SWITCH),
         **dict.fromkeys(("auxiliary", "backbone", "batch_norm"), TEXT),
         **dict.fromkeys(("eta", "finetune_lr", "restart_lr"), NUMBER),
-        **dict.fromkeys(("data_seed", "finetune_after"), {"type": ["integer", "null"]}),
+        **dict.fromkeys(("data_seed", "finetune_after", "rerank"), {"type": ["integer", "null"]}),
         "drops": {"type": "array", "items": COUNT},
         "asked": _BAG,
     },
@@ -49,11 +51,13 @@ RECORD = _object(
     {
         "schema": {"type": "integer", "maximum": SCHEMA},
         "config": _CONFIG,
-        "chosen": _object({"update": COUNT, "val_rsum": NUMBER}, "update", "val_rsum"),
+        "chosen": _object({"update": COUNT, "val_rsum": NUMBER, "val_reranked_rsum": NUMBER}, "update", "val_rsum"),
         "history": {"type": "array", "items": _MOMENT},
         "log": {"type": "array", "items": {"type": "array", "items": NUMBER}},
         "log_columns": {"type": "array", "items": WORD},
-        "test": _object(_SCORED),
+        "test": _object(
+            _SCORED | {"reranked": _object(_SCORED | {"top": COUNT, "ceiling": MEASURES}, "rsum", "ceiling")}
+        ),
         "versions": {"type": "object", "additionalProperties": TEXT},
         **dict.fromkeys(("identity", "data_hash"), WORD),
         **dict.fromkeys(("parameters", "peak_memory_mb", "threads", "updates_per_epoch"), COUNT),

@@ -29,16 +29,7 @@ def lines() -> list[dict]:
     either ``identity``, of the run that made the model, or ``target``, whose vectors of captions were asked. ``again``:
     the model of the run was gone and trained again; its test rsum, which need not be the record's on another machine.
     """
-    path = root() / LINES
-    if not path.is_file():
-        return []
-    found = []
-    for number, line in enumerate(parsing.lines(path), 1):
-        try:
-            found.append(parsing.parsed(line, path, LINE, "the line"))
-        except parsing.BadFile as err:
-            raise parsing.BadFile(path, f"{err.why}; get the file again", number) from err
-    return found
+    return parsing.json_lines(root() / LINES, LINE)
 
 
 def of_runs(runs: Sequence[Mapping], of: str = "caption") -> dict[str, pd.DataFrame]:

@@ -22,7 +22,7 @@ import numpy as np
 from PIL import Image
 
 from icrlib.data import backbones
-from icrlib.data.pictures import BadPicture, taken
+from icrlib.data.pictures import ENDINGS, BadPicture, taken
 from icrlib.files import alone, is_within, sha256_of
 from icrlib.models.on_pictures import OnPictures
 from icrlib.names import handed
@@ -35,7 +35,6 @@ from icrlib.training.saved import load_model
 
 log = logging.getLogger(__name__)
 PLACE, DATABASE, MODEL = ".icr", "album.sqlite", "model"
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".heic", ".heif")
 TOGETHER = 16  # pictures in a commit: a kill costs their seconds
 PROBED = 64  # numbers of a probe picture that are kept
 TIMES = -(2**63), 2**63 - 1  # nanoseconds that a database holds: from 1677 to 2262
@@ -63,8 +62,17 @@ class Album:
         self.place = self.folder / PLACE
 
     @property
-    def exists(self) -> bool:
-        return (self.place / DATABASE).is_file()
+    def model(self) -> Path:
+        """Where the copy of the model lies, if it was one that embedded the pictures."""
+        return self.place / MODEL
+
+    @property
+    def begun(self) -> bool:
+        """Whether something has embedded pictures here; :meth:`encoder` is what."""
+        if not os.path.lexists(self.place / DATABASE):
+            return False
+        with self._open() as base:
+            return bool(self._about(base))
 
     def update(
         self,
@@ -123,20 +131,27 @@ class Album:
             ) as shown:
                 for first in range(0, len(wanted), TOGETHER):
                     some = wanted[first : first + TOGETHER]
-                    rows = []
-                    for name in some:
-                        rows.append((name, *there[name], *self._embedded(name, encoder)))
-                        shown.update(1)
+                    found = self._embedded(some, encoder)
+                    rows = [(name, *there[name], *about) for name, about in zip(some, found, strict=True)]
                     with base:
                         base.executemany("insert or replace into pictures values (?, ?, ?, ?, ?, ?)", rows)
+                    shown.update(len(some))
             bad = [problem for (problem,) in base.execute("select problem from pictures where problem is not null")]
         bad += [
             f"{self.folder / name}: this folder cannot be listed; what was indexed of it is kept" for name in closed
         ]
         return Update(len(new), len(changed), len(gone), len(there) - len(new | changed), bad)
 
-    def take(self, vectors: np.ndarray, names: list[str], source: str) -> None:
-        """Vectors that were made elsewhere, a row for each of ``names`` (paths below the folder), instead of others.
+    def take(
+        self,
+        vectors: np.ndarray,
+        names: list[str],
+        source: str,
+        listed: str = "",
+        tell: Callable[[str], None] = log.warning,
+    ) -> None:
+        """Vectors that were made elsewhere, a row for each of ``names`` (paths below the folder), instead of others;
+        ``tell`` is told whose they are, where there are others. ``source``, ``listed``: the files of both.
 
         ``ValueError`` where they are no vectors, or a name is none of the folder's pictures.
         """
@@ -145,10 +160,19 @@ class Album:
         lost = [name for name, code in zip(names, coded, strict=True) if code not in there]
         if lost or len(set(coded)) != len(coded):
             what = f"{lost[0]!r} is no picture below {self.folder}" if lost else "a name stands there twice"
-            raise ValueError(f"{source}: {what}; name each picture once, by its path from the folder")
+            raise ValueError(f"{listed or source}: {what}; name each picture once, by its path from the folder")
+        if np.ndim(vectors) and len(vectors) != len(names):
+            raise ValueError(
+                f"{listed or source}: {len(names):,} pictures for the {len(vectors):,} rows of {source}, so nobody "
+                "knows whose row is which; give a row for each name"
+            )
         rows = unit(vectors, len(names), source).numpy()
         with self._alone(), self._open(write=True) as base, base:
+            before, (count,) = self._about(base), next(base.execute("select count(vector) from pictures"))
+            if before and count:
+                tell(f"{self.place}: what {before['name']} made of {count:,} pictures is replaced")
             base.execute("delete from pictures")
+            base.execute("delete from about")  # nothing of another encoder, above all not its probe
             told = {"key": "embeddings", "name": Path(source).name, "backbone": "", "regions": "0", "own": "1"}
             base.executemany("insert or replace into about values (?, ?)", told.items())
             base.executemany(
@@ -166,6 +190,8 @@ class Album:
         """
         with self._open() as base:
             about = self._about(base)
+        if not about:
+            raise FileNotFoundError(f"{self.folder}: nothing is indexed yet; icr index {self.folder} --model FOLDER does it")
         if own is not None:
             return Own(own, about["name"])
         if about["own"] == "1":
@@ -173,7 +199,7 @@ class Album:
                 f"{self.place} was made with {about['name']}, which is not of this library; hand over "
                 "what reads the captions, --encoder package.module:name"
             )
-        return of_model(self.place / MODEL, about["name"], about["backbone"] or None, int(about["regions"]), **handed)
+        return of_model(self.model, about["name"], about["backbone"] or None, int(about["regions"]), **handed)
 
     def index(self, encoder: Encoder) -> Index:
         """All pictures that could be read, ready for queries; their captions are the dates when they were taken."""
@@ -226,16 +252,28 @@ class Album:
                         time = min(max(about.st_mtime_ns, TIMES[0]), TIMES[1])
                         yield os.fsencode(path.relative_to(self.folder)), (about.st_size, time)
 
-    def _embedded(self, name: bytes, encoder: Encoder) -> tuple[str | None, str | None, bytes | None]:
-        """When a picture was taken, what is wrong with it, and its vector."""
-        path = self.folder / os.fsdecode(name)
-        if not is_within(path, self.folder):
-            return None, f"{path}: a link that leads out of the folder; put the picture itself there", None
+    def _embedded(self, names: list[bytes], encoder: Encoder) -> list[tuple[str | None, str | None, bytes | None]]:
+        """Of each picture: when it was taken, what is wrong with it, its vector."""
+        paths = [self.folder / os.fsdecode(name) for name in names]
+        found = self._vectors([path for path in paths if is_within(path, self.folder)], encoder)
+        outside = "{}: a link that leads out of the folder; put the picture itself there"
+        told = [found.get(path, outside.format(path)) for path in paths]
+        return [
+            (None, about, None) if isinstance(about, str) else (taken(path), None, database.packed(about))
+            for path, about in zip(paths, told, strict=True)
+        ]
+
+    def _vectors(self, paths: list[Path], encoder: Encoder) -> dict[Path, np.ndarray | str]:
+        """The vector of each picture, or what is wrong with it: all in one call, and each half where one is bad."""
+        if not paths:
+            return {}
         try:
-            vector = encoder.pictures([path])[0]
+            return dict(zip(paths, encoder.pictures(paths), strict=True))
         except (BadPicture, FileNotFoundError) as err:
-            return None, str(err), None
-        return taken(path), None, database.packed(vector)
+            if len(paths) == 1:
+                return {paths[0]: str(err)}
+        half = len(paths) // 2
+        return self._vectors(paths[:half], encoder) | self._vectors(paths[half:], encoder)
 
     def _keep(self, model: Path) -> None:
         """Copy the model, both files or none of them new: a search checks that they belong together."""
@@ -244,8 +282,8 @@ class Album:
         fresh.mkdir(parents=True)
         for file in ("model.json", "model.safetensors"):
             shutil.copyfile(model / file, fresh / file)
-        shutil.rmtree(self.place / MODEL, ignore_errors=True)
-        os.replace(fresh, self.place / MODEL)
+        shutil.rmtree(self.model, ignore_errors=True)
+        os.replace(fresh, self.model)
 
 
 def _probe(encoder: Encoder) -> dict:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import torch
+from PIL import Image
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from icrlib.data import backbones, feature_folder
 from icrlib.data.pictures import open_picture
+from icrlib.data.regions import Regions
 from icrlib.data.text import tokenize
 from icrlib.models.base import Encodings, RetrievalModel, inner_products, join
 from icrlib.models.on_pictures import OnPictures
+from icrlib.models.parts.regions import check_lengths
 from icrlib.names import died, handed
+
+PIXELS = 1 << 26  # of the pictures that an encoder of somebody's own gets at once, as 8-bit RGB: 200 MB
 
 
 class Encoder(Protocol):
@@ -99,9 +104,10 @@ class Trained:
         return self._network
 
     @torch.no_grad()
-    def finish(self, found: np.ndarray) -> Encodings:
+    def finish(self, found: np.ndarray | Regions) -> Encodings:
         """What :meth:`pictures` made, or a feature folder holds, to encodings of images."""
-        values = torch.from_numpy(np.ascontiguousarray(found))
+        values = found if isinstance(found, Regions) else torch.from_numpy(np.ascontiguousarray(found))
+        check_lengths(type(self.model), values)
         if self.inside:
             return values
         wanted = self.model.options["feature_dim"]
@@ -151,15 +157,33 @@ class Own:
             )
 
     def pictures(self, files: Sequence[str | Path]) -> np.ndarray:
+        """Pictures to vectors (n, D), float32: all in one call, unless they are large (``PIXELS``)."""
         self.ready()
-        opened = [open_picture(file) for file in files]
-        return called(self.encoder.encode_images, opened, f"{self.name}.encode_images").numpy()
+        source = f"{self.name}.encode_images"
+        found = [called(self.encoder.encode_images, some, source).numpy() for some in _groups(files)]
+        if len(sizes := sorted({rows.shape[1] for rows in found})) > 1:
+            raise ValueError(f"{source}: gives pictures {' and '.join(map(str, sizes))} numbers; wanted equally many")
+        return np.concatenate(found)
 
     def finish(self, found: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(found, np.float32))
 
     def unknown(self, query: str) -> list[str]:
         return []
+
+
+def _groups(files: Sequence[str | Path]) -> Iterator[list[Image.Image]]:
+    """Pictures, opened, as many at a time as ``PIXELS`` allow; one at least."""
+    some, total = [], 0
+    for file in files:
+        picture = open_picture(file)
+        size = picture.width * picture.height
+        if some and total + size > PIXELS:
+            yield some
+            some, total = [], 0
+        some.append(picture)
+        total += size
+    yield some
 
 
 def network_of(folder: Path | None, backbone: str | None) -> tuple[str, int]:
@@ -199,6 +223,6 @@ def called(work: Callable, given: list, source: str) -> Tensor:
     """What somebody's own encoder answers, as :func:`unit` vectors; ``ValueError`` says what it died of."""
     try:
         found = work(given)
-    except Exception as err:
+    except (Exception, SystemExit) as err:
         raise ValueError(f"{source}: {died(err)}") from err
     return unit(found, len(given), source)

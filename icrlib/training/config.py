@@ -45,6 +45,7 @@ RULES = (
     settings.weighing,
     settings.learned,
     settings.averaging,
+    settings.selection,
 )
 
 

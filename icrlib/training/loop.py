@@ -17,11 +17,13 @@ from icrlib.auxiliary.weighing import Fixed, LagrangeMultiplier
 from icrlib.cocos.count import count_both
 from icrlib.data import augment
 from icrlib.data.splits import Dataset, Split
+from icrlib.data.text import Words
 from icrlib.evaluation import best_ranks, embed, measure, rank, word_order
 from icrlib.losses.build import by_name
 from icrlib.metrics import diagnose
 from icrlib.models.base import RetrievalModel
 from icrlib.models.build import build
+from icrlib.models.parts.regions import check_lengths
 from icrlib.names import AUXILIARIES, METHODS
 from icrlib.progress import Report
 from icrlib.sampling import Sampler, feed
@@ -49,7 +51,9 @@ def prepare(data: Dataset, config: Config) -> tuple[RetrievalModel, Criterion]:
     if config.backbone is not None:
         own = copy.deepcopy(data.train.features.backbone.network)  # so that the data's stays as it is
         network = {"network": own, "backbone": config.backbone, "batch_norm": config.batch_norm}
-    words = METHODS.find(config.method).vocabulary_of(data, **config.model_options)
+    kind = METHODS.find(config.method)
+    check_lengths(kind, data.train.features)
+    words = kind.vocabulary_of(data, **config.model_options)
     model = build(config.method, data.train.features.shape[-1], len(words), **config.model_options, **network)
     model.prepare(data)
     auxiliary = weighing = None
@@ -123,7 +127,7 @@ def fit(
 
             state["update"] = update + 1
             if (update + 1) % config.evaluate_every == 0 or update + 1 == config.updates:
-                entry = recent.summary(state["log"]) | look(model, criterion, data.val, step)
+                entry = recent.summary(state["log"]) | look(model, criterion, data.val, step, config.relevance)
                 keep(state, entry, model)
                 state["seconds"] += time.perf_counter() - clock
                 checkpoints.write(folder, state, parts)
@@ -144,26 +148,34 @@ def averaging(weights: list[Tensor], config: Config) -> Average | NoAverage:
 def forward(model: RetrievalModel, split: Split, config: Config, start: int) -> Iterator[Step]:
     """Batches from number ``start`` on, on their way through the model."""
     sampler = Sampler(split, config.seed, config.batch_size, config.batches, config.positives)
-    words, lengths = model.vocabulary.encode(split.captions)
+    words = Words.of(model.vocabulary, split.captions)
     where, kind = config.device.partition(":")[0], getattr(torch, config.precision)
     for number, (batch, images) in enumerate(feed(split, sampler, start), start):
-        told = caption_words(words[batch.captions], lengths[batch.captions], number, config)
+        told, positives = caption_words(words, batch.captions, number, config), batch.positives
+        if config.negatives == "foils":
+            false = Words.of(
+                model.vocabulary, split.foils(batch.captions, augment.dice(config.seed, number, augment.FOILS))
+            )
+            false = caption_words(false, torch.arange(len(false)), number, config, augment.FOIL_WORDS)
+            told, positives = augment.with_foils(told, positives, false)
         if config.erase:
             images = augment.erase(images, config.seed, number, config.erase)
         images, told = images.to(config.device).float(), [part.to(config.device) for part in told]
         with torch.autocast(where, kind, config.precision != "float32"):
             encoded = model.encode_images(images), model.encode_captions(*told)
             scores = model.similarity(*encoded)
-        yield Step(number // config.accumulate, batch, *told, *encoded, scores, batch.positives.to(config.device))
+        yield Step(number // config.accumulate, batch, *told, *encoded, scores, positives.to(config.device))
 
 
-def caption_words(numbers: Tensor, lengths: Tensor, number: int, config: Config) -> tuple[Tensor, Tensor]:
-    """The words of a batch's captions as the model is to see them."""
+def caption_words(
+    words: Words, rows: Tensor, number: int, config: Config, stream: int = augment.WORDS
+) -> tuple[Tensor, Tensor]:
+    """The words of a batch's captions as the model is to see them; ``stream``: of the dice that leave words out."""
+    numbers, lengths = words[rows], words.lengths[rows]
     if not (config.drop_words or config.delete_words):
         return numbers, lengths
-    return augment.drop_words(
-        numbers, lengths, config.seed, number, unknown=config.drop_words, deleted=config.delete_words
-    )
+    chances = {"unknown": config.drop_words, "deleted": config.delete_words}
+    return augment.drop_words(numbers, lengths, config.seed, number, width=words.width, stream=stream, **chances)
 
 
 @contextlib.contextmanager
@@ -179,11 +191,11 @@ def explained(recent: RunningLog, folder: Path | None) -> Iterator[None]:
         ) from err
 
 
-def look(model: RetrievalModel, criterion: Criterion, val: Split, step: Step) -> dict:
+def look(model: RetrievalModel, criterion: Criterion, val: Split, step: Step, relevance: str = "own") -> dict:
     """What an evaluation notes: measures, twins or word order of ``val``; diagnosis and counts of the last batch."""
     loss, scores = criterion.loss_at(step.update), step.scores.detach()
     encoded = embed(model, val)
-    entry = {"val": measure(*encoded, val, similarity=model.similarity, at_once=model.scores_at_once)}
+    entry = {"val": measure(*encoded, val, relevance, model.similarity, model.scores_at_once)}
     if hasattr(val, "twin_accuracy"):
         entry["twins"] = val.twin_accuracy(*encoded, model.similarity_of_pairs)
     else:
@@ -201,17 +213,17 @@ def keep(state: dict, entry: dict, model: RetrievalModel) -> None:
         state["best"] = {"update": entry["update"], "rsum": entry["val"]["rsum"], "model": weights}
 
 
-def test(model: RetrievalModel, data: Dataset) -> dict:
+def test(model: RetrievalModel, data: Dataset, relevance: str = "own") -> dict:
     """Test measures, touched once, after the choice: recalls, what the order of words does, twins where there are any.
 
     Where the data is fixed, the ranks of all queries, too, so that its sampling error can be told from the records.
     """
     split, encoded = data.test, embed(model, data.test)
-    result = measure(*encoded, split, similarity=model.similarity, at_once=model.scores_at_once)
+    result = measure(*encoded, split, relevance, model.similarity, model.scores_at_once)
     result["order"] = word_order(model, split, encoded)
     if hasattr(split, "twin_accuracy"):
         result["twins"] = split.twin_accuracy(*encoded, model.similarity_of_pairs)
     if not data.drawn:
-        found = rank(*encoded, split, similarity=model.similarity, at_once=model.scores_at_once)
+        found = rank(*encoded, split, relevance, model.similarity, model.scores_at_once)
         result["ranks"] = {side: best_ranks(ranks).tolist() for side, ranks in found.items()}
     return result

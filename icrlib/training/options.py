@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from icrlib.errors import meant
 from icrlib.losses.build import options_of as loss_options_of
 from icrlib.models.build import options_of as model_options_of
-from icrlib.names import AUXILIARIES
+from icrlib.names import AUXILIARIES, LOSSES, METHODS
 from icrlib.training.settings import SETTINGS, checked
 
 NOT_OPTIONS = ("memory_budget", "triplet_weight", "pair_weight")  # the first changes no number, the others are the name
@@ -54,6 +54,13 @@ def options_for(method: str, loss: str, auxiliary: str | None = None) -> Options
     of_loss = [name for name in loss_options_of(loss) if name not in NOT_OPTIONS]
     extra = [] if auxiliary is None else list(inspect.signature(AUXILIARIES.find(auxiliary)).parameters)
     return Options(model=model_options_of(method), loss=of_loss, auxiliary=extra)
+
+
+def of_others(known: Iterable[str]) -> list[str]:
+    """Options of all losses and models that are not among the ``known`` ones, by name."""
+    every = {option for loss in LOSSES for option in loss_options_of(loss)}
+    every |= {option for method in METHODS for option in model_options_of(method)}
+    return sorted(every - {*known, *NOT_OPTIONS})
 
 
 def given(owners: Options, values: Mapping) -> dict[str, dict]:

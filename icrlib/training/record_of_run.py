@@ -40,7 +40,7 @@ def record(
         "history": state["history"],
         "log": state["log"],
         "log_columns": ["update", "loss", *_extras(criterion)],
-        "chosen": {"update": state["best"]["update"], "val_rsum": state["best"]["rsum"]},
+        "chosen": _chosen(state["best"]),
         "test": tested | ({"ranks": _ranks(ranks, data)} if ranks else {}),
     }
     if criterion.auxiliary is not None and criterion.auxiliary.about():
@@ -48,6 +48,12 @@ def record(
     if config.device.startswith("cuda"):
         found["peak_device_memory_mb"] = round(torch.cuda.max_memory_allocated() / (1 << 20))
     return rounded(found)
+
+
+def _chosen(best: dict) -> dict:
+    """The evaluation whose weights were kept. It was chosen by its rsum; what reranking makes of it is beside it."""
+    more = {"val_reranked_rsum": best["reranked"]} if "reranked" in best else {}
+    return {"update": best["update"], "val_rsum": best["rsum"]} | more
 
 
 def packed(ranks: list[int]) -> str:

@@ -12,7 +12,7 @@ import torch
 
 from icrlib.data.load import DRAWN, load_dataset
 from icrlib.data.splits import Dataset
-from icrlib.evaluation import evaluate
+from icrlib.evaluation import evaluate, rerank, two_stages
 from icrlib.files import claim_path
 from icrlib.losses.base import Loss
 from icrlib.models.base import RetrievalModel
@@ -37,10 +37,11 @@ class Run:
     def __repr__(self) -> str:
         config, test = self.record["config"], self.record["test"]
         where = f", in {self.folder}" if self.folder else ""
+        more = f"; {two_stages(test['reranked'])}" if "reranked" in test else ""
         return (
             f"Run({config['method']} with {config['loss']} on {config['dataset']}, seed {config['seed']}, "
             f"{config['updates']:,} updates: test rsum {test['rsum']:.1f}, R@1 {test['i2t']['r1']:.1f} of images and "
-            f"{test['t2i']['r1']:.1f} of captions; chosen at update {self.record['chosen']['update']:,}{where})"
+            f"{test['t2i']['r1']:.1f} of captions; chosen at update {self.record['chosen']['update']:,}{where}{more})"
         )
 
     @property
@@ -111,9 +112,12 @@ def train(
         watch = Snapshots(data.train, config.updates) if probe is not None and not smoke else None
         state = loop.fit(model, criterion, data, config, folder, progress, watch)
         model.load_state_dict(state["best"]["model"])
-        tested = loop.test(model, data)
+        tested = loop.test(model, data, config.relevance)
+        if config.rerank is not None:
+            val, test = (rerank(model, s, top=config.rerank, relevance=config.relevance) for s in (data.val, data.test))
+            tested["reranked"], state["best"]["reranked"] = test, val["rsum"]
         for name, other in getattr(data.test, "others", {}).items():  # the same split in other forms, such as "stamped"
-            tested[name] = evaluate(model, other)
+            tested[name] = evaluate(model, other, config.relevance)
         made = record_of_run.record(config, data, state, tested, model, criterion, commit)
         run = Run(made, model, folder)
         if folder:

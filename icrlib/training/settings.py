@@ -15,13 +15,15 @@ from typing import Any
 import torch
 
 from icrlib import devices
+from icrlib.data.regions import Regions
 from icrlib.data.splits import Dataset
-from icrlib.sampling import Sampler
+from icrlib.sampling import POSITIVES, Sampler
 from icrlib.training.average import snapshots
 from icrlib.training.fields import Asked, Values, check, number, one_of, switch, text, whole
 
 OPTIMISERS = ("adam", "adamw", "adamp")
 SCHEDULES = ("step", "cosine", "cosine_epoch")
+RELEVANCE = ("own", "text")
 AVERAGES = ("none", "swa")
 OBJECTIVES = ("con", "dual", "lagrange")
 MULTIPLIERS = ("published", "projected")
@@ -40,7 +42,11 @@ NEUTRAL = {
     "learn_bias": False,
     "warmup": 0,
     "positives": "diagonal",
+    "negatives": "batch",
+    "relevance": "own",
+    "rerank": None,
     "accumulate": 1,
+    "batch_parts": 1,  # of records that have it
     "drop_words": 0.0,
     "delete_words": 0.0,
     "erase": 0.0,
@@ -71,16 +77,29 @@ class Batches:
     batches: str | None = one_of(None, ("pairs", "images"), "what a batch is made of; None: as the loss was published")
     positives: str = one_of(
         "diagonal",
-        ("diagonal", "image"),
-        "of pairs: own pair only, as published, or every caption of the image",
-        batches="pairs",
+        POSITIVES,
+        "of pairs: own pair only, as published, or every caption of the image; text: equal captions of others, too",
+    )
+    negatives: str = one_of(
+        "batch", ("batch", "foils"), "captions of the batch; or also a false one of the same words for each (foils)"
     )
     accumulate: int = whole(1, 1, "batches per update, each with its own score matrix, their gradients averaged")
 
 
 def batches(values: Values, asked: Asked) -> Values:
-    """What a batch is made of: as the loss was published, unless something else is said."""
-    return {"batches": values["batches"] or asked.loss.batches}
+    """What a batch is made of: as the loss was published, unless something else is said; and what foils need."""
+    if values["negatives"] == "foils":
+        if not asked.data.foils:
+            raise ValueError(
+                f"negatives='foils' needs captions whose logical form is known, and {asked.data.name!r} does not know "
+                "them; take scenes, or leave it out"
+            )
+        if not asked.kind.reads_words or values["objective"] != "con":
+            raise ValueError("negatives='foils' goes with methods that read words, and with objective='con' only")
+    made = values["batches"] or asked.loss.batches
+    if made == "images" and asked.given.get("positives") == "image":
+        raise ValueError("positives='image' has no effect with batches='images'; it belongs to batches='pairs'")
+    return {"batches": made}
 
 
 def epoch(values: Values, asked: Asked) -> Values:
@@ -270,7 +289,7 @@ def rates(values: Values, asked: Asked) -> Values:
 
 def on_pictures(data: Dataset) -> bool:
     """Whether the data holds pictures, so that a network in the model makes the features."""
-    return not isinstance(data.train.features, torch.Tensor)
+    return not isinstance(data.train.features, (torch.Tensor, Regions))
 
 
 @dataclass(frozen=True)
@@ -308,7 +327,27 @@ def averaging(values: Values, asked: Asked) -> Values:
 class Selection:
     """What is looked at, to choose the weights."""
 
+    relevance: str = one_of("own", RELEVANCE, "what counts as right in evaluations: own pairs; text: equal texts, too")
     evaluate_every: int | None = whole(None, 1, "updates between evaluations; None: an epoch, or a twelfth of updates=")
+    rerank: int | None = whole(
+        None, 1, "candidates of each query that the model's matching head puts in order, once, after the choice"
+    )
+
+
+def selection(values: Values, asked: Asked) -> Values:
+    """Equal texts as right answers leave every query something to tell them from; and who can rerank."""
+    if values["rerank"] is not None:
+        whose = asked.kind.label or asked.kind.__name__
+        if asked.kind.match is None:
+            raise ValueError(f"rerank= asks a matching head, and {whose} has none (no match)")
+        if values["objective"] == "con":
+            raise ValueError(
+                "rerank= asks the matching head, which objective='con' leaves untrained; take auxiliary='matching'"
+            )
+    if values["relevance"] == "text":
+        for split in (asked.data.val, asked.data.test):
+            split.check_texts("relevance")
+    return {}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from icrlib.data.regions import Regions
 from icrlib.data.splits import Split
 from icrlib.files import write_bytes
 from icrlib.models.base import RetrievalModel
@@ -22,7 +23,7 @@ class Snapshots:
     """
 
     def __init__(self, split: Split, updates: int) -> None:
-        if not isinstance(split.features, torch.Tensor):
+        if not isinstance(split.features, (torch.Tensor, Regions)):
             raise ValueError("probe= looks at features, and this model is trained on pictures; leave probe= out")
         self.split = split
         self.images = torch.arange(min(PAIRS, len(split)))

@@ -18,7 +18,7 @@ from .planned import (
     sized,
 )
 
-# IFM's temperature is NT-Xent's. SigLIP's published bias of -10 suits 22,000 pairs in a batch (lessons/beyond), one of
+# IFM's temperature is NT-Xent's. SigLIP's published bias of -10 suits 22,000 pairs in a batch (push/beyond), one of
 # -5 suits 149; a batch has 128.
 BEYOND = {
     "ntxent": [{"tau": tau, "learn_tau": True} for tau in (0.1, 0.05)],

@@ -15,6 +15,7 @@ from icrlib.studies import Run, study
 from .planned import (
     CLAIM_DRAWS,
     ECIR,
+    FEWER_DRAWS,
     RATES,
     TUNING_DRAWS,
     UPDATES,
@@ -36,6 +37,9 @@ VSRN_EDGES = ((400, 0.2, 1), (400, 0.2, 3), (1500, 1, 3), (1500, 0.5, 1), (6000,
 # Shorter schedules for 400 pictures, with the rates that are tried; VSRN's lowest was far behind at every length.
 FEW, FEW_UPDATES = 400, (UPDATES // 5, UPDATES // 2)
 LOSSES, BATCHED = (*ECIR, "dcl"), ("ntxent", "triplet_sh")
+# Captions that pictures share: what counts as right in training. Schedules are short, for three words are learned soon.
+POSITIVES, LABEL_RATES = ("diagonal", "text"), (1e-3, 3e-3, 1e-2, 3e-2)
+LABELS = {"updates": 500, "evaluate_every": 50, "relevance": "text"}
 
 
 def _own(method: str, loss: str) -> dict:
@@ -252,3 +256,27 @@ def false_negatives() -> Iterator[Run]:
             {"updates": UPDATES, "positives": "image"} | best[loss],
             train,
         )
+
+
+@study()
+def shared_texts_tuning() -> Iterator[Run]:
+    """Captions that many pictures share ("a red ring"): rates for two losses and what counts as right in training."""
+    for seed, loss, positives, lr in product(TUNING_DRAWS[:2], BATCHED, POSITIVES, LABEL_RATES):
+        settings = sized("bow") | LABELS | {"positives": positives, "lr": lr}
+        tag = f"{positives}-lr{lr:g}"
+        yield scenes("shared_texts_tuning", "bow", loss, seed, tag, settings, phrasing="label")
+
+
+@study(search="shared_texts_tuning", wanted=len(FEWER_DRAWS))
+def shared_texts() -> Iterator[Run]:
+    """Where pictures share captions, is it worth to count equal texts as positives in training?
+
+    Chosen and tested with equal texts as right answers; "own" is the ordinary run, with own pairs as right answers. A
+    bag of words: three words have no order.
+    """
+    for seed, loss, positives in product(FEWER_DRAWS, BATCHED, POSITIVES):
+        best = chosen("shared_texts_tuning", "bow", loss, {"positives": positives})
+        yield scenes("shared_texts", "bow", loss, seed, positives, LABELS | best, phrasing="label")
+        if positives == "diagonal":
+            ordinary = LABELS | best | {"relevance": "own"}
+            yield scenes("shared_texts", "bow", loss, seed, "own", ordinary, phrasing="label")

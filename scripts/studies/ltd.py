@@ -103,6 +103,14 @@ def ltd() -> Iterator[Run]:
         yield _row("ltd", "ntxent", seed, "time-published", alone | TIME | {"objective": "lagrange", "eta": 6.0})
 
 
+@study(search="ltd_tuning", wanted=5)
+def ltd_backward() -> Iterator[Run]:
+    """The baseline of ``ltd``, its backward GRU read after the whole caption: what does the released half cost?"""
+    for seed in FEWER_DRAWS:
+        settings = _baseline() | {"objective": "con", "backward": "start"}
+        yield _row("ltd_backward", "ntxent", seed, "con-start", settings)
+
+
 @study(search="ltd_tuning")
 def ltd_rules() -> Iterator[Run]:
     """Four times the updates, on the tuning draw: does a bound that was kept break again, so that the rules differ?

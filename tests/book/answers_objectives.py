@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import torch
 from scipy import stats
-from torch.nn.functional import softplus
 
 from answers_lessons import opposite
 
@@ -29,14 +28,14 @@ def multiplied(sign=1, back=True, first=1.0, top=100.0, keep=True):
 
 
 WRONG = {
-    "objectives/goal": {
+    "gradients/goal": {
         "check_goal_weights": (
             lambda right: -right,
             lambda right: right.abs(),
             [-0.45, 0, 0.62, 0],
             lambda right: right.sign() * right[2] / 0.62,
         ),
-        "check_attract": ({"lin"}, {"lin", "lin-ms", "sig"}, {"con"}, {"linear"}),
+        "check_level_lines": ({"nca"}, {"nca", "steep", "cir"}, {"far"}, {"nca", "steep", "con"}),
         "check_surrogate": (
             lambda s, w: (w.detach() * s).sum(1),
             lambda s, w: (w * (s - s.detach())).sum(),
@@ -45,20 +44,14 @@ WRONG = {
             lambda s, w: (w.detach() * (s - s)).sum(1),
         ),
     },
-    "objectives/integrate": {
-        "check_level_lines": ({"nca"}, {"nca", "steep", "cir"}, {"far"}, {"nca", "steep", "con"}),
-        "check_loop": (-0.12, 0.0, 0.08),
-        "check_potential": (
-            lambda p, n: softplus(2 * (p - 0.5)) / 2 + softplus(10 * (n - 0.5)) / 10,
-            lambda p, n: softplus(-2 * (p - 0.5)) + softplus(10 * (n - 0.5)),
-            lambda p, n: softplus(-2 * (p - 0.5)) / 2 - softplus(10 * (n - 0.5)) / 10,
+    "gradients/fifteen": {
+        "check_half_width": (
+            lambda s, n: stats.t.ppf(0.975, n - 1) * s / n**0.5,
+            lambda s, n: 1.96 * s / (n - 1) ** 0.5,
+            lambda s, n: stats.t.ppf(0.975, n) * s / (n - 1) ** 0.5,
+            lambda s, n: s,
+            lambda s, n: stats.t.ppf(0.95, n - 1) * s / (n - 1) ** 0.5,
         ),
-    },
-    "objectives/fifteen": {
-        "check_ratio_size": ((0.2, 0.1), (1.0, 0.5)),
-        "check_no_attraction": (opposite, lambda s: s, lambda s: s.abs(), lambda s: s.clamp(min=0.5)),
-    },
-    "objectives/grid": {
         "check_paired": (
             lambda right, f, g: (-right(f, g)[0], right(f, g)[1]),
             lambda right, f, g: (right(f, g)[0], 2.7764 * np.std([f[s] - g[s] for s in f]) / 5**0.5),
@@ -71,7 +64,7 @@ WRONG = {
             lambda right, p, n, tau, k: tuple(2 * tau * x for x in right(p, n, tau, k)),
         ),
     },
-    "shortcuts/contrastive": {
+    "information/contrastive": {
         "check_caption_gradient": (
             opposite,
             lambda right, q, v, o, t: t * right(q, v, o, t),
@@ -84,7 +77,7 @@ WRONG = {
             lambda b, t, p: t * np.log((b - 1) / p),
         ),
     },
-    "shortcuts/constraint": {
+    "information/constraint": {
         "check_asleep": (
             opposite,
             lambda right, *a: right(*a) - 1,
@@ -98,14 +91,8 @@ WRONG = {
             multiplied(top=1e9),
             multiplied(keep=False),
         ),
-        "check_price": (
-            opposite,
-            lambda right, eta: right(eta) / eta,
-            lambda eta: 0.0,
-            lambda right, eta: eta * right(eta) / 0.3,
-        ),
     },
-    "shortcuts/decoding": {
+    "information/target": {
         "check_equal_lambda": (
             lambda g, r, eta: g / r,
             lambda g, r, eta: r * eta / g,
@@ -119,15 +106,8 @@ WRONG = {
             lambda right, k, c: right(k + 1, c),
             lambda right, k, c: 1 - right(k, c),
         ),
-        "check_least_over_time": (
-            lambda words: 0.0,
-            lambda words: len(words) * np.log(len(words)),
-            opposite,
-            lambda words: sum(np.log(words.count(word)) for word in set(words)),
-            lambda right, words: right(words) / np.log(2),
-        ),
     },
-    "shortcuts/tables": {
+    "information/pays": {
         "check_two_runs": (
             lambda right, s, n, m: right(s, n, m) / 2**0.5,
             lambda right, s, n, m: right(s, n + 1, m),
@@ -135,12 +115,11 @@ WRONG = {
             lambda right, s, n, m: right([np.mean(s)] * len(s), n, m),
             lambda right, s, n, m: right(s, n, m) * ((n - 1) / n) ** 0.5,
         ),
-        "check_precision": (
-            lambda right, hits: right(hits)[::-1],
-            lambda right, hits: (hits[0], right(hits)[1]),
-            lambda right, hits: (right(hits)[0], right(hits)[0] ** 2),
-            lambda right, hits: (right(hits)[0], float(np.mean(hits))),
-            lambda right, hits: (sum(hits) / len(hits), right(hits)[1]),
+        "check_draws": (
+            lambda right, sd, lead: right(sd, lead) + 1,
+            lambda right, sd, lead: right(sd, lead) - 1,
+            lambda sd, lead: int((1.96 * sd / lead) ** 2) + 1,
+            lambda right, sd, lead: right(sd, 2 * lead),
         ),
     },
     "reproduce/run": {
@@ -148,36 +127,15 @@ WRONG = {
         "check_updates": (705, 3510, 235, 3516, 30000),
         "check_seeds": ((-4.03, 2.24), (4.03, 14.43), (4.03, 22.37), (4.03, 1.83), (4.03, 3.88), (4.03, 1.02)),
     },
-    "reproduce/goal-tables": {
-        "check_noise": (
-            opposite,
-            lambda right, a, s, b, r, n: right(a, s, b, r, n + 1),
-            lambda a, s, b, r, n: (a - b) / ((s**2 + r**2) / n**2) ** 0.5,
-        ),
-        "check_best_of_fifteen": (-1.736, 0.0, 1.70, 2.5, 0.56),
-        "check_half_width": (
-            lambda s, n: stats.t.ppf(0.975, n - 1) * s / n**0.5,
-            lambda s, n: 1.96 * s / (n - 1) ** 0.5,
-            lambda s, n: stats.t.ppf(0.975, n) * s / (n - 1) ** 0.5,
-            lambda s, n: s,
-            lambda s, n: stats.t.ppf(0.95, n - 1) * s / (n - 1) ** 0.5,
-        ),
-    },
-    "reproduce/paper-scale": {
+    "reproduce/hours": {
         "check_gru": (
             lambda right, *a: right(*a) / 2,
             lambda c, w, i, d: 6 * c * w * i * d,
             lambda c, w, i, d: 6 * c * d * (w * i + (w - 1) * d),
             lambda right, *a: right(*a) * 4 / 3,
         ),
-        "check_faster": (
-            lambda f, times: f + (1 - f) / times,
-            lambda f, times: 1 / (f / times + 1 - f),
-            lambda f, times: times,
-            lambda f, times: f + (1 - f) * times,
-        ),
     },
-    "extend/own-loss": {
+    "push/own-loss": {
         "check_own_weights": (
             [-0.17, 0.25, -0.05, 0, -0.03],
             [1, -3, 1, 0, 1],
@@ -192,16 +150,11 @@ WRONG = {
             (lambda m: 0.0, "value"),
         ),
     },
-    "appendix/errata": {
+    "reference/errata": {
         "check_triplet_sign": ([1.0, -1.0], [0.0, 0.0]),
-        "check_nca_push": (
-            lambda right, p, n, tau: right(n, p, tau),
-            lambda p, n, tau: torch.sigmoid(tau * (n - p)),
-            opposite,
-        ),
         "check_below_zero": (0.5, 0.3, 0.8, -0.5127, 0.4873),
     },
-    "appendix/claims": {
+    "reference/claims": {
         "check_weakest": (
             lambda words: words[0],
             lambda words: max(words, key=("contradicted", "undecided", "equivalent", "reproduced").index),

@@ -13,6 +13,7 @@ import jupytext
 import nbformat
 import papermill
 
+import sentences
 from chapters import KERNEL, Book, cells_hash, normalised
 
 LINES, COLUMNS, FOLDED, BYTES = 25, 92, 122, 1_500_000
@@ -211,4 +212,10 @@ class _Images(HTMLParser):
             self.alts.append(dict(attrs).get("alt"))
 
 
-CHECKS = (paired, executed, clean, described, readable, stable, parameters, sparing, whole)
+def checked(chapter: Chapter) -> list[str]:
+    """Sentences that a check holds stand in the text above it; where there are checks, they hold every finding."""
+    cells = chapter.notebook.cells
+    return sentences.unsaid(cells) if any(map(sentences.checked, (cell.source for cell in chapter.code))) else []
+
+
+CHECKS = (checked, paired, executed, clean, described, readable, stable, parameters, sparing, whole)

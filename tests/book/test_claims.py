@@ -12,7 +12,7 @@ import chapter_cells
 from icrlib import records
 from record_files import keep, put
 
-SCRIPT = Path(__file__).parents[2] / "book" / "appendix" / "claims.py"
+SCRIPT = Path(__file__).parents[2] / "book" / "reference" / "claims.py"
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap")
 STUDIES = (
     "ecir",
@@ -65,9 +65,8 @@ def line(table, start):
 
 
 def test_without_runs_of_vsrn_the_ledger_says_so_and_how_to_get_them(book):
-    names, _ = page()
-    scenes = names["ledger_of"]("scenes").data
-    assert line(scenes, "E3, E8, E17, E28:")[2] == "not run yet (below)" and "no draws of VSRN" in scenes
+    names, shown = page()
+    assert "VSRN" not in line(shown_as(shown, "claims-ecir"), "E3")[2]
     assert names["counts"]["scenes", "vsrn"] == {
         "as claimed": 0,
         "the opposite": 0,
@@ -78,23 +77,24 @@ def test_without_runs_of_vsrn_the_ledger_says_so_and_how_to_get_them(book):
     (waits,) = [row for row in names["waits"] if row["what"] == "scenes, VSRN"]
     command = re.sub("<[^>]*>", "", waits.pop("command"))
     assert command == "make records STUDY=vsrn_tuning, then make records STUDY=vsrn"
-    assert waits == {"what": "scenes, VSRN", "losses": "all four", "runs there": "none of 10"}
+    assert waits == {"what": "scenes, VSRN", "rows": "all four", "runs there": "none of 10"}
     assert names["elsewhere"][3]["not clipped"] is None and names["elsewhere"][3]["6,000 updates"]  # no such study here
-    assert names["parts_of"](("scenes", "vsrn")) == "" and names["within"] is None
+    assert names["parts_of"](("scenes", "vsrn")) == [] and names["within"] is None
     assert "make records STUDY=beyond_tuning" in names["sparse_text"]
 
 
 def test_runs_of_vsrn_fill_in_by_themselves(book):
     """They are VSE++'s, so that they have VSE++'s words, where the claims are the same."""
     vsrn(book)
-    names, _ = page()
-    scenes = names["ledger_of"]("scenes").data
-    for start in ("E1, E10:", "E3, E8, E17, E28:", "E7, E29, E30:", "E20:", "E22, E26, E31:"):
-        row = line(scenes, start)
-        assert row[1] == row[2] != "not run yet (below)"
-    assert line(scenes, "E14:")[1] == "–" and line(scenes, "E14:")[2] not in ("–", "not run yet (below)")
+    names, shown = page()
+    said = shown_as(shown, "claims-ecir")
+    for number in ("E1", "E3", "E7", "E20", "E22"):
+        one, other = re.match(r"VSE\+\+: (.*)VSRN: (.*?)(?:bag of words.*)?$", line(said, number)[2]).groups()
+        assert one == other
+    assert "VSRN: " in line(said, "E14")[2] and "VSE++" not in line(said, "E14")[2]
     assert not any(row["what"] == "scenes, VSRN" for row in names["waits"])
-    assert "studies/vsrn/scenes/vsrn/" in names["parts_of"](("scenes", "vsrn"))
+    parts = names["parts_of"](("scenes", "vsrn"))
+    assert all(part["records"].startswith("studies/vsrn/scenes/vsrn/") for part in parts) and len(parts) > 10
     assert names["counts"]["scenes", "vsrn"]["not run yet"] == 0 and ("scenes", "vsrn") in names["models"]
 
 
@@ -138,10 +138,8 @@ def ltd(book, rows=LTD_ROWS, seeds=5):
 
 def test_without_runs_of_ltd_its_claims_wait_and_name_the_command(book):
     names, shown = page()
-    said, of_runs = shown_as(shown, "claims-ltd"), shown_as(shown, "claims-ltd-runs")
-    assert line(of_runs, "L2:")[1:] == [
-        f"{data}: not run yet (below)" for data in ("scenes, InfoNCE", "photos (Flickr8k)")
-    ]
+    said = shown_as(shown, "claims-ltd")
+    assert line(said, "L2")[2:4] == ["–", "–"]
     waits = {row["what"]: re.sub("<[^>]*>", "", row["command"]) for row in names["ltd_waits"]}
     assert waits == {
         "scenes, InfoNCE": "make records STUDY=ltd",
@@ -150,19 +148,18 @@ def test_without_runs_of_ltd_its_claims_wait_and_name_the_command(book):
         "photos (Flickr8k)": "make records STUDY=photo_ltd FEATURES=folder",
         "stamps (L4)": "make records STUDY=ltd_stamps",
     }
-    assert names["waiting"] == sum(map(bool, names["ltd_claims"]["tests"])) and "L15, L17" in names["ltd_text"]
-    assert line(said, "L10")[3].startswith("not measurable as published: no row was run twice")
-    assert "+12.0 on MS-COCO" in line(said, "L13")[3] and line(said, "L36")[2] == "–"
+    assert {15, 17} <= set(names["disagreeing"])
+    assert line(said, "L10")[4].startswith("not measurable as published: no row was run twice")
+    assert "+12.0 on MS-COCO" in line(said, "L13")[4] and line(said, "L36")[2] == "–"
 
 
 def test_runs_of_ltd_fill_in_and_have_no_word(book):
     ltd(book)
     names, shown = page()
-    of_runs = shown_as(shown, "claims-ltd-runs")
-    scenes = line(of_runs, "L2:")[1]
+    said = shown_as(shown, "claims-ltd")
+    scenes = line(said, "L2")[2]
     assert re.fullmatch(r"LTD constrained − LTD dual, rsum: \+13\.8 \[\+\d.*\] rsum, n = 5", scenes), scenes
-    assert line(of_runs, "L17:")[1] == "scenes, InfoNCE: not run yet (below)"
-    assert line(of_runs, "L1:")[1].count("n = 5") == 2  # rsum and swap accuracy
+    assert line(said, "L17")[2] == "–" and line(said, "L1")[2].count("n = 5") == 2  # rsum and swap accuracy
     (waits,) = [row for row in names["ltd_waits"] if row["what"] == "scenes, InfoNCE"]
     assert waits["rows"] == "LTD constrained, projected rule, ITD dual, ITD constrained"
     assert waits["runs there"] == "none of 5"
@@ -170,12 +167,14 @@ def test_runs_of_ltd_fill_in_and_have_no_word(book):
 
 
 def test_the_words_of_the_page_are_those_of_the_ledger(book):
-    """Each verdict word in a table of parts stands in the verdicts; nothing is counted twice in the summary."""
+    """Each part of the CSV file is a verdict, with its number and word; nothing is counted twice in the summary."""
     names, shown = page()
     for place, found in names["EVIDENCE"].items():
-        table = names["parts_of"](place)
+        parts = {part["difference"]: part for part in names["parts_of"](place)}
+        assert len(parts) == len(found.verdicts)
         for part, verdict in found.verdicts.items():
-            cells = (found.place.describe(part), str(verdict.difference), verdict.word)
-            assert re.search(".*?".join(f">{re.escape(cell)}<" for cell in cells), table, re.S), part
+            row = parts[found.place.describe(part)]
+            assert (row["mean"], row["verdict"]) == (verdict.difference and verdict.difference.mean, verdict.word)
+    assert len(names["every_part"]) == sum(len(found.verdicts) for found in names["EVIDENCE"].values())
     assert sum(len(ids) for ids in names["TESTS"].values()) == sum(map(bool, names["claims"]["tests"]))
     assert any("E31" in text for text in shown) and any("G21" in text for text in shown)

@@ -24,7 +24,7 @@ from chapters import Book
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Book(ROOT)
-NAMES = ("intro", "gradients/triplet")  # links to one another and to others, sliders, exercises, mathematics
+NAMES = ("intro", "push/triplet")  # links to one another and to others, sliders, exercises, mathematics
 SHEET_WIDTH, SHEET_HEIGHT = 642, 971  # A4 less margins, in pixels
 NAVIGATION = (
     "Skip to main content",
@@ -117,7 +117,7 @@ def test_every_sheet_names_book_and_chapter(reader, site, texts):
 
 def test_bookmarks_and_contents_lead_to_the_chapters(reader, site, texts):
     found = first_sheets(reader)
-    assert list(found)[:2] == ["Contents", titles(site)[0]] and "Gradients" in found
+    assert list(found)[:2] == ["Contents", titles(site)[0]] and "Three papers, three questions" in found
     assert plain(texts[found["Contents"]]).count("Contents") == 2, "in the margin and as heading"
     for title in titles(site):
         sheet = found[title]
@@ -130,7 +130,7 @@ def test_headings_and_mathematics_are_in_the_text(site, texts):
     for name in NAMES:
         soup = BeautifulSoup((site / f"{name}.html").read_text(), "html.parser")
         headings = [h.get_text().removesuffix("#") for h in soup.select("article h2, article h3")]
-        assert len(headings) > 3
+        assert len(headings) > 2
         assert [h for h in headings if plain(h) not in whole] == []
     assert r"\frac" not in whole and "max" in whole
 
@@ -178,7 +178,7 @@ def test_a_slider_is_printed_at_its_middle(reader, site):
     soup = BeautifulSoup((site / f"{NAMES[1]}.html").read_text(), "html.parser")
     sliders = [json.loads(s.string) for s in soup.select('.frames-slider script[type="application/json"]')]
     printed = [np.asarray(i.image.convert("RGB")) for sheet in reader.pages for i in sheet.images]
-    assert len(sliders) >= 2
+    assert len(sliders) >= 1
     for slider in sliders:
         frames = [base64.b64decode(png.split(",")[1]) for png in slider["png"]]
         frames = [np.asarray(Image.open(io.BytesIO(frame)).convert("RGB")) for frame in frames]
@@ -265,7 +265,7 @@ def test_a_chapter_that_does_not_exist_is_answered_with_those_that_do(tmp_path):
     done = CliRunner().invoke(pdf.main, ["--chapter", "gradients/nothing", "--output", str(tmp_path / "x.pdf")])
     assert done.exit_code == 1 and "no such chapter: gradients/nothing. There are: intro, " in done.output
     assert all(name in done.output for name in BOOK.pages()) and not list(tmp_path.iterdir())
-    assert BOOK.chosen(("book/gradients/triplet.ipynb", "intro"), BOOK.pages()) == list(NAMES)
+    assert BOOK.chosen(("book/push/triplet.ipynb", "intro"), BOOK.pages()) == list(NAMES)
     assert BOOK.chosen((), BOOK.pages()) == BOOK.pages()
 
 

@@ -10,6 +10,8 @@ import papermill
 import pytest
 
 from icrlib import chapter
+from icrlib.cli.parameters import declared
+from icrlib.cli.runs import _refuse_early
 from icrlib.training.settings import SETTINGS
 
 PAGE = Path(__file__).resolve().parents[2] / "book" / "reproduce" / "run.ipynb"
@@ -36,8 +38,17 @@ def test_every_setting_is_of_one_group():
 
 def test_settings_are_taken_by_name():
     """What a notebook's globals hold and a run takes; None, and what no run takes, is left."""
-    names = {"drop_words": 0.1, "lr": None, "embed_dim": 8, "word_dim": 4, "loss_margin": 0.3, "json": 1}
+    names = {"drop_words": 0.1, "lr": None, "embed_dim": 8, "tau": None, "loss_margin": 0.3, "json": 1, "scale": [1]}
     assert chapter.settings(names, "bow", "triplet") == {"drop_words": 0.1, "embed_dim": 8, "loss_margin": 0.3}
+
+
+@pytest.mark.parametrize(("loss", "name"), [("triplet", "tau"), ("ntxent", "margin"), ("ntxent", "word_dim")])
+def test_an_option_of_another_loss_or_model_is_refused_as_the_library_does(loss, name):
+    """papermill asks nobody: it would train with the default and say nothing; ``icr run`` refuses before it starts."""
+    with pytest.raises(ValueError, match=f"unknown option '{name}'"):
+        chapter.settings({name: 0.05 if name == "tau" else 4, "lr": None}, "bow", loss)
+    with pytest.raises(ValueError, match=f"unknown option '{name}'"):
+        _refuse_early({"method": "bow", "loss": loss, name: 4}, declared(PAGE), PAGE, plan=True)
 
 
 @pytest.mark.process

@@ -13,7 +13,7 @@ from icrlib import evidence
 from icrlib.evidence import decision
 from icrlib.evidence.decision import narrow, steps_up
 from record_files import one, real
-from which_loss_runs import LOSSES, decide, section, sizes, without_runs
+from which_loss_runs import LOSSES, decide, sizes, without_runs
 
 
 @pytest.fixture
@@ -31,16 +31,11 @@ def test_a_better_model_is_climbed_to_only_if_it_is_decidedly_ahead(made):
     assert all(v.n == 3 for v in found.models[0][1].values())
 
 
-def test_without_a_measured_difference_the_cheaper_is_taken_and_both_costs_are_named(made):
+def test_without_a_measured_difference_the_cheaper_is_taken(made):
     sizes(made)
     found = decide()
     answer = found.answer("scenes 400")
     assert answer.system[0] == "bow" and len(answer.models) == 1
-    said = decision.explain(found, "scenes 400", answer.models)
-    assert "no measured difference to VSE++" in said or "too small to matter" in said
-    assert said.endswith(f"take the cheaper, {decision.name_of(answer.system)} (10 s)")
-    for other in answer.models[0][1]:
-        assert f"{decision.name_of(other)} (" in said and f"{found.seconds('scenes 400', other):.0f} s)" in said
 
 
 def test_a_mean_that_is_ahead_without_being_sure_moves_nobody(made):
@@ -194,32 +189,17 @@ def test_a_step_that_is_decided_only_just_is_narrow_and_both_ends_are_named(made
         record["wall_seconds"] *= 30
     assert decide().answer("photos 6000").losses["bow"][-1][0] == ("bow", "ntxent")
     made["photo_own"] = []
-    found, said = decide(), section("same_top", "few_that_must_be_read", "READING", "in_sentences")["in_sentences"]()
+    found = decide()
     system, below = ("bow", "dcl"), ("bow", "ntxent")
     (step,) = steps_up(found.answer("photos 6000").losses["bow"])
     assert step[:2] == (below, system) and narrow(step[2]) == (step[2].adjusted > 0.025)
     assert narrow(step[2]) == ("NT-Xent" in decision.in_short(found, "photos 6000")["as good, for all we know"])
-    assert narrow(step[2]) == ("(or a bag of words with NT-Xent; " in said[0])
     for record in made["photo_misprint"]:
         method, seed = record["config"]["method"], record["config"]["seed"]
         record["test"] = one("photo_runs", method=method, loss="triplet", seed=seed)["test"]
     assert decide().answer("photos 6000").losses["bow"][-1][0] == below
-    assert "(or" not in section("same_top", "few_that_must_be_read", "READING", "in_sentences")["in_sentences"]()[0]
     verdict = type(step[2])
     assert [
         narrow(verdict(word, "", 3, p=0.01, adjusted=p))
         for word, p in (("holds", 0.04), ("fails", 0.04), ("holds", 0.02), ("undecided", 0.2))
     ] == [True, True, False, False]
-
-
-def test_a_point_of_rsum_is_spread_over_the_six_as_a_twin_says(made):
-    """Slopes by their formula, from the means; ten points are ten in all."""
-    found, worth = decide(), section("worth")["worth"]
-    for where in ("photos 6000", "scenes 1500"):
-        runs = found.runs[where].values()
-        rsum = np.array([np.mean([r["test"]["rsum"] for r in group]) for group in runs])
-        for (way, k), value in worth(where).items():
-            recall = np.array([np.mean([r["test"][way][k] for r in group]) for group in runs])
-            slope = ((rsum - rsum.mean()) * (recall - recall.mean())).sum() / ((rsum - rsum.mean()) ** 2).sum()
-            assert value == pytest.approx(10 * slope)
-        assert sum(worth(where).values()) == pytest.approx(10, abs=0.01)

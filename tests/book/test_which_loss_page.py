@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import copy
 import itertools
-import math
 import re
 
 import numpy as np
 import pytest
 
-import chapter_cells
 import icrlib
 from icrlib import records
 from icrlib.cli import parameters
@@ -25,11 +23,9 @@ from which_loss_runs import (
     COST,
     LOSSES,
     NOTEBOOK,
-    SCRIPT,
     decide,
     of_sentences,
     run,
-    section,
     sizes,
     without_runs,
 )
@@ -83,24 +79,6 @@ def test_every_run_that_the_page_waits_for_is_on_its_list(made, monkeypatch):
         assert all(row.study.name in r.path.parts for r in listed)
 
 
-def test_a_full_page_recommends_one_thing_for_each_line(made):
-    for train in (400, 6000):
-        sizes(made, train=train, rsum={("vsrn", loss): 360.0 for loss in LOSSES})
-    found = decide()
-    rows = [row for situation in ("scenes 400", "scenes 6000") for row in decision.advice(found, situation)]
-    assert [row["time"] for row in rows] == ["short", "no hurry"] * 2
-    assert all("<b>VSRN" in row["start here"] for row in rows[1::2])
-    assert all("ahead of" in row["because"] and row["evidence"] == "3 draws; sizes, vsrn_sizes" for row in rows[1::2])
-    assert decision.list_missing(found, "scenes 400", "scenes 6000") == ""
-    assert decision.by_model(found, "scenes 400")["the rule ends at"].startswith("VSRN")
-
-
-def test_budgets_that_agree_make_one_line(made):
-    sizes(made)
-    (row,) = decision.advice(decide(), "scenes 400")
-    assert row["time"] == "any"
-
-
 def test_the_commands_give_the_settings_of_the_runs(made):
     """What is typed for whatever might be recommended: taken by the command line, and the runs' own settings."""
     found, declared = decide(), parameters.declared(NOTEBOOK)
@@ -127,31 +105,6 @@ def test_commands_for_other_sizes_ask_for_them(made):
         assert values | {"lr": 0.003, "updates": 3000, "tau": 0.1, "train": 400} == values
         assert (values["dataset"], values["method"], values["loss"]) == ("scenes", *system)
         assert values.get("regions") == regions
-
-
-def test_what_nothing_cheaper_surpasses():
-    names = {"math": math, "np": np}
-    (source,) = [cell for cell in chapter_cells.sources(SCRIPT) if "def front(" in cell]
-    exec(source.split("points = {")[0], names)
-    rng = np.random.default_rng(0)
-    points = {k: (float(rng.integers(1, 9)), float(rng.integers(1, 9))) for k in range(12)}
-    wanted = {
-        k
-        for k, (cost, value) in points.items()
-        if not any(c <= cost and v >= value and (c, v) != (cost, value) for c, v in points.values())
-    }
-    kept = names["front"](points)
-    assert {points[k] for k in kept} == {points[k] for k in wanted}
-    assert [points[k][0] for k in kept] == sorted(points[k][0] for k in kept)
-
-
-# The whole page.
-
-
-def page():
-    """The chapter's names and what its cells show; at smoke scale."""
-    names, shown = chapter_cells.run(SCRIPT)
-    return names, "\n".join(shown)
 
 
 def everything(made):
@@ -208,58 +161,6 @@ def lengths(made):
         ]
 
 
-def test_a_loss_has_the_length_that_was_best_for_it(made):
-    everything(made)
-    names, said = page()
-    assert names["BEST_LENGTH"]["bow", "triplet"] == 1200 and names["BEST_LENGTH"]["bow", "ntxent"] == 3600
-    assert names["rule"].place["photos 6000", "bow", "triplet"].study.name == "photo_length" and not names["elsewhere"]
-    assert names["rule"].chosen("photos 6000", "bow", "triplet")["updates"] == 1200
-    assert "each loss has its own length" in said and "provisional" not in said
-    made["photo_length"].pop()  # two seeds are too few
-    names, said = page()
-    assert names["elsewhere"] == [("bow", "triplet")] and "**is provisional**: it rests on 3,600 updates for" in said
-
-
-def test_a_gain_is_the_largest_only_where_no_loss_of_another_model_gains_as_much(made):
-    for train, more in ((400, 0.0), (6000, 50.0)):
-        sizes(
-            made,
-            train=train,
-            rsum={
-                (model, loss): 300 + more * (2 if model == "vsrn" else 1)
-                for loss in LOSSES
-                for model in ("bow", "vse++", "vsrn")
-            },
-        )
-    told = section("rule", "interval", "SIZES", "gains", "amount_told")["amount_told"]
-    assert "VSRN gains most, whatever the loss." in told("scenes", "scenes")
-    for record in made["sizes"]:
-        c = record["config"]
-        if (c["method"], c["loss"], c["data_options"]["train"]) == ("vse++", "dcl", 6000):
-            record["test"]["rsum"] += 51
-    told = section("rule", "interval", "SIZES", "gains", "amount_told")["amount_told"]
-    assert "gains most" not in told("scenes", "scenes") and "decide nothing" in told("scenes", "scenes")
-
-
-def test_what_was_tried_beyond_the_search_of_vsrn(made):
-    made["size_tuning"] = list(real("vsrn_size_tuning"))
-    names = section("rule", "interval", "SIZES", "beyond_vsrns_search", "as_told")
-    found = {(size, loss): (best, more) for size, loss, best, more in names["beyond_vsrns_search"]()}
-    searched, edges = real("vsrn_size_tuning"), real("vsrn_size_edges")
-    for (size, loss), (best, more) in found.items():
-        mine, theirs = (
-            [r for r in runs if (r["config"]["loss"], r["config"]["data_options"]["train"]) == (loss, size)]
-            for runs in (searched, edges)
-        )
-        assert best["chosen"]["val_rsum"] == max(r["chosen"]["val_rsum"] for r in mine)
-        assert len(more) == len(theirs) and more[-1]["chosen"]["val_rsum"] == max(
-            r["chosen"]["val_rsum"] for r in theirs
-        )
-    assert {size for size, _ in found} >= {400, 1500}
-    told = names["as_told"](found[400, "ntxent"][1][-1])
-    assert told.startswith("rate 0.01, 600 updates: 379 (at ")
-
-
 def shorter(made, model, loss, updates, better, seeds=3):
     """Runs of 400 scenes with a schedule of their own, and the search that found it better or worse than the usual."""
     schedule = {"updates": updates, "evaluate_every": updates // 12, "drops": [updates // 2]}
@@ -297,18 +198,6 @@ def test_with_400_scenes_a_loss_has_the_length_that_was_best_for_it(made):
     assert lead.word == "holds" and 28 < lead.difference.mean < 32
     assert found.seconds("scenes 400", ("vsrn", "triplet_sh")) == pytest.approx(COST["vsrn"] * 600 / 3000)
     assert found.answer("scenes 400").system == ("vsrn", "triplet_sh")
-
-
-def test_what_the_length_changed_with_400_scenes(made):
-    sizes(made, train=400)
-    shorter(made, "vsrn", "triplet_sh", 600, better=25)
-    names = section("rule", "few_lengths", "few_changed")
-    of = names["few_lengths"]()["vsrn", "triplet_sh"]
-    found = {n: (r["config"]["lr"], r["chosen"]["val_rsum"]) for n, r in of.items()}
-    assert found == {600: (0.003, 425), 1500: (0.003, 395), 3000: (0.003, 400)}
-    changed = names["few_changed"]()
-    assert {round(new - old) for s, (old, new) in changed.items() if s != ("vsrn", "triplet_sh")} == {0}
-    assert len(changed) == 15 and round(changed["vsrn", "triplet_sh"][1] - changed["vsrn", "triplet_sh"][0]) == 30
 
 
 def photos(made):
@@ -360,31 +249,6 @@ def test_a_loss_without_its_own_search_is_searched_first(made):
     assert said.endswith(f"0 of 9 runs. {search}, then {runs}") and said.count("\n") == 0
     made["photo_vsrn"].pop()
     assert f"(VSRN with NT-Xent): 2 of 3 runs. {runs}" in decision.list_missing(decide(), "regions 6000")
-
-
-def test_the_whole_page_with_the_runs_of_today(made):
-    names, said = page()
-    assert "make records STUDY=sizes" in said and "not run yet" in said and names["cleaned"] == {}
-    assert "VSE++ with" in said and "data; time" in said
-    few = decision.advice(names["rule"], "photos 400")[0]["because"]
-    assert "<code>make records STUDY=photo_small_own FEATURES=folder</code>" in few
-
-
-def test_the_whole_page_with_all_runs(made):
-    everything(made)
-    names, said = page()
-    rule = names["rule"]
-    assert all(map(rule.ready, decision.TITLES)) and decision.list_missing(rule, *decision.TITLES) == ""
-    for waiting in ("not run yet", "not both been run", "make records", "not been run"):
-        assert waiting not in said, said[said.find(waiting) - 300 : said.find(waiting) + 100]
-    cleaned, changes = names["cleaned"].values(), names["changes"]
-    assert [(v.word, round(v.difference.mean, 6)) for v in cleaned] == [("holds", 12.1)] * 2
-    wanted = {(size, loss): "holds" if size == 512 else "fails" for size in (32, 512) for loss in decision.BOTH}
-    assert {key: v.word for key, v in changes.items()} == wanted and set(names["batch_tests"]) == {32, 128, 512}
-    assert changes[512, "ntxent"].difference.mean == pytest.approx(40.1)
-    assert "On photos as regions" in said and "data; time" in said
-    assert all(row["start here"] != "not run yet" for row in names["ADVICE"])
-    assert {where for where, _ in names["COMMANDS"]} == set(decision.KINDS)
 
 
 # 400 of the photos.

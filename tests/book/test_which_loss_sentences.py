@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from icrlib.cli import parameters
 from icrlib.cli.runs import parse
 from icrlib.evidence.decision import sentences
 from record_files import real
-from which_loss_runs import NOTEBOOK, decide, of_sentences, section, without_runs
+from which_loss_runs import NOTEBOOK, decide, of_sentences, without_runs
 
 MANY = "photos 6000"
 
@@ -89,42 +88,6 @@ def test_verdicts_are_those_of_a_twin(made):
         assert v.difference.mean == pytest.approx(np.mean(mine) - np.mean(rsum_of(s))) and v.n == 3
         assert v.adjusted == pytest.approx(worst) and v.word == ("fails" if worst < 0.05 else "undecided")
     assert "fails" in {v.word for v in tests.values()}
-
-
-@pytest.mark.parametrize(("shift", "place"), [(+60.0, "ahead of"), (-60.0, "behind")])
-def test_the_page_says_on_which_side_it_stands(made, shift, place):
-    base = np.mean([rsum_of(s) for s in sentences.ends(decide(), MANY)], axis=0)
-    of_sentences(made, "photo_ltd", like(), "tuned", [float(x) + shift for x in base])
-    of_sentences(made, "photo_ltd", like(), "fixed", 100.0, val=100.0)
-    names = section("rule", "interval", "FROZEN", "STANDS", "LEADS", "SAID")
-    assert names["STANDS"][MANY][0] == place and f"decidedly {place} both" in " ".join(names["SAID"])
-    assert names["LEADS" if shift > 0 else "TRAILS"] == ["6,000 photos"]
-    assert names["TRAILS" if shift > 0 else "LEADS"] == []
-    rows = list(names["of_sentences"](MANY))
-    assert [row["sentence encoder less this"] == "–" for row in rows] == [True, True, False, False]
-    word = "holds" if shift > 0 else "fails"
-    assert all(row["sentence encoder less this"].endswith(f"] ({word})") for row in rows[2:])
-
-
-def test_between_two_models_it_is_on_no_side(made):
-    for record in itertools.chain(*(made[name] for name in ("photo_runs", "photo_own", "photo_misprint"))):
-        record["test"]["rsum"] += {"bow": 50, "vse++": -50}[record["config"]["method"]]
-    base = np.mean([rsum_of(s) for s in sentences.ends(decide(), MANY)], axis=0)
-    of_sentences(made, "photo_ltd", like(), "tuned", [float(x) for x in base])
-    names = section("rule", "interval", "FROZEN", "STANDS", "LEADS", "SAID")
-    assert names["STANDS"][MANY][0] is None and names["LEADS"] == names["TRAILS"] == names["NO_LEAD"] == []
-    assert "not the same beside both" in " ".join(names["SAID"])
-    assert "holds" in names["STANDS"][MANY][1] and "fails" in names["STANDS"][MANY][1]
-
-
-def test_behind_one_and_not_to_be_told_from_the_other_is_no_lead(made):
-    base = rsum_of(sentences.ends(decide(), MANY)[1])
-    for record in itertools.chain(*(made[name] for name in ("photo_runs", "photo_own", "photo_misprint"))):
-        record["test"]["rsum"] += 50 * (record["config"]["method"] == "bow")
-    of_sentences(made, "photo_ltd", like(), "tuned", [x + e for x, e in zip(base, (6.0, -7.0, 1.0), strict=True)])
-    names = section("rule", "interval", "FROZEN", "STANDS", "LEADS", "SAID")
-    assert names["NO_LEAD"] == ["6,000 photos"] and names["LEADS"] == names["TRAILS"] == []
-    assert "undecided" in names["STANDS"][MANY][1] and "fails" in names["STANDS"][MANY][1]
 
 
 def test_the_command_gives_the_settings_of_the_better_row(made):

@@ -1,4 +1,4 @@
-"""The toy of shortcuts/constraint in a real browser: its numbers against a slow twin on icrlib.LagrangeMultiplier.
+"""The toy of information/constraint in a real browser: its numbers against a slow twin on icrlib.LagrangeMultiplier.
 
 The twin steps the library's own multiplier and takes the slopes of the two losses by autograd.
 """

@@ -4,6 +4,7 @@ import importlib.machinery
 import json
 import os
 import sys
+import traceback
 
 
 class Watch:
@@ -26,7 +27,8 @@ class Watch:
 def noted(compare, runs):
     def compared(claim, ours, other, factor, measure, tuning):
         found = compare(claim, ours, other, factor, measure, tuning)
-        if not isinstance(other, (int, float)) and found is not None and isinstance(measure, str):
+        of_records = not isinstance(other, (int, float)) and found is not None and isinstance(measure, str)
+        if of_records and not tried():
             ours, other = list(ours), list(other)
             sides = [sorted([name, repr(value)] for name, value in runs.question(side[0])) for side in (ours, other)]
             line = {"claim": claim, "measure": measure, "sides": sides, "mean": found.mean}
@@ -35,6 +37,11 @@ def noted(compare, runs):
         return found
 
     return compared
+
+
+def tried() -> bool:
+    """Whether a sentence is being tried on damaged records (sentences.unnoticed), which no page says."""
+    return any(frame.f_code.co_name == "unnoticed" for frame, _ in traceback.walk_stack(None))
 
 
 if os.environ.get("ICR_COMPARED"):

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-import chapter_cells
 from icrlib import records
 from icrlib.evidence.decision import Decision
 from record_files import answer_with, one
 
 BOOK = Path(__file__).parents[2] / "book"
-SCRIPT, NOTEBOOK = BOOK / "lessons" / "which-loss.py", BOOK / "reproduce" / "run.ipynb"
+SCRIPT, NOTEBOOK = BOOK / "training" / "which-loss.py", BOOK / "reproduce" / "run.ipynb"
 LOSSES = ("triplet", "triplet_sh", "ntxent", "smoothap", "dcl")
 MODELS = ("bow", "vse++", "vsrn")
 COST = {"bow": 10.0, "vse++": 110.0, "vsrn": 400.0}  # seconds of 3,000 updates
@@ -51,17 +50,6 @@ def without_runs(monkeypatch):
 def decide():
     """The rule over the runs of :func:`without_runs`."""
     return Decision(records.find)
-
-
-def section(*wanted):
-    """What the page's cells define up to the rule, and those cells that define what is ``wanted``."""
-    names = {"smoke": False}
-    marks = ["from icrlib import chapter", *(mark for name in wanted for mark in (f"def {name}(", f"{name} = "))]
-    for cell in chapter_cells.sources(SCRIPT):
-        if any(mark in cell for mark in marks):
-            exec(cell, names)
-    names["plt"].close("all")
-    return names
 
 
 def run(model, loss, seed, rsum, *, val=400.0, seconds=None, updates=3000, train=1500, lr=0.003, **config):

@@ -168,6 +168,7 @@ def test_feature_folders(tmp_path, arrays, lines, ids, end):
 
 @settings(max_examples=400)
 @given(captions=st.lists(TEXT.filter(lambda text: text.split()), min_size=2, max_size=8))
+@example(captions=["\xad", "\xad"])  # soft hyphens alone are no word
 def test_captions_come_back_as_they_were_written(tmp_path, captions):
     folder = tmp_path / "f"
     folder.mkdir(exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from filelock import FileLock
-from PIL import Image
+from PIL import Image, ImageOps
 from tqdm import tqdm
 
 import icrlib
@@ -35,7 +36,7 @@ def test_splits_and_captions(root):
     assert {name: len(split) for name, split in found.items()} == {"train": 12, "val": 6, "test": 6}
     assert all(len(captions) == 2 for split in found.values() for captions in split.captions)
     assert found["test"].files[0] == root / "images" / "test0.jpg" and found["train"].ids[0] == "0"
-    counts, problems = karpathy.check(root, progress=False)
+    counts, problems, _ = karpathy.check(root, progress=False)
     assert problems == [] and counts["train"]["captions"] == 24 and counts["val"]["words"] > 12
 
 
@@ -117,7 +118,7 @@ def test_bad_pictures_are_named(root):
     (root / "images" / "test2.jpg").write_text("not a picture")
     (root / "images" / "train4.jpg").unlink()
     edit(root, lambda images: images[7]["sentences"][0].update(raw="  "))
-    _, problems = karpathy.check(root, progress=False)
+    _, problems, _ = karpathy.check(root, progress=False)
     assert len(problems) == 4 and all(
         any(name in p for p in problems) for name in ("val1.jpg", "test2.jpg", "train4.jpg", "train7.jpg")
     )
@@ -202,15 +203,15 @@ def test_a_full_disk(root, tmp_path, monkeypatch):
     assert np.load(extract(root, tmp_path / "f") / "train_ims.npy").shape == (12, 256)
 
 
-def test_a_damaged_part_is_noticed(root, tmp_path, monkeypatch):
+def test_a_damaged_part_is_computed_again(root, tmp_path, monkeypatch):
     monkeypatch.setattr(feature_folder, "replace", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         extract(root, tmp_path / "f")
     part = next((tmp_path / "f" / ".parts").glob("val*"))
     part.write_bytes(part.read_bytes()[:-20])
     monkeypatch.undo()
-    with pytest.raises(ValueError, match="damaged"):
-        extract(root, tmp_path / "f")
+    again, fresh = (np.load(extract(root, tmp_path / name) / "dev_ims.npy") for name in ("f", "fresh"))
+    assert np.array_equal(again, fresh)
 
 
 def test_two_processes_do_not_share_a_folder(root, tmp_path):
@@ -361,3 +362,35 @@ def test_a_part_without_any_good_photo(root, tmp_path, monkeypatch):
         extract(root, tmp_path / "g", skip_bad=True)
     with pytest.raises(ValueError, match="workers must be a whole number of at least 1; got 0"):
         extract(root, tmp_path / "g", workers=0)
+
+
+def test_names_as_other_systems_write_them(tmp_path):
+    """Separators of Windows, endings in capitals, and COCO's pictures of 2014 in the folders of 2017."""
+    one = [{"filename": "a\\b.JPG", "split": "train", "imgid": 0, "sentences": [{"raw": "a dog"}]}]
+    (tmp_path / "dataset.json").write_text(json.dumps({"images": one}))
+    (tmp_path / "c.JPG").touch()  # pictures beside the JSON, endings in capitals
+    assert karpathy.read(tmp_path, whole=False)["train"].files == [tmp_path / "a" / "b.JPG"]
+    name = "COCO_val2014_000000000042.jpg"
+    coco = [{"filepath": "val2014", "filename": name, "split": "test", "cocoid": 42, "sentences": [{"raw": "a cat"}]}]
+    place = tmp_path / "coco"
+    (place / "train2017").mkdir(parents=True)
+    (place / "dataset.json").write_text(json.dumps({"images": coco}))
+    assert karpathy.read(place, whole=False)["test"].files == [place / "val2014" / name]
+    (place / "train2017" / "000000000042.jpg").touch()
+    assert karpathy.read(place, whole=False)["test"].files == [place / "train2017" / "000000000042.jpg"]
+
+
+def test_of_metadata_only_the_orientation_matters(tmp_path):
+    """A resolution that is text: Pillow's own turning writes all fields again, and fails."""
+    picture, exif = Image.new("RGB", (30, 10)), Image.Exif()
+    exif[0x0112] = 6  # turned by 90 degrees
+    exif[0x0110] = "camera"
+    picture.save(tmp_path / "a.jpg", exif=exif)
+    content = (tmp_path / "a.jpg").read_bytes()
+    order = "little" if b"II*" in content else "big"
+    text, bytes_ = (b"".join(n.to_bytes(2, order) for n in field) for field in ((0x0110, 2), (0x011A, 7)))
+    assert content.count(text) == 1
+    (tmp_path / "a.jpg").write_bytes(content.replace(text, bytes_))
+    with Image.open(tmp_path / "a.jpg") as opened, pytest.raises(TypeError):
+        ImageOps.exif_transpose(opened)
+    assert open_picture(tmp_path / "a.jpg").size == (10, 30)

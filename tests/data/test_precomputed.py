@@ -216,13 +216,15 @@ def whole(array) -> bytes:
 BLANK = (b"", b"   ", b"\t")
 SHAPE = r"dev_ims.npy: \w+ \(.*\); wanted float16 or float32, \(rows, D\) or \(rows, R, D\)"
 NO_ARRAY = "_ims.npy: not a whole .npy array"
+RAGGED = r"dev_ims.npy: an array of Python objects.* not opened.* rows of zeros to \(rows, R, D\).* as dev_lens.npy"
 
 
 @pytest.mark.parametrize(
     ("ids", "file", "content", "message"),
     [
         *((None, "train_ims.npy", whole(features(8))[:kept], f"train{NO_ARRAY}") for kept in (0, 5, 60, 200)),
-        (None, "dev_ims.npy", whole(np.array([{"a": 1}] * 4, dtype=object)), f"dev{NO_ARRAY}"),  # never unpickled
+        (None, "dev_ims.npy", whole(np.array([{"a": 1}] * 4, dtype=object)), RAGGED),  # never unpickled
+        (None, "dev_ims.npy", whole(np.array([features(2), features(3), 0, 0], dtype=object)), RAGGED),
         (None, "dev_ims.npy", pickle.dumps([1, 2]), f"dev{NO_ARRAY}"),
         *((None, "dev_ims.npy", whole(np.zeros(size, np.float32)), SHAPE) for size in (4, (4, 2, 2, 2), (0, 6))),
         *((None, "dev_ims.npy", whole(np.zeros((4, 6), kind)), SHAPE) for kind in (np.float64, np.int64)),

@@ -115,15 +115,32 @@ def test_plain_is_no_option_and_what_was_stays(both, tmp_path, monkeypatch):
     assert len(list((tmp_path / "scenes").iterdir())) == 1
 
 
-def test_what_planning_assumes_of_its_captions(both):
-    data = icrlib.load_dataset("scenes", phrasing="apart", seed=5, val=2, test=2, progress=False)
+def test_a_label_says_colour_and_shape_of_the_first_thing(both):
+    """Of the same pictures; it is true of its own, as its form says, and many pictures share it."""
+    plain, data = both[0], icrlib.load_dataset("scenes", phrasing="label", **SMALL)
+    assert data.options == plain.options | {"phrasing": "label"} and data.fingerprint != plain.fingerprint
+    split = data.test
+    assert bool(split.relevance[torch.arange(len(split.captions)), split.image_of].all())
+    for caption, form, whole in zip(split.captions, split.forms, plain.test.forms, strict=True):
+        article, *words = caption.split()
+        assert article == ("an" if words[0][0] in "aeiou" else "a")
+        first = whole["things"][0]
+        assert words == [first[key] for key in ("colour", "shape") if key in first]
+        assert form["things"] == [{key: first[key] for key in ("shape", "colour") if key in first}]
+        assert form["relation"] is form["count"] is form["background"] is None
+    assert len(set(split.captions)) < 80 < len(split.captions) / 5
+
+
+@pytest.mark.parametrize("phrasing", ["apart", "label"])
+def test_what_planning_assumes_of_its_captions(phrasing):
+    data = icrlib.load_dataset("scenes", phrasing=phrasing, seed=5, val=2, test=2, progress=False)
     found = operations.measured(data)
-    assumed = OUTLINES["scenes"]({"phrasing": "apart"}).captions
+    assumed = OUTLINES["scenes"]({"phrasing": phrasing}).captions
     assert {name: found[name] for name in assumed} == pytest.approx(assumed, rel=0.03)
 
 
 def test_another_word_is_refused():
-    with pytest.raises(ValueError, match="phrasing 'aprt'; allowed: 'plain', 'apart'"):
+    with pytest.raises(ValueError, match="phrasing 'aprt'; allowed: 'plain', 'apart', 'label'"):
         icrlib.load_dataset("scenes", phrasing="aprt", **SMALL)
 
 

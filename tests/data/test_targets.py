@@ -2,6 +2,7 @@
 
 import math
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -260,3 +261,49 @@ def test_the_floor_is_the_best_constant():
     others = torch.randn(2000, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     tried = torch.nn.functional.normalize(others, dim=1)
     assert float((1 - values @ tried.T).mean(0).min()) >= floor(values)
+
+
+async def _late():
+    return [[1.0]]
+
+
+class Growing:
+    """Its answers have a number more each time."""
+
+    size = 2
+
+    def encode(self, texts):
+        self.size += 1
+        return np.eye(len(texts), self.size) + 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (lambda texts: None, "no array of numbers but NoneType"),
+        (lambda texts: ["a"] * len(texts), "no array of numbers but list"),
+        (lambda texts: "text", "no array of numbers but str"),
+        (lambda texts: [[1.0]] * (len(texts) - 1) + [[1.0, 2.0]], "no array of numbers but list"),
+        (lambda texts: np.ones(len(texts)), "gave numbers of shape"),
+        (lambda texts: np.full((len(texts), 3), np.nan), "NaN"),
+        (lambda texts: [object()] * len(texts), "no array of numbers but list"),
+        (lambda texts: 1 / 0, "ZeroDivisionError: division by zero .test_targets.py"),
+        (lambda texts: sys.exit(3), "SystemExit: 3"),
+    ],
+)
+def test_answers_of_a_target_that_are_no_vectors(answer, told):
+    with pytest.raises(ValueError, match=told):
+        Own(SimpleNamespace(encode=answer))
+
+
+def test_late_growing_and_sparse_answers_of_a_target():
+    coming = _late()
+    with pytest.raises(ValueError, match="no array of numbers but coroutine"):
+        Own(SimpleNamespace(encode=lambda texts: coming))
+    coming.close()
+    grows = Own(Growing())
+    with pytest.raises(ValueError, match=r"gave numbers of shape \(1, 4\); wanted \(1, 3\)"):
+        grows.encode(["a dog"])
+    plain = Own(SimpleNamespace(encode=lambda texts: torch.eye(len(texts), 9) + 0.5))
+    sparse = Own(SimpleNamespace(encode=lambda texts: (torch.eye(len(texts), 9) + 0.5).to_sparse()))
+    assert sparse.identity == plain.identity

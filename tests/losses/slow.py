@@ -36,7 +36,7 @@ def ntxent(row, mask, tau, denominator="all"):
     own, rest = split_row(row, mask)
     total = 0.0
     for i in own:
-        among = [i, *rest] if denominator == "all" else rest
+        among = {"all": [i, *rest], "negatives": rest, "candidates": range(len(row))}[denominator]
         total -= math.log(math.exp(row[i] / tau) / sum(math.exp(row[j] / tau) for j in among))
     return total / len(own)
 

@@ -42,6 +42,7 @@ ALL = [
     NTXent(),
     NTXent(tau=0.05),
     NTXent(denominator="negatives"),
+    NTXent(denominator="candidates"),
     SmoothAP(),
     SmoothAP(tau=0.1),
     IFM(),
@@ -83,7 +84,9 @@ SLOW = {
     BinomialDeviance: slow.deviance,
     MultiSimilarity: slow.multi,
 }
-ONE_POSITIVE_AT_A_TIME = [loss for loss in ALL if not isinstance(loss, SmoothAP)]
+ONE_POSITIVE_AT_A_TIME = [
+    loss for loss in ALL if not isinstance(loss, SmoothAP) and loss != NTXent(denominator="candidates")
+]
 OF_LEVELS = (SigLIP, Alignment, Circle, BinomialDeviance, MultiSimilarity)
 OF_DIFFERENCES = [loss for loss in ALL if not isinstance(loss, OF_LEVELS)]
 
@@ -299,7 +302,7 @@ class TestRefused:
         ),
         ("triplet", {"queries": "max"}, "queries must be 'sum' or 'mean'; got 'max'"),
         ("smoothap", {"directions": "both"}, "directions must be 'sum' or 'mean'; got 'both'"),
-        ("ntxent", {"denominator": "some"}, "denominator must be 'all' or 'negatives'; got 'some'"),
+        ("ntxent", {"denominator": "some"}, "denominator must be 'all', 'negatives' or 'candidates'; got 'some'"),
         ("dcl", {"denominator": "all"}, "DCL leaves the positive out of its denominator; got 'all': take NTXent"),
         ("ifm", {"eps": -0.1}, "eps must be zero or more; got -0.1"),
         ("siglip", {"scale": 0}, "scale must be positive; got 0"),

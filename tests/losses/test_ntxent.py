@@ -56,6 +56,18 @@ def test_the_printed_denominator_has_no_lower_bound():
     torch.testing.assert_close(weights, torch.full((3,), -10.0, dtype=torch.float64))
 
 
+def test_soft_labels_of_an_image_s_other_captions():
+    """X-VLM's contrastive term, whose golden numbers FS S4 has; one positive each is NT-Xent as it was."""
+    loss, same = NTXent(tau=0.07, denominator="candidates"), torch.tensor([0, 0, 1])
+    assert float(loss(S3, OWN3)) == float(NTXent(tau=0.07)(S3, OWN3)) == pytest.approx(1.1250048756, abs=1e-9)
+    mask = same[:, None] == same
+    assert float(loss(S3, mask)) == pytest.approx(2.0773858280, abs=1e-9)
+    soft = mask.double() / mask.sum(1, keepdim=True)
+    for rows in (S3, S3.T):
+        entropies = torch.nn.functional.cross_entropy(rows / 0.07, soft, reduction="none")
+        torch.testing.assert_close(loss.per_query(rows, mask), entropies)
+
+
 def pml_ntxent(scores, mask, tau=0.1):
     queries, candidates = both_labels(scores, mask)
     loss = pml.NTXentLoss(temperature=tau, distance=Given(scores))

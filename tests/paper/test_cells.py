@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import re
 
 import pandas as pd
 import pytest
 
 from icrlib import paper
-from icrlib.paper.cells import LONG
+from icrlib.paper.cells import LONG, downloads
 
 SENTENCE = "opening photos anew changes little"
 
@@ -66,3 +68,13 @@ def test_a_range_is_one_number_where_both_ends_are_shown_alike():
     assert paper.span([3000, 2500, 2750]) == "2,500 to 3,000" and paper.span([7]) == "7"
     assert paper.span([0.31, 0.294], 2) == "0.29 to 0.31" and paper.span(x for x in (0.304, 0.296)) == "0"
     assert paper.span([-1.26, 1.24], 1) == "-1.3 to 1.2"
+
+
+def test_a_table_comes_back_from_its_link():
+    link = downloads({"GOAL, Table 3": paper.layout(paper.table("goal/3"), "plain")}).data
+    found = re.findall(r'download="([^"]+)" href="[^"]*base64,([^"]+)">([^<]+)<', link)
+    ((file, code, name),) = found
+    back = pd.read_csv(io.BytesIO(base64.b64decode(code)), dtype=str)
+    assert (file, name, len(back)) == ("goal-table-3.csv", "GOAL, Table 3", 10)
+    row = back[(back["setting"] == "VSE++ (ResNet152)") & (back["P"] == "sig-ms")]
+    assert row["image to text, R@1 | con"].item() == "35.6 ± .1"

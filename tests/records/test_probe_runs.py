@@ -64,6 +64,21 @@ def test_models_and_targets_are_asked_once(place):
     assert probe().exit_code == 0 and probed.lines() == found and not (root / "runs").exists()
 
 
+def test_what_another_process_has_made_meanwhile_is_left_as_it_is(place, monkeypatch, capsys):
+    """Two commands side by side: the other one ends a run while this one draws its data."""
+    _, (run, _) = place
+    drawn = icrlib.load_dataset
+
+    def late(*names, **options):
+        run.path.parent.mkdir(parents=True)
+        run.path.write_text("of the other")
+        return drawn(*names, **options)
+
+    monkeypatch.setattr(icrlib, "load_dataset", late)
+    make_records.train(run, None)
+    assert "another process has made it" in capsys.readouterr().out and run.path.read_text() == "of the other"
+
+
 def test_what_is_gone_is_trained_again_and_another_model_is_refused(place):
     root, runs = place
     for run in runs:

@@ -137,4 +137,4 @@ def test_the_command(trained):
 )
 def test_what_the_command_refuses(trained, words, message):
     said = icr("audit", str(trained[0] / "photos"), *words)
-    assert said.exit_code == 2 and message in said.output, said.output
+    assert said.exit_code in (1, 2) and message in said.output, said.output

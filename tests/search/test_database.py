@@ -233,3 +233,52 @@ def test_names_without_vectors(album, tmp_path):
     (tmp_path / "names.txt").write_text("a.jpg\n")
     result = icr("index", album, "--encoder", "tests.search.test_database:Colours", "--files", tmp_path / "names.txt")
     assert result.exit_code == 2 and "--files says whose rows" in result.output
+
+
+def test_vectors_that_replace_others_say_so(album, tmp_path):
+    np.save(tmp_path / "v.npy", np.eye(3, dtype=np.float32))
+    result = icr("index", album, "--embeddings", tmp_path / "v.npy")
+    assert result.exit_code == 0 and "what mine made of 3 pictures is replaced" in result.output
+    again = icr("index", album, "--embeddings", tmp_path / "v.npy")
+    assert "what v.npy made of 3 pictures is replaced" in again.output
+    np.save(tmp_path / "v.npy", np.eye(4, dtype=np.float32))
+    result = icr("index", album, "--embeddings", tmp_path / "v.npy")
+    assert result.exit_code == 1 and "3 pictures for the 4 rows of" in result.output
+    assert len(Album(album).index(Own(Colours(), "mine"))) == 3, "nothing is lost"
+
+
+MODULES = {
+    "syntax": ("load = 3 +\n", "SyntaxError: invalid syntax (own_syntax.py, line 1)"),
+    "leaves": ("import sys\nsys.exit('no weights')\n", "SystemExit: no weights (own_leaves.py, line 2)"),
+    "dies": ("x = 1\nx / 0\n", "ZeroDivisionError: division by zero (own_dies.py, line 2)"),
+    "needs": ("def load(weights): ...\n", "TypeError: load() missing 1 required positional argument: 'weights'"),
+    "goes": ("import sys\ndef load():\n    sys.exit(3)\n", "SystemExit: 3 (own_goes.py, line 3)"),
+    "nothing": ("def load(): ...\n", "own_nothing:load has no encode_captions"),
+    "imports": ("import no_such_thing\n", "there is no module 'no_such_thing'"),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_of_ones_own_that_do_not_work(album, tmp_path, monkeypatch, name):
+    """One line, and what the module itself died of."""
+    content, told = MODULES[name]
+    (tmp_path / f"own_{name}.py").write_text(content)
+    monkeypatch.syspath_prepend(tmp_path)
+    result = icr("index", album, "--encoder", f"own_{name}:load")
+    assert result.exit_code == 1 and told in result.output and f"own_{name}:load" in result.output, result.output
+    assert "Traceback" not in result.output and len(result.output.splitlines()) <= 2
+
+
+@pytest.mark.parametrize("place", [".mine:load", "./mine:load", "mine", "mine:", ":load", "a..b:c"])
+def test_names_that_import_does_not_take(album, place):
+    result = icr("index", album, "--encoder", place)
+    assert result.exit_code == 1 and "PACKAGE.MODULE:NAME" in result.output
+
+
+def test_a_query_that_looks_like_a_picture(album, tmp_path):
+    np.save(tmp_path / "v.npy", np.eye(3, dtype=np.float32))
+    words = ("--index", album, "--encoder", "tests.search.test_database:Colours")
+    for query in ("nowhere/a.JPG", "red.heic"):
+        assert f"{query}: no such picture; searched as words" in icr("search", query, *words).output
+    assert "searched as words" not in icr("search", "a red jpg", *words).output
+    assert "searched as words" not in icr("search", album / "a.jpg", *words).output

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import io
+import re
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -17,6 +21,7 @@ from PIL import Image
 from icrlib.search.index import Hit, Index, names_picture, plain
 from icrlib.search.page import About, is_page, page, warning, write_page
 from icrlib.search.serve import server
+from tests.killing import ROOT
 
 pytestmark = pytest.mark.process
 
@@ -274,3 +279,30 @@ def test_large_pictures_come_one_at_a_time(address, monkeypatch):
         seen = len(began)
         go.set()
         assert [one.result()[0] for one in asked] == [200] * 12 and seen == 1
+
+
+SERVES = """
+import torch
+from icrlib.cli import albums
+from icrlib.search.index import Index
+from tests.search.test_page import Numbers
+albums._serve(Index(Numbers(), torch.eye(4), [""] * 4), 0)
+print("ended", flush=True)
+"""
+
+
+def test_ctrl_c_ends_it_beside_an_open_connection():
+    """A process of its own, asked by the signal that a terminal sends; half a request stays open beside it."""
+    with subprocess.Popen(
+        [sys.executable, "-u", "-c", SERVES], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as own:
+        try:
+            port = int(re.search(r"127\.0\.0\.1:(\d+)/", own.stdout.readline())[1])
+            with socket.create_connection(("127.0.0.1", port)) as line:
+                line.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")  # and nothing more
+                assert get(f"http://127.0.0.1:{port}")[0] == 200
+                own.send_signal(signal.SIGINT)
+                said, errors = own.communicate()
+            assert own.returncode == 0 and said.strip() == "ended" and not errors, errors
+        finally:
+            own.kill()

@@ -125,13 +125,13 @@ def test_the_command_line_refuses_what_the_library_refuses(tmp_path):
         words = [word for one in given for word in ("-p", one)]
         result = icr(*run, *words, "--plan")
         name = given[1].partition("=")[0]
-        assert result.exit_code == 2 and name in result.output and "plan:" not in result.output, result.output
+        assert result.exit_code == 1 and name in result.output and "plan:" not in result.output, result.output
     for given, told in (
         (("smoke=true", f"record={tmp_path / 'r.json'}"), "a smoke run writes no record"),
         (("dataset=flickr8k", "features=/nope"), "features=/nope: no such folder"),
     ):
         result = icr(*run, *[word for one in given for word in ("-p", one)])
-        assert result.exit_code == 2 and told in result.output and "plan:" not in result.output, result.output
+        assert result.exit_code == 1 and told in result.output and "plan:" not in result.output, result.output
 
 
 def test_a_short_summary(tiny):

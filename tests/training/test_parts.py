@@ -162,6 +162,19 @@ def test_dice_of_a_batch_are_its_own(captions):
     assert torch.equal(state, torch.get_rng_state())
 
 
+def test_what_is_dropped_does_not_depend_on_the_padding_of_a_batch(captions):
+    """The longest caption of all decides what is drawn, whoever shares the batch."""
+    numbers, lengths = captions
+    chances = {"unknown": 0.5, "deleted": 0.2}
+    left = augment.drop_words(numbers, lengths, 0, 7, **chances)[1]
+    some, also = augment.drop_words(numbers[:3, :22], lengths[:3], 0, 7, **chances, width=27)
+    table = np.random.default_rng((0, 7, 0, 1)).random((2, 3, 27))
+    assert also.tolist() == left[:3].tolist() and some.shape == (3, 22)
+    kept = augment.drop_words(numbers[:3, :22], lengths[:3], 0, 7, unknown=0.5, width=27)[0]
+    inner = (torch.arange(22) > 0) & (torch.arange(22) < lengths[:3, None] - 1)
+    assert ((kept == 3) == (inner & torch.from_numpy(table[0, :, :22] < 0.5))).all()
+
+
 def test_erased_pictures():
     pictures = torch.ones(600, 3, 32, 48)
     found = augment.erase(pictures, 0, 0, 0.2)

@@ -40,7 +40,7 @@ def made(data, method="vse++", loss="ntxent", **given):
         ({}, {"objective": "lagrange", "auxiliary": "tests.own_parts:Bags"}, "objective='lagrange' needs eta="),
         ({}, {"schedule": "cosine", "lr_update": 3}, "lr_update= has no effect with schedule='cosine'"),
         ({}, {"average_times": 3}, "average_times= has no effect with average='none'"),
-        ({"loss": "smoothap"}, {"positives": "image"}, "positives= has no effect with batches='images'"),
+        ({"loss": "smoothap"}, {"positives": "image"}, "positives='image' has no effect with batches='images'"),
         ({"loss": "triplet"}, {"learn_tau": True}, "learn_tau: Triplet has no tau that can be learned"),
         ({}, {"learn_bias": True}, "learn_bias: NTXent has no bias"),
         ({}, {"batch_norm": "eval"}, "batch_norm= is about a network inside the model"),

@@ -15,8 +15,9 @@ from torch import Tensor
 from icrlib.data.cache import keep_arrays, read_arrays
 from icrlib.data.outline import Outline
 from icrlib.data.scenes import backbone, twins
-from icrlib.data.scenes.grammar import CAPTIONS_PER_IMAGE, caption, told_apart, truth_matrix
-from icrlib.data.scenes.graph import Scene, sample, twin
+from icrlib.data.scenes.foils import false_forms
+from icrlib.data.scenes.grammar import CAPTIONS_PER_IMAGE, caption, label, told_apart, told_plainly, truth_matrix
+from icrlib.data.scenes.graph import Scene, pick, sample, twin
 from icrlib.data.scenes.pictures import regions as draw_regions
 from icrlib.data.scenes.pictures import render
 from icrlib.data.splits import Dataset, Split
@@ -29,10 +30,11 @@ from icrlib.progress import bar
 ABOUT = json.loads(Path(__file__).with_name("defaults.json").read_text(encoding="utf-8"))
 SMOKE_SIZES = {"train": 160, "val": 40, "test": 80}
 TWIN_SHARE = 0.5
-PHRASINGS = ("plain", "apart")
+PHRASINGS = {"plain": told_plainly, "apart": told_apart, "label": lambda form, dice: label(form)[0]}
 TYPICAL = {  # of captions, from draw to draw
     "plain": {"words": 11.8, "padded": 20.0, "each": 5.0, "vocabulary": 54},
     "apart": {"words": 17.6, "padded": 28.8, "each": 5.0, "vocabulary": 58},
+    "label": {"words": 4.9, "padded": 5.0, "each": 5.0, "vocabulary": 22},
 }
 
 
@@ -42,7 +44,8 @@ class ScenesSplit(Split):
 
     ``images`` uint8 (N, 64, 64, 3); ``graphs`` N scenes; ``forms`` C logical forms; ``twin_of`` (N,) int64, the
     picture that this one is a twin of, or -1; ``twin_kind`` "swap", "attribute" or ""; ``boxes`` uint8 (N, R, 4), x0,
-    y0, x1, y1 in pixels; ``region_of`` int64 (N, R), which thing of the graph each box holds, -1 for a distractor.
+    y0, x1, y1 in pixels; ``region_of`` int64 (N, R), which thing of the graph each box holds, -1 for a distractor;
+    ``phrasing`` of its captions.
     """
 
     images: np.ndarray = field(kw_only=True)
@@ -52,6 +55,20 @@ class ScenesSplit(Split):
     twin_kind: list[str] = field(kw_only=True)
     boxes: np.ndarray = field(kw_only=True)
     region_of: Tensor = field(kw_only=True)
+    phrasing: str = field(default="plain", kw_only=True)
+
+    def foils(self, rows: Tensor, dice: np.random.Generator) -> list[str]:
+        """For each of the captions ``rows`` (M,) a false one of the same words, drawn by the ``dice``."""
+        return [PHRASINGS[self.phrasing](pick(dice, self._false(row)), dice) for row in rows.tolist()]
+
+    def _false(self, row: int) -> list[dict]:
+        if row not in self._known:
+            self._known[row] = false_forms(self.forms[row], self.graphs[int(self.image_of[row])])
+        return self._known[row]
+
+    @cached_property
+    def _known(self) -> dict[int, list[dict]]:
+        return {}
 
     @cached_property
     def relevance(self) -> Tensor:
@@ -92,7 +109,8 @@ def load(
     one does not change another.
     ``regions``: features (N, 8, 261) of boxes instead of one pooled vector (N, 256). ``smoke``: small splits.
     ``phrasing="apart"``: the same pictures, forms and twins, but captions that name the things first and then tell what
-    each of them is (:func:`icrlib.data.scenes.grammar.told_apart`).
+    each of them is (:func:`icrlib.data.scenes.grammar.told_apart`). ``"label"``: of each caption no more than colour
+    and shape of its first thing, so that many pictures share a text (:func:`icrlib.data.scenes.grammar.label`).
     A damaged cache file is named and drawn anew; a cache that cannot be written is named and done without.
     """
     if not isinstance(seed, int) or seed < 0:
@@ -114,6 +132,8 @@ def load(
     splits = {name: _split(name, stored) for name in sizes}
     if phrasing == "apart":
         splits = _told_apart(splits, seed)
+    if phrasing == "label":
+        splits = {name: _labelled(split) for name, split in splits.items()}
     vocabulary = Vocabulary.build(splits["train"].captions)
     return Dataset(
         "scenes",
@@ -124,6 +144,7 @@ def load(
         defaults=ABOUT["settings"],
         tuned=ABOUT["tuned"],
         drawn=True,
+        foils=True,
     )
 
 
@@ -138,6 +159,7 @@ def outline(given: Mapping, *, seed: int = 0, smoke: bool = False, regions: bool
         options={"seed": given.get("seed", seed), **sizes, "regions": regions, **_phrased(phrasing)},
         defaults=ABOUT["settings"],
         tuned=ABOUT["tuned"],
+        foils=True,
     )
 
 
@@ -151,9 +173,14 @@ def _told_apart(splits: dict[str, ScenesSplit], seed: int) -> dict[str, ScenesSp
     streams = [stream.spawn(1)[0] for stream in np.random.SeedSequence(seed).spawn(len(splits))]
     dice = dict(zip(splits, map(np.random.default_rng, streams), strict=True))
     return {
-        name: replace(split, captions=[told_apart(form, dice[name]) for form in split.forms])
+        name: replace(split, captions=[told_apart(form, dice[name]) for form in split.forms], phrasing="apart")
         for name, split in splits.items()
     }
+
+
+def _labelled(split: ScenesSplit) -> ScenesSplit:
+    texts, forms = zip(*map(label, split.forms), strict=True)
+    return replace(split, captions=list(texts), forms=list(forms), phrasing="label")
 
 
 def fingerprint(splits) -> str:

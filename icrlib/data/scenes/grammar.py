@@ -109,6 +109,14 @@ def caption(scene: Scene, rng: np.random.Generator) -> tuple[str, dict]:
     return text, form
 
 
+def told_plainly(form: dict, rng: np.random.Generator) -> str:
+    """A form in words as :func:`caption` puts it, attributes before their shape; synonyms drawn at random."""
+    words = [_words(thing, rng) for thing in form["things"]]
+    text = _joined(words, form["relation"]) if len(words) > 1 else pick(rng, ("there is ", "we see ")) + words[0]
+    text += f" among {NUMBERS[form['count']]} things" if form["count"] is not None else ""
+    return text + (f" on a {form['background']} background" if form["background"] is not None else "")
+
+
 def told_apart(form: dict, rng: np.random.Generator) -> str:
     """The same form with the things first, and then what each of them is, far from its shape: "a disc left of a star,
     the first green, the second big brown"; "we see a disc among four things, and it is green".
@@ -126,6 +134,21 @@ def told_apart(form: dict, rng: np.random.Generator) -> str:
         told = [f", the {which} {what}" for which, what in zip(ORDER, facts, strict=False) if what]
         text = _joined(heads, form["relation"]) + "".join(told)
     return text + (f" on a {form['background']} background" if form["background"] is not None else "")
+
+
+def label(form: dict) -> tuple[str, dict]:
+    """Shape and colour of the first thing of a form, "a red ring", as in a catalogue, and the form of that alone.
+
+    There are so few of them that many pictures share each, and no two ways to say one.
+    """
+    told = {key: value for key, value in form["things"][0].items() if key in ("shape", "colour")}
+    text = " ".join(told[key] for key in ("colour", "shape") if key in told)
+    return f"{'an' if text[0] in 'aeiou' else 'a'} {text}", form | {
+        "things": [told],
+        "relation": None,
+        "count": None,
+        "background": None,
+    }
 
 
 # -- truth ---------------------------------------------------------------------------------------------------

@@ -184,6 +184,7 @@ def stamped(
     return replace(
         plain,
         name="stamps",
+        foils=False,
         **splits,
         vocabulary=Vocabulary.build(training.captions),
         fingerprint=digest,
@@ -200,6 +201,7 @@ def outline(given: Mapping, *, seed: int = 0, smoke: bool = False, regions: bool
     longer = {name: plain.captions[name] + PLACES for name in ("words", "padded")}
     return replace(
         plain,
+        foils=False,
         images={**plain.images, "train": rows},
         pictures=True,
         captions={**plain.captions, **longer, "vocabulary": plain.captions["vocabulary"] + 10},

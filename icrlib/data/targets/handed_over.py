@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from icrlib.data.targets.base import Teacher
 from icrlib.files import sha256_of
+from icrlib.names import died
 
 BATCH = 256
 SENTENCES = (
@@ -48,6 +49,8 @@ class Own(Teacher):
             raise ValueError(f"a target of your own has a method encode(list of texts); got {type(model).__name__}")
         self.model, self.name, self.size = model, "own", 0
         asked = F.normalize(self._call(list(SENTENCES)), dim=1).double()
+        if not asked.isfinite().all():
+            raise ValueError(f"encode gave NaN or infinity for one of {len(SENTENCES)} plain sentences; mend the model")
         cosines = (asked @ asked.T)[tuple(torch.triu_indices(len(asked), len(asked), 1))]
         digits = [round(float(x), 3) + 0.0 for x in [*cosines, *asked[0, :8]]]
         self.size = asked.shape[1]
@@ -61,10 +64,18 @@ class Own(Teacher):
 
     def _call(self, captions: list[str]) -> Tensor:
         """The model's answer as (n, d) float32; ``ValueError`` says what is wrong with it."""
-        answer = self.model.encode(captions)
-        rows = answer if isinstance(answer, (np.ndarray, Tensor)) else [torch.as_tensor(row) for row in answer]
-        found = torch.stack(rows) if isinstance(rows, list) and rows else torch.as_tensor(rows)
-        found = found.detach().cpu().float()
+        try:
+            answer = self.model.encode(captions)
+        except (Exception, SystemExit) as err:  # somebody's own code
+            raise ValueError(f"{self.name}: encode of {len(captions)} texts fails:\n  {died(err)}") from err
+        try:
+            rows = answer if isinstance(answer, (np.ndarray, Tensor)) else [torch.as_tensor(row) for row in answer]
+            found = torch.stack(rows) if isinstance(rows, list) and rows else torch.as_tensor(rows)
+            found = found.detach().cpu()
+            found = (found if found.layout is torch.strided else found.to_dense()).float()
+        except (TypeError, ValueError, RuntimeError) as err:  # None, texts, rows of several sizes, what comes later
+            kind = type(answer).__name__
+            raise ValueError(f"encode of {len(captions)} texts gave no array of numbers but {kind} ({err})") from err
         if found.ndim != 2 or len(found) != len(captions) or (self.size and found.shape[1] != self.size):
             wanted, got = f"({len(captions)}, {self.size or 'd'})", tuple(found.shape)
             raise ValueError(f"encode of {len(captions)} texts gave numbers of shape {got}; wanted {wanted}")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from icrlib.models.parts.pool import beyond
+from icrlib.models.parts.regions import of_rows
+
 
 class GraphBlock(nn.Module):
     r"""One residual graph convolution of VSRN (Li et al. 2019), as its release and ECIR's compute it.
@@ -28,9 +31,11 @@ class GraphBlock(nn.Module):
         self.norm = nn.BatchNorm1d(size)
         nn.init.zeros_(self.norm.weight)  # its bias is 0 by default
 
-    def forward(self, regions: Tensor) -> Tensor:
-        """(B, N, d) to (B, N, d)."""
+    def forward(self, regions: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """(B, N, d) to (B, N, d); with ``lengths`` (B,) of images with fewer regions, whose padding stays 0."""
         from_each, to_each, told = self.relate(regions).chunk(3, 2)
-        affinity = from_each @ to_each.mT / regions.shape[1]
-        mixed = self.mix(affinity @ told)
-        return regions + self.norm(mixed.flatten(0, 1)).view_as(regions)
+        count = regions.shape[1] if lengths is None else lengths[:, None, None]
+        if lengths is not None:
+            told = told.masked_fill(beyond(told, lengths), 0)
+        affinity = from_each @ to_each.mT / count
+        return regions + of_rows(self.norm, self.mix(affinity @ told), lengths)

@@ -22,8 +22,8 @@ def last_states(gru: nn.GRU, words: nn.Embedding, numbers: Tensor, lengths: Tens
     if numbers.is_cuda:
         states, _ = gru(words(numbers[:, : int(lengths.max())]))
         return states[torch.arange(len(numbers), device=numbers.device), lengths - 1]
-    order, packed, running = _packed(numbers, lengths)
-    inputs = _inputs(words, packed, gru.weight_ih_l0, gru.bias_ih_l0)
+    order, read, running = packed(numbers, lengths)
+    inputs = _inputs(words, read, gru.weight_ih_l0, gru.bias_ih_l0)
     last = Recurrence.apply(inputs, gru.weight_hh_l0, gru.bias_hh_l0, running)
     return last[order.argsort()]
 
@@ -36,25 +36,25 @@ def word_states(gru: nn.GRU, words: nn.Embedding, numbers: Tensor, lengths: Tens
     """
     longest = int(lengths.max())
     if numbers.is_cuda:
-        packed = nn.utils.rnn.pack_padded_sequence(words(numbers), lengths.cpu(), True, False)
-        states = nn.utils.rnn.pad_packed_sequence(gru(packed)[0], batch_first=True)[0]
+        inside = nn.utils.rnn.pack_padded_sequence(words(numbers), lengths.cpu(), True, False)
+        states = nn.utils.rnn.pad_packed_sequence(gru(inside)[0], batch_first=True)[0]
         return sum(states.chunk(2, 2)) / 2 if gru.bidirectional else states
     places = torch.arange(longest)
     inside = places < lengths[:, None]
-    order, packed, running = _packed(numbers, lengths)
+    order, read, running = packed(numbers, lengths)
     place = torch.zeros(len(numbers), longest, dtype=torch.long)  # of each word in what is packed
     sizes = torch.tensor(running)
     place[order] = (sizes.cumsum(0) - sizes)[None] + torch.arange(len(numbers))[:, None]
     there = AllStates.apply(
-        _inputs(words, packed, gru.weight_ih_l0, gru.bias_ih_l0), gru.weight_hh_l0, gru.bias_hh_l0, running
+        _inputs(words, read, gru.weight_ih_l0, gru.bias_ih_l0), gru.weight_hh_l0, gru.bias_hh_l0, running
     )
     at = place[inside]
     states = there[at]
     if gru.bidirectional:
         turned = (lengths[:, None] - 1 - places).clamp_min(0)
-        order, packed, running = _packed(numbers.gather(1, turned), lengths)
+        order, read, running = packed(numbers.gather(1, turned), lengths)
         back = AllStates.apply(
-            _inputs(words, packed, gru.weight_ih_l0_reverse, gru.bias_ih_l0_reverse),
+            _inputs(words, read, gru.weight_ih_l0_reverse, gru.bias_ih_l0_reverse),
             gru.weight_hh_l0_reverse,
             gru.bias_hh_l0_reverse,
             running,
@@ -63,12 +63,13 @@ def word_states(gru: nn.GRU, words: nn.Embedding, numbers: Tensor, lengths: Tens
     return states.new_zeros(len(numbers), longest, states.shape[1]).masked_scatter(inside[..., None], states)
 
 
-def _packed(numbers: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, list[int]]:
-    """Captions by falling length (B,); their words, one word position after the other (T,); how many have each."""
+def packed(numbers: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, list[int]]:
+    """Rows of ``numbers`` (B, L, …) by falling length (B,); what stands in them, position by position (T, …), without
+    what is beyond a length; how many have each position."""
     order = lengths.argsort(descending=True, stable=True)
     lengths = lengths[order]
     inside = torch.arange(int(lengths[0]))[:, None] < lengths  # (L, B): word by word, every caption that has one
-    return order, numbers[order, : len(inside)].T[inside], inside.sum(1).tolist()
+    return order, numbers[order, : len(inside)].transpose(0, 1)[inside], inside.sum(1).tolist()
 
 
 def _inputs(words: nn.Embedding, packed: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

@@ -1,0 +1,137 @@
+r"""Matching: a head that sees both sides of a pair learns which of the hard pairs belong together (X-VLM; FS S4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from icrlib.auxiliary.base import Auxiliary, Step
+
+LEAST = 1e-5  # added to each chance, as released, before pairs of one image are taken out
+STREAM = 5  # of the dice; the data's augmentation has the first four
+START = 0.07  # the released temperature before it learns
+
+
+class Matching(Auxiliary):
+    r"""Draw hard pairs from a batch and ask the model's matching head, ``model.match``, about them.
+
+    Asked are the pairs of the batch, for each caption one image and for each image one caption that do not belong to
+    it, B + B + B of B pairs. They are drawn by chances that follow the similarities s of the first stage,
+
+    .. math:: p_{qj} \propto \mathrm{softmax}_j(s_{qj} / \tau) + 10^{-5},
+
+    where j belongs to another image than q, else 0: **a caption is never a negative of its own image**, whatever the
+    loss counts as positive. No gradient passes through the draws. The value is the mean cross-entropy.
+
+    ``temperature``: the :math:`\tau` of the draws; if nothing is said the learned one (``learn_tau``), and 0.07 where
+    the loss learns none, as a GOAL objective in place of the contrastive term.
+
+    The dice follow from the seed, the update and the rows of the batch, so a resumed run draws the same pairs.
+    """
+
+    name = "matching"
+
+    def __init__(self, temperature: float | None = None) -> None:
+        super().__init__()
+        fits = temperature is None or (
+            isinstance(temperature, (int, float)) and not isinstance(temperature, bool) and 0 < temperature < np.inf
+        )
+        if not fits:
+            raise ValueError(f"temperature= is a positive number; got {temperature!r}")
+        self.temperature = temperature
+
+    def prepare(self, data: Any, model: nn.Module) -> None:
+        if getattr(model, "match", None) is None:
+            raise ValueError(
+                f"auxiliary='matching' trains a matching head, and {type(model).__name__} has none: it needs "
+                "match(images, captions), the logits of pairs; take method='xvlm', or another auxiliary"
+            )
+        self.match = model.match  # the model's own weights, which are trained and saved with it
+        self.image_of = data.train.image_of
+        self.seed = torch.initial_seed()  # the run's: training has set it, and nothing is drawn from that generator
+
+    def forward(self, step: Step) -> Tensor:
+        images, captions, right = self.pairs(step)
+        logits = self.match(step.images[images], step.captions[captions])
+        return cross_entropy(logits.float(), right)
+
+    def pairs(self, step: Step) -> tuple[Tensor, Tensor, Tensor]:
+        """Row and column (P,) of the pairs that are asked about, and whether they belong together, 1 or 0."""
+        scores, same = step.scores.detach(), self.same(step)
+        own = self.own(same)
+        columns, rows = torch.arange(len(own)), torch.arange(len(scores))
+        dice = self.dice(step)
+        of_caption = drawn(self.chances(scores.T, same.T, step.tau), dice)
+        of_image = drawn(self.chances(scores, same, step.tau), dice)
+        parts = [(own, columns), (of_caption, columns), (rows, of_image)]
+        found = torch.cat([torch.stack(part) for part in parts], 1)
+        right = torch.zeros(found.shape[1], dtype=torch.long)
+        right[: len(own)] = 1
+        there = (found >= 0).all(0)  # a batch of one image has no other
+        return tuple(part[there].to(scores.device) for part in (*found, right))
+
+    def same(self, step: Step) -> Tensor:
+        """Which images and captions of the batch belong together, bool (B, M): of one image, or positives."""
+        of = self.image_of[step.batch.captions.cpu()]
+        return (step.batch.images.cpu()[:, None] == of) | step.positives.cpu()
+
+    @staticmethod
+    def own(same: Tensor) -> Tensor:
+        """Row (M,) of each caption's own image: in a batch of pairs the one that it came with."""
+        if same.shape[0] == same.shape[1] and bool(same.diagonal().all()):
+            return torch.arange(len(same))
+        return same.float().argmax(0)
+
+    def chances(self, scores: Tensor, same: Tensor, learned: Tensor | None = None) -> Tensor:
+        """The chance (Q, M) of each candidate to be drawn for its query; 0 for those that belong to it."""
+        tau = self.temperature or (START if learned is None else learned)
+        chances = ((scores.double() / tau).softmax(1) + LEAST).cpu().masked_fill(same, 0)
+        return chances / chances.sum(1, keepdim=True).clamp_min(LEAST / 2)
+
+    def dice(self, step: Step) -> np.random.Generator:
+        """Of one batch, whatever was drawn before."""
+        rows = step.batch.captions.tolist()
+        return np.random.default_rng([self.seed, step.update, 0, STREAM, *rows])
+
+    @staticmethod
+    def operations(
+        captions: int,
+        words: float,
+        *,
+        images: int | None = None,
+        model: type | None = None,
+        pair: dict | None = None,
+        **sizes: Any,
+    ) -> int | None:
+        """What the head of ``model`` says of itself, on the pairs of a batch; ``pair``: its sizes."""
+        return model.match_operations(asked(images, captions), words, **(pair or {})) if model else None
+
+    @staticmethod
+    def kept(
+        captions: int,
+        words: float,
+        *,
+        images: int | None = None,
+        model: type | None = None,
+        pair: dict | None = None,
+        **sizes: Any,
+    ) -> float:
+        return model.match_kept(asked(images, captions), words, **(pair or {})) if model else 0.0
+
+
+def asked(images: int | None, captions: int) -> int:
+    """How many pairs a batch asks about."""
+    return 2 * captions + (images or captions)
+
+
+def drawn(chances: Tensor, dice: np.random.Generator) -> Tensor:
+    """A candidate (Q,) of each query by its ``chances`` (Q, M); -1 where all of them are 0."""
+    ends = chances.cumsum(1)
+    thrown = torch.from_numpy(dice.random(len(chances)))[:, None] * ends[:, -1:]
+    # The first whose end lies beyond: never one with chance 0, which ends where the one before it does.
+    found = (ends <= thrown).sum(1)
+    return found.masked_fill(ends[:, -1] == 0, -1)

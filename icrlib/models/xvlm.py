@@ -1,0 +1,135 @@
+"""X-VLM in small: two towers propose by one vector each, and a matching head decides by all words and regions."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from icrlib.errors import at_least
+from icrlib.models.base import Sequences
+from icrlib.models.counts import Parts
+from icrlib.models.parts.fusion import MatchingHead, head_kept, head_operations
+from icrlib.models.parts.gru import word_states
+from icrlib.models.parts.pool import beyond
+from icrlib.models.parts.regions import counts_of, regions_of
+from icrlib.models.vse_infty import VSEInfty
+
+
+class XVLM(VSEInfty):
+    r"""The two stages of X-VLM's retrieval (Zeng et al. 2022; FS S4) on regions and a recurrent caption encoder.
+
+    Towers: those of VSE∞ (:class:`icrlib.models.vse_infty.VSEInfty`), which keep their rows: an image's is its regions
+    (B, N, d), a caption's the states after its words (M, L, d). In front of them stands the pooled and normalised
+    vector, and the similarity is the inner product of these two vectors alone: any loss on scores trains it.
+
+    Head: :meth:`match` (:class:`icrlib.models.parts.fusion.MatchingHead`) is given all rows of an image and of a
+    caption and says, as two logits, whether they belong together. ``auxiliary="matching"`` trains it on hard pairs,
+    and :func:`icrlib.evaluation.rerank` asks it about the candidates that the similarity puts first.
+
+    - ``pool``: of the towers: "max", "mean" or "gpo".
+    - ``hidden``: of the layers that read regions; half of ``embed_dim`` if nothing is said.
+    - ``blocks``, ``heads``: of the matching head: blocks of fusion, and heads of their attention.
+
+    The release has a Swin and a BERT, both pre-trained, 216 million parameters, six blocks of fusion, a projection of
+    the pooled vectors, and lr 3e-5. As released are what is trained on what (a learned temperature from 0.07, shared
+    labels for captions of one image, the draws of pairs, weights 1 : 1), AdamW and its decay, and the second stage; the
+    sizes and the rate are of our trial.
+    """
+
+    label = "matching head"
+    published: ClassVar[dict[str, dict]] = {
+        "*": {
+            "embed_dim": 256,
+            "word_dim": 300,
+            "auxiliary": "matching",
+            "objective": "dual",
+            "beta": 1.0,
+            "optimiser": "adamw",
+            "weight_decay": 1e-2,
+            "lr": 1e-3,
+            "epochs": 10,
+            "batch_size": 128,
+        },
+        "ntxent": {"tau": 0.07, "learn_tau": True, "denominator": "candidates", "positives": "image"},
+    }
+
+    def __init__(
+        self,
+        feature_dim: int,
+        words: int,
+        embed_dim: int = 256,
+        word_dim: int = 300,
+        pool: str = "max",
+        hidden: int | None = None,
+        blocks: int = 2,
+        heads: int = 4,
+    ) -> None:
+        super().__init__(feature_dim, words, embed_dim, word_dim, pool, hidden)
+        at_least("blocks", blocks, 1)
+        if embed_dim % at_least("heads", heads, 1):
+            raise ValueError(f"embed_dim must be a multiple of heads, which share it; got {embed_dim} and {heads}")
+        inherited = {name: value for name, value in self.options.items() if name not in ("drop_regions", "padding")}
+        self.options = inherited | {"blocks": blocks, "heads": heads}
+        self.head = MatchingHead(embed_dim, blocks, heads)
+
+    @classmethod
+    def titled(cls, **options: object) -> str:
+        return cls.label
+
+    def encode_images(self, features: Tensor) -> Sequences:
+        """Regions (B, N, D), with lengths or without, to the image's unit vector and a row of each, (B, 1 + N, d)."""
+        regions, lengths = regions_of(features, self.options["feature_dim"])
+        lengths = counts_of(regions, lengths)
+        rows = self.of_regions(regions, lengths)
+        return in_front(self.pool_regions(rows, lengths), rows, lengths)
+
+    def encode_captions(self, words: Tensor, lengths: Tensor) -> Sequences:
+        """The caption's unit vector and a row of each word, (M, 1 + L, d)."""
+        rows = word_states(self.gru, self.embed, words, lengths)
+        return in_front(self.pool_words(rows, lengths), rows, lengths)
+
+    def similarity(self, images: Sequences, captions: Sequences) -> Tensor:
+        return images.values[:, 0] @ captions.values[:, 0].T
+
+    def similarity_of_pairs(self, images: Sequences, captions: Sequences) -> Tensor:
+        return (images.values[:, 0] * captions.values[:, 0]).sum(1)
+
+    def match(self, images: Sequences, captions: Sequences) -> Tensor:
+        """Logits (P, 2) of image p and caption p: that they do not belong together, and that they do."""
+        kind = self.head.of_words.weight.dtype
+        some = (captions, int(captions.lengths.max())), (images, int(images.lengths.max()))
+        parts = []
+        for rows, longest in some:
+            values = rows.values[:, :longest].to(kind)
+            parts += [values, beyond(values, rows.lengths)[..., 0]]
+        return self.head(*parts)
+
+    @staticmethod
+    def operations(images: int = 128, captions: int = 128, words: float = 27, **sizes) -> Parts:
+        """One update of the towers; the head is counted with what trains it, :meth:`match_operations`."""
+        return VSEInfty.operations(images, captions, words, **({"pool": "max"} | sizes))
+
+    @staticmethod
+    def kept(images: int, captions: int, words: float, **sizes) -> float:
+        return VSEInfty.kept(images, captions, words, **({"pool": "max"} | sizes))
+
+    @staticmethod
+    def match_operations(
+        pairs: int, words: float, *, regions: int = 36, embed_dim: int = 256, blocks: int = 2, **sizes
+    ) -> int:
+        return head_operations(pairs, words + 1, regions + 1, embed_dim, blocks)
+
+    @staticmethod
+    def match_kept(
+        pairs: int, words: float, *, regions: int = 36, embed_dim: int = 256, blocks: int = 2, heads: int = 4, **sizes
+    ) -> float:
+        return head_kept(pairs, words + 1, regions + 1, embed_dim, blocks, heads)
+
+
+def in_front(pooled: Tensor, rows: Tensor, lengths: Tensor) -> Sequences:
+    """The unit vector of ``pooled`` (B, d) as the first of ``rows`` (B, L, d)."""
+    first = F.normalize(pooled, dim=1)[:, None].to(rows.dtype)
+    return Sequences(torch.cat([first, rows], 1), lengths + 1)

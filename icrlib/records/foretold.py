@@ -1,0 +1,21 @@
+"""What was foretold of runs before they were trained: lines of records/foretold.jsonl, by hand, never changed."""
+
+from __future__ import annotations
+
+from icrlib import parsing
+from icrlib.records.folder import root
+
+LINES = "foretold.jsonl"  # beside the records
+_SAID = ("name", "runs", "claim", "measure", "reason")
+LINE = {
+    "type": "object",
+    "required": [*_SAID, "low", "high"],
+    "properties": dict.fromkeys(_SAID, {"type": "string"})
+    | {"low": {"type": "number"}, "high": {"type": ["number", "null"]}},
+}
+
+
+def lines() -> dict[str, dict]:
+    """By name, the predictions: of which ``runs`` the ``claim`` is made and for which ``reason``, what is to be
+    measured, and from ``low`` to ``high`` (None: no end) what counts as a hit. The runs are the study "foretold"."""
+    return {line["name"]: line for line in parsing.json_lines(root() / LINES, LINE)}

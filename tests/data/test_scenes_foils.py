@@ -1,0 +1,144 @@
+"""Foils: false captions of the same words, in training with each caption of a batch; who may have them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+import icrlib
+from icrlib.data import augment
+from icrlib.data.load import OUTLINES
+from icrlib.data.scenes.foils import false_forms
+from icrlib.data.scenes.grammar import truth
+from icrlib.data.text import tokenize
+from icrlib.planning import operations
+from icrlib.training import loop
+from icrlib.training.config import resolve
+from tests.data.test_scenes_phrasing import MEANT, read_back
+from tests.training.test_resume import same_run
+
+SMALL = dict(embed_dim=8, batch_size=16, progress=False)
+
+
+@pytest.fixture(scope="module", params=["plain", "apart"])
+def scenes(request):
+    return icrlib.load_dataset("scenes", smoke=True, phrasing=request.param, progress=False)
+
+
+def dice(number: int = 0) -> np.random.Generator:
+    return augment.dice(0, number, augment.FOILS)
+
+
+def meaning(caption: str) -> Counter:
+    return Counter(
+        MEANT.get(word, word) for word in tokenize(caption) if word not in ("a", "an", "there", "is", "we", "see")
+    )
+
+
+def test_every_form_is_false_and_of_the_same_facts(scenes):
+    """Facts are the same where two things or a relation can tell a lie; else one fact is another."""
+    split, same = scenes.train, 0
+    for form, image in zip(split.forms, split.image_of.tolist(), strict=True):
+        found = false_forms(form, split.graphs[image])
+        assert found and truth(form, split.graphs[image])
+        for one in found:
+            assert not truth(one, split.graphs[image])
+            told = [Counter((k, v) for thing in f["things"] for k, v in thing.items()) for f in (form, one)]
+            if told[0] == told[1]:
+                same += 1
+            else:
+                assert sum((told[0] - told[1]).values()) == 1
+            assert {k: form[k] for k in ("relation", "count", "background")} == {
+                k: one[k] for k in ("relation", "count", "background")
+            }
+    assert same > 500
+
+
+def test_captions_of_foils_say_what_is_false(scenes):
+    split = scenes.train
+    rows = torch.arange(0, len(split.captions), 7)
+    told = split.foils(rows, dice())
+    assert told == split.foils(rows, dice()) != split.foils(rows, dice(1))
+    for row, caption in zip(rows.tolist(), told, strict=True):
+        scene = split.graphs[int(split.image_of[row])]
+        if scenes.options.get("phrasing") == "apart":
+            assert not truth(read_back(caption), scene)
+        mine, theirs = meaning(caption), meaning(split.captions[row])
+        assert sum((mine - theirs).values()) <= 1
+    if scenes.options.get("phrasing") is None:
+        known = set(scenes.vocabulary.words)
+        assert {word for caption in told for word in tokenize(caption)} <= known
+
+
+def test_a_batch_has_them_behind_its_own(scenes):
+    config = resolve(scenes, "bow", "ntxent", given={"batch_size": 16, "negatives": "foils"})
+    plain = resolve(scenes, "bow", "ntxent", given={"batch_size": 16})
+    model, _ = loop.prepare(scenes, config)
+    step, without = (next(loop.forward(model, scenes.train, c, 3)) for c in (config, plain))
+    assert step.scores.shape == step.positives.shape == (16, 32)
+    assert torch.equal(step.positives[:, :16], without.positives) and not step.positives[:, 16:].any()
+    torch.testing.assert_close(step.scores[:, :16], without.scores)
+    expected = scenes.vocabulary.encode(scenes.train.foils(step.batch.captions, dice(3)))
+    torch.testing.assert_close(step.scores[:, 16:], model.similarity(step.images, model.encode_captions(*expected)))
+
+
+def test_words_left_out_are_left_out_of_both(scenes):
+    given = {"batch_size": 16, "drop_words": 0.5, "delete_words": 0.2}
+    plain = resolve(scenes, "bow", "ntxent", given=given)
+    config = resolve(scenes, "bow", "ntxent", given=given | {"negatives": "foils"})
+    model, _ = loop.prepare(scenes, config)
+    step, without = (next(loop.forward(model, scenes.train, c, 3)) for c in (config, plain))
+    assert torch.equal(step.lengths[:16], without.lengths)
+    width = without.numbers.shape[1]
+    assert torch.equal(step.numbers[:16, :width], without.numbers) and not step.numbers[:16, width:].any()
+    gone = [
+        (part == augment.UNKNOWN).sum() / lengths.sum()
+        for part, lengths in ((step.numbers[:16], step.lengths[:16]), (step.numbers[16:], step.lengths[16:]))
+    ]
+    assert all(0.2 < float(share) < 0.7 for share in gone)
+
+
+@pytest.mark.parametrize("loss", ["triplet", "triplet_sh", "ntxent", "smoothap", "goal:cir x sig-ms"])
+def test_training_with_foils(scenes, loss, tmp_path):
+    """Any loss; the whole run and one that went on are the same."""
+    options = dict(updates=4, evaluate_every=2, negatives="foils", lr=0.01, **SMALL)
+    whole = icrlib.train(scenes, "bow", loss, out=tmp_path / "run", **options)
+    assert whole.record["config"]["negatives"] == "foils" and whole.history[-1]["cocos"]["t2i"]["C_q"] >= 0
+    same_run(whole, icrlib.train(scenes, "bow", loss, **options))
+    other = icrlib.train(scenes, "bow", loss, **{**options, "negatives": "batch"})
+    assert other.record["identity"] != whole.record["identity"]
+    assert any(not torch.equal(a, b) for a, b in zip(whole.model.parameters(), other.model.parameters(), strict=True))
+
+
+def test_a_learned_temperature_with_foils(scenes):
+    run = icrlib.train(scenes, "bow", "ntxent", updates=4, negatives="foils", learn_tau=True, lr=0.01, **SMALL)
+    assert run.history[-1]["tau"] != 0.1
+
+
+def test_the_neutral_value_is_no_option_of_a_run(scenes):
+    plain, named = (resolve(scenes, "bow", "ntxent", given=given) for given in ({}, {"negatives": "batch"}))
+    assert plain.identity() == named.identity()
+    foils = resolve(scenes, "bow", "ntxent", given={"negatives": "foils"})
+    assert foils.identity() != plain.identity()
+
+
+def test_who_may_have_them(tiny, scenes):
+    """Data without forms, methods that read no words and a second objective may not; planning says the same."""
+    with pytest.raises(ValueError, match="needs captions whose logical form is known, and .scenes. does not know"):
+        resolve(tiny, "bow", "ntxent", given={"negatives": "foils"})
+    with pytest.raises(ValueError, match="goes with methods that read words, and with objective='con'"):
+        resolve(scenes, "ltd", "ntxent", given={"negatives": "foils", "target": "lsa"})
+    with pytest.raises(ValueError, match="unknown negatives 'foil'; allowed: 'batch', 'foils'"):
+        resolve(scenes, "bow", "ntxent", given={"negatives": "foil"})
+    assert scenes.foils
+    assert [OUTLINES[name]({}).foils for name in ("scenes", "rendered", "stamps")] == [True, True, False]
+
+
+def test_captions_are_counted_twice(scenes):
+    sizes = operations.measured(scenes)
+    plain, foils = (resolve(scenes, "vse++", "ntxent", given={"negatives": name}).flat() for name in ("batch", "foils"))
+    one, both = (operations.of_update(config, sizes) for config in (plain, foils))
+    assert 1.5 * one < both < 2.2 * one

@@ -1,0 +1,107 @@
+"""Columns without a positive: candidates of every row and nobody's query, in losses, counts and notes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from icrlib import cocos
+from icrlib.losses import LOSSES
+from icrlib.losses.build import by_name
+
+NAMES = [*LOSSES, "goal:con x lin", "goal:cir x sig-ms"]
+LEARNING = ["ntxent", "smoothap", "ifm", "siglip", "ntxent_sparse"]
+REDUCED = {"sum": torch.sum, "mean": torch.mean}
+
+
+def batch(rows: int = 5, foils: int = 5) -> tuple[torch.Tensor, torch.Tensor]:
+    """Scores (B, B + F) in which some foil is the hardest negative of a row; a positive for each of the first B."""
+    dice = torch.Generator().manual_seed(3)
+    scores = 0.9 * (2 * torch.rand(rows, rows + foils, dtype=torch.float64, generator=dice) - 1)
+    own = torch.eye(rows, rows + foils, dtype=torch.bool)
+    return scores + 0.05 * own, own
+
+
+def by_hand(loss, scores: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+    """Both directions through autograd, the foils' queries dropped before anybody looks at them."""
+    rows = len(scores)
+    sides = (scores, own), (scores[:, :rows].T, own[:, :rows].T)
+    value = sum(REDUCED[loss.queries](loss.per_query(*side)) for side in sides)
+    return value / 2 if loss.directions == "mean" else value
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equal_to_dropping_the_queries_by_hand(name):
+    loss, (scores, own) = by_name(name), batch()
+    scores.requires_grad_()
+    found, expected = loss(scores, own), by_hand(loss, scores, own)
+    (mine,), (theirs,) = (torch.autograd.grad(value, scores) for value in (found, expected))
+    assert abs(float((found - expected).detach())) < 1e-12 and float((mine - theirs).abs().max()) < 1e-12
+    assert float((loss.score_gradient(scores, own) - theirs).abs().max()) < 1e-12
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNING if "tau" in by_name(name).learnable])
+def test_a_learned_temperature_too(name):
+    """Derivatives by t and by the scores, against central differences of the loss at that temperature."""
+    loss, (scores, own) = by_name(name), batch()
+    t = torch.tensor(1.3, dtype=torch.float64, requires_grad=True)
+    scores.requires_grad_()
+    bias = torch.tensor(-0.4, dtype=torch.float64) if "bias" in loss.learnable else None
+    found = loss.sharpened(scores, own, t, bias)
+    assert float(found.detach()) == pytest.approx(float(by_hand(loss.at(t, bias), scores, own).detach()), abs=1e-12)
+    by_t, by_scores = torch.autograd.grad(found, (t, scores))
+    step = 1e-5
+    more, less = (by_hand(loss.at(t.detach() + h, bias), scores.detach(), own) for h in (step, -step))
+    assert float(by_t) == pytest.approx(float(more - less) / (2 * step), abs=1e-7)
+    (theirs,) = torch.autograd.grad(by_hand(loss.at(t.detach(), bias), scores, own), scores)
+    assert float((by_scores - theirs).abs().max()) < 1e-12
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_without_a_positive_still_raises(name):
+    scores, own = batch()
+    own[2] = False
+    with pytest.raises(ValueError, match="row 2"):
+        by_name(name)(scores, own)
+    with pytest.raises(ValueError, match="row 0"):
+        by_name(name)(scores, torch.zeros_like(own))
+    with pytest.raises(ValueError, match="row 2"):
+        cocos.count_both(by_name(name), scores, own)
+
+
+def test_foils_are_pushed_and_pull_nobody():
+    """Their columns have gradients of the first direction alone, never below 0."""
+    loss, (scores, own) = by_name("ntxent"), batch()
+    gradient = loss.score_gradient(scores, own)
+    assert (gradient[:, 5:] > 0).all()
+    assert torch.allclose(gradient[:, 5:], loss.weights(scores, own)[:, 5:] / 10)
+
+
+def test_of_several_positives_each_column_has_its_own_means():
+    """Two captions an image, and foils in between: means are over the four columns that ask."""
+    own = torch.tensor([[1, 0, 1, 0, 0, 0], [0, 0, 0, 1, 0, 1]], dtype=torch.bool)
+    scores = torch.rand(2, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    asked = [0, 2, 3, 5]
+    for name in ("triplet", "ntxent", "smoothap"):
+        loss = by_name(name)
+        sides = (scores, own), (scores.T[asked], own.T[asked])
+        expected = sum(REDUCED[loss.queries](loss.per_query(*side)) for side in sides)
+        assert float(loss(scores, own)) == pytest.approx(float(expected) / (1 + (loss.directions == "mean")), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["triplet", "triplet_sh", "ntxent", "smoothap", "goal:cir x sig"])
+def test_counts_of_b_times_2b(name):
+    loss, (scores, own) = by_name(name), batch()
+    found = cocos.count_both(loss, scores, own)
+    assert found["i2t"] == cocos.count(loss, scores, own, convention="exact")
+    assert found["t2i"] == cocos.count(loss, scores[:, :5].T, own[:, :5].T, convention="exact", direction="t2i")
+    assert cocos.count_both(loss, scores[:, :5], own[:, :5])["t2i"] == found["t2i"]
+
+
+def test_the_gap_and_a_collapse_know_of_them():
+    loss, (scores, own) = by_name("goal:con x con"), batch()
+    s, mask = scores, own
+    total = sum((s[q].masked_fill(mask[q], -9).max() - s[q, q]) for q in range(5))
+    total += sum((s[:, q].masked_fill(mask[:, q], -9).max() - s[q, q]) for q in range(5))
+    assert loss.gap(scores, own) == pytest.approx(float(total), abs=1e-12)
+    assert by_name("ntxent").collapsed(own) == pytest.approx((torch.tensor(10.0).log() + torch.tensor(5.0).log()) / 2)
