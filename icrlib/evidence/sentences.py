@@ -60,8 +60,8 @@ def number(expected: str | float, compute: Any, *groups, off: float | None = Non
 
     ``compute``: a function of the groups, or the value itself. Each must round to what is printed, or lie within
     ``off`` of it. Something with ``mean``, ``low``, ``high`` (a verdict's ``difference``) stands for these three.
-    A ``live`` number may be off by three units of its last digit and two percent: another processor rounds differently,
-    and a training amplifies it.
+    A ``live`` number may be off by three units of its last digit and a tenth of itself: another processor rounds
+    differently, and a training amplifies it.
     """
     given = compute if callable(compute) else lambda: compute
 
@@ -72,7 +72,7 @@ def number(expected: str | float, compute: Any, *groups, off: float | None = Non
         for token, value in zip(wanted, got, strict=False):
             digits = len(token.partition(".")[2]) if "e" not in token.lower() else None
             unit = 10.0**-digits if digits is not None else 0.1 * abs(float(token))
-            allowed = off if off is not None else 3 * unit + 0.02 * abs(float(token)) if live else 0.5 * unit
+            allowed = off if off is not None else 3 * unit + 0.1 * abs(float(token)) if live else 0.5 * unit
             if not abs(value - float(token)) <= allowed * (1 + 1e-9):
                 return f"printed is {token}, computed {value:.6g}"
         return ""
