@@ -6,12 +6,12 @@ Everything here takes the folder of the book's project, so that tests can use a 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,7 +22,6 @@ from importlib import metadata
 from pathlib import Path
 
 import jupytext
-import nbclient
 import nbformat
 import yaml
 
@@ -31,6 +30,12 @@ PAIRING = {"formats": "ipynb,py:percent", "text_representation": PERCENT}
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 SETUP_TAG = "colab-setup"
 PATIENCE = 3600  # seconds for a kernel to start, or to send what a cell wrote; one that died is noticed at once
+PAPERMILL = f"""
+import sys, papermill
+given, made, empty = sys.argv[1:]
+papermill.execute_notebook(given, made, kernel_name="python3", cwd=empty, progress_bar=False, log_output=False,
+    request_save_on_cell_execute=False, start_timeout={PATIENCE}, iopub_timeout={PATIENCE})
+"""
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # What an output depends on besides the repository. Other packages are pinned beside these.
 VERSIONS = ("torch", "numpy", "pandas", "matplotlib", "seaborn")
@@ -72,7 +77,7 @@ class Book:
         return self.source / f"{name}{suffix}"
 
     def executed(self, name: str) -> Path:
-        """Where the last successful run of the chapter lies; its key lies beside it."""
+        """Where the last successful run of the chapter lies; what it depended on lies beside it."""
         return self.build / "executed" / f"{name}.ipynb"
 
     def load(self, name: str) -> nbformat.NotebookNode:
@@ -91,86 +96,112 @@ class Book:
             nbformat.read(pair[1], as_version=4)
         )
 
-    def surroundings(self) -> str:
-        """Hash of what every chapter depends on: library, records, versions, and the scale of the run."""
-        digest = hashlib.sha256()
-        for folder in ("icrlib", "records"):
-            for path in sorted((self.root / folder).rglob("*")):
-                if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith("."):
-                    digest.update(f"{path.relative_to(self.root)}\0".encode() + path.read_bytes() + b"\0")
-        installed = [f"{d}=={metadata.version(d)}" for d in VERSIONS]
-        digest.update(json.dumps([sys.version_info[:2], installed, os.environ.get("ICR_SMOKE", "")]).encode())
-        return digest.hexdigest()
+    def unchanged(self, name: str, notebook: nbformat.NotebookNode) -> bool:
+        """Whether the last run had these cells, these versions, and what it imported and opened as it is now."""
+        last = self._last(name)
+        return (
+            self.executed(name).is_file()
+            and last.get("cells") == cells_hash(notebook)
+            and last.get("scale") == scale()
+            and all(state(self.root / path) == was for path, was in last["files"].items())
+        )
+
+    def _last(self, name: str) -> dict:
+        mark = self.executed(name).with_suffix(".json")
+        return json.loads(mark.read_text()) if mark.is_file() else {}
 
     def run(self, names: list[str], say: Callable[[str], None], jobs: int = 1) -> list[str]:
-        """Execute the chapters whose cells or surroundings changed; return the names of those that failed.
+        """Execute the chapters that changed, or what they depend on; return the names of those that failed.
 
         ``jobs`` at a time, each in a kernel of one thread: first those of which no time is known, then the longest.
-        A result and its key are written when a chapter has succeeded. So a build that was killed goes on with the
-        chapters in which it was, and a chapter that fails does not stop the others.
+        A result is written when a chapter has succeeded. So a build that was killed goes on with the chapters in which
+        it was, and a chapter that fails does not stop the others.
         """
-        around, todo = self.surroundings(), []
+        todo = []
         for number, name in enumerate(names, 1):
-            notebook = self.load(name)
-            key = hashlib.sha256(f"{cells_hash(notebook)} {around}".encode()).hexdigest()
-            mark = self.executed(name).with_suffix(".key")
-            last = json.loads(mark.read_text()) if mark.is_file() else {}
-            head = f"[{number}/{len(names)}] {name}"
-            if last.get("key") == key and self.executed(name).is_file():
+            notebook, head = self.load(name), f"[{number}/{len(names)}] {name}"
+            if self.unchanged(name, notebook):
                 say(f"{head}: unchanged")
             else:
-                todo.append((name, notebook, key, head, last.get("seconds")))
-        todo.sort(key=lambda one: -(one[4] or float("inf")))
-        kernels: list[nbclient.NotebookClient] = []
+                todo.append((name, notebook, head, self._last(name).get("seconds")))
+        todo.sort(key=lambda one: -(one[3] or float("inf")))
+        running: list[subprocess.Popen] = []
         with ThreadPoolExecutor(jobs) as pool:
             try:
-                done = list(pool.map(lambda one: self._execute(*one, say, kernels), todo))
-            except BaseException:  # Ctrl-C above all: a kernel is in a session of its own, where that does not arrive
-                for one in kernels:
-                    with contextlib.suppress(AttributeError):  # not yet started, or done
-                        one.km.provisioner.process.kill()
+                done = list(pool.map(lambda one: self._execute(*one, say, running), todo))
+            except BaseException:  # Ctrl-C above all
+                for one in running:
+                    one.kill()  # its kernel notices, and ends
                 raise
         return [name for name in names if name in {one[0] for one, well in zip(todo, done, strict=True) if not well}]
 
-    def _execute(self, name, notebook, key: str, head: str, last: float | None, say, kernels: list) -> bool:
+    def _execute(self, name, notebook, head: str, last: float | None, say, running: list) -> bool:
         """Execute one chapter and keep its result; whether it succeeded."""
         say(f"{head}: executing" + (f" (last time {last:.0f} s)" if last else ""))
         start = time.monotonic()
         try:
-            done = execute(notebook, kernels)
-        except Exception as err:  # whatever a chapter does, the others still get their turn
-            say(f"{head}: FAILED after {time.monotonic() - start:.0f} s\n{explain(name, notebook, err)}")
+            done, opened = execute(notebook, running)
+        except Failed as err:
+            say(f"{head}: FAILED after {time.monotonic() - start:.0f} s\n  {name}{err}")
             return False
-        seconds, mark = time.monotonic() - start, self.executed(name).with_suffix(".key")
+        seconds, mark = time.monotonic() - start, self.executed(name).with_suffix(".json")
         mark.unlink(missing_ok=True)
         write_text(self.executed(name), nbformat.writes(done) + "\n")
-        write_text(mark, json.dumps({"key": key, "seconds": round(seconds, 1)}))
+        files = {one: state(self.root / one) for one in sorted(self._own(opened))}
+        note = {"cells": cells_hash(notebook), "scale": scale(), "files": files, "seconds": round(seconds, 1)}
+        write_text(mark, json.dumps(note))
         say(f"{head}: done in {seconds:.1f} s")
         return True
 
+    def _own(self, opened: list[str]) -> Iterator[str]:
+        """Which of these files and folders are the project's: its library, records, and lists of runs."""
+        for path in {Path(os.path.realpath(one)) for one in opened}:
+            if path.is_relative_to(self.root):
+                inside = path.relative_to(self.root)
+                if inside.parts[:1] in (("icrlib",), ("records",), ("scripts",)) and "__pycache__" not in inside.parts:
+                    yield inside.as_posix()
 
-def execute(notebook: nbformat.NotebookNode, kernels: list) -> nbformat.NotebookNode:
-    """Run all cells in a fresh kernel and an empty folder; return the cleaned result.
 
-    ``notebook`` gets the outputs up to a failure, and ``kernels`` the client, for whoever has to stop it.
-    """
-    os.environ.update(TQDM_DISABLE="1", JUPYTER_PREFER_ENV_PATH="1", PYDEVD_DISABLE_FILE_VALIDATION="1")
-    os.environ.pop("MPLBACKEND", None)  # the kernel chooses the inline one
+class Failed(Exception):
+    """A chapter did not run through; says in which cell."""
+
+
+def scale() -> list:
+    """What every output depends on besides the repository."""
+    return [*sys.version_info[:2], *(f"{d}=={metadata.version(d)}" for d in VERSIONS), os.environ.get("ICR_SMOKE", "")]
+
+
+def state(path: Path) -> str:
+    """What a file holds, or which files of which sizes a folder has; "" for what is gone."""
+    if path.is_dir():
+        inside = sorted((one.name, one.is_file() and one.stat().st_size) for one in path.iterdir())
+        held = json.dumps([one for one in inside if one[0] != "__pycache__" and not one[0].startswith(".")]).encode()
+    else:
+        held = path.read_bytes() if path.is_file() else b""
+    return hashlib.sha256(held).hexdigest()[:16] if held else ""
+
+
+def execute(notebook: nbformat.NotebookNode, running: list) -> tuple[nbformat.NotebookNode, list[str]]:
+    """Run all cells by papermill, in a fresh kernel and an empty folder: the cleaned result, and the files that were
+    imported or opened. :class:`Failed` says in which cell it stopped; ``running`` gets the process, for whoever has to
+    stop it."""
     # One thread: several chapters share the cores, and a figure should not depend on their number.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    env = {"OMP_NUM_THREADS": "1"} | {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+    env |= {"TQDM_DISABLE": "1", "JUPYTER_PREFER_ENV_PATH": "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     with tempfile.TemporaryDirectory(prefix="chapter-") as folder:
-        client = nbclient.NotebookClient(
-            notebook,
-            kernel_name="python3",
-            resources={"metadata": {"path": folder}},
-            timeout=None,
-            startup_timeout=PATIENCE,
-            iopub_timeout=PATIENCE,
-            extra_arguments=["--log-level=CRITICAL"],  # else a line about loopback sockets, each chapter
-        )
-        kernels.append(client)
-        client.execute()
-    return normalised(notebook, outputs=True)
+        given, made, noted, empty = (Path(folder) / name for name in ("in.ipynb", "out.ipynb", "opened.txt", "empty"))
+        empty.mkdir()
+        nbformat.write(notebook, given)
+        env |= {"PYTHONSTARTUP": str(Path(__file__).with_name("opened.py")), "ICR_OPENED": str(noted)}
+        command = [sys.executable, "-c", PAPERMILL, given, made, empty]
+        with subprocess.Popen(
+            command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
+            running.append(process)
+            said, _ = process.communicate()
+        if process.returncode:
+            raise Failed(explain(made, said))
+        return normalised(nbformat.read(made, as_version=4), outputs=True), noted.read_text().splitlines()
 
 
 def normalised(notebook: nbformat.NotebookNode, outputs: bool) -> nbformat.NotebookNode:
@@ -244,16 +275,18 @@ def write_setup_cells(book: Book, name: str, say: Callable[[str], None]) -> None
         say(f"{name}: set-up cell written anew")
 
 
-def explain(name: str, notebook: nbformat.NotebookNode, err: Exception) -> str:
+def explain(made: Path, said: str) -> str:
     """Which cell of the chapter failed, and the last lines of the error."""
-    tail = [str(err)]
-    where = f"  {name}: {type(err).__name__}"
-    if isinstance(err, nbclient.exceptions.CellExecutionError):
-        place, cell = [(n, c) for n, c in enumerate(notebook.cells, 1) if c.cell_type == "code" and c.outputs][-1]
-        first = next(iter(cell.source.strip().splitlines()), "")
-        where = f"  {name}, cell {place} (code cell {cell.execution_count}): {first}"
-        tail = err.traceback.splitlines() or [f"{err.ename}: {err.evalue}"]
-    return "\n".join([where, *(f"  | {COLOUR.sub('', line)}" for line in tail[-12:])])
+    cells = nbformat.read(made, as_version=4).cells if made.is_file() else []
+    cells = [c for c in cells if "papermill-error-cell-tag" not in c.metadata.get("tags", [])]
+    for place, cell in enumerate(cells, 1):
+        for error in [out for out in cell.get("outputs", []) if out.output_type == "error"]:
+            first = next(iter(cell.source.strip().splitlines()), "")
+            where = f", cell {place} (code cell {cell.execution_count}): {first}"
+            tail = "\n".join(error.traceback).splitlines() or [f"{error.ename}: {error.evalue}"]
+            return "\n".join([where, *(f"  | {COLOUR.sub('', line)}" for line in tail[-12:])])
+    tail = said.strip().splitlines() or ["it ended without a word"]
+    return f": {tail[-1].rpartition(': ')[0].rpartition('.')[2]}\n" + "\n".join(f"  | {line}" for line in tail[-12:])
 
 
 def copy_tree(book: Book, notebooks: Callable[[str], Path], target: Path) -> None:

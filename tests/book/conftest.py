@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 import browser
 import page_checks as checks
@@ -14,12 +15,17 @@ from icrlib.records import files
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory):
-    """The pages, built with -W -n: a warning or a missing reference fails here, with Sphinx's words."""
-    target = tmp_path_factory.mktemp("site") / "html"
-    command = [sys.executable, Path(__file__).parents[2] / "scripts" / "build_book.py", "html", "--output", target]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0, done.stdout + done.stderr
+def site(tmp_path_factory, worker_id):
+    """The pages, built once for all workers, with -W -n: a warning or a missing reference fails here, in Sphinx's words."""
+    alone = worker_id == "master"  # each worker's folder lies in one of the whole run
+    target = (tmp_path_factory.getbasetemp() if alone else tmp_path_factory.getbasetemp().parent) / "site" / "html"
+    with FileLock(f"{target.parent}.lock"):
+        if not target.exists():
+            command = [sys.executable, Path(__file__).parents[2] / "scripts" / "build_book.py", "html"]
+            done = subprocess.run(
+                [*command, "--output", target], capture_output=True, text=True, stdin=subprocess.DEVNULL
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
     return target
 
 

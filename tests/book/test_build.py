@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,11 +64,26 @@ def small(tmp_path):
 
 
 def test_only_what_changed_is_run_again(small):
+    """What a chapter imported, opened or listed counts, and nothing else."""
+    small.write("icrlib/used.py", "x = 1")
+    records, folder = small.root / "records", str(small.root)
+    small.chapter(
+        "one",
+        f"import os, sys\nsys.path.insert(0, {folder!r})\nimport icrlib.used\n"
+        f"os.listdir({str(records / 'of')!r})\nopen({str(records / 'a.json')!r}).close()",
+    )
+    small.write("records/of/b.json", "{}")
     assert small.run("notebooks")[0] == ["one", "part/two"]
     assert small.run("notebooks")[0] == []
-    for name in ("icrlib/new.py", "records/a.json"):
+    for name in ("icrlib/used.py", "records/a.json", "records/of/c.json"):
+        small.write(name, "x = 1.5")
+        assert small.run("notebooks")[0] == ["one"], name
+    for name in ("icrlib/other.py", "records/other.json", "README.md"):
         small.write(name, "1")
-        assert small.run("notebooks")[0] == ["one", "part/two"], name
+        assert small.run("notebooks")[0] == [], name
+    (records / "a.json").unlink()
+    assert small.run("notebooks", code=1)[0] == ["one"]
+    small.write("records/a.json", "x = 1.5")
     small.chapter("part/two", "x = 1")
     ran, said = small.run("notebooks")
     assert ran == ["part/two"] and "[1/2] one: unchanged" in said and "[2/2] part/two: done in" in said
@@ -84,7 +100,7 @@ def test_refreshing_twice_gives_the_same_bytes(small):
     small.run("notebooks")
     path = small.root / "book/one.ipynb"
     before = path.read_bytes()
-    small.write("icrlib/new.py", "x = 1")
+    shutil.rmtree(small.root / "_build")
     assert small.run("notebooks")[0] == ["one", "part/two"]
     assert path.read_bytes() == before
     cells = nbformat.read(path, as_version=4).cells
@@ -99,8 +115,7 @@ def test_pages_from_committed_outputs_and_a_clean_tree(small):
     ran, said = small.run("html")
     index = small.root / "_build/html/index.html"
     assert ran == [] and index.is_file() and str(index) in said
-    small.write("icrlib/__init__.py", "x = 1")
-    subprocess.run([*git, "commit", "-qam", "y"], check=True)
+    shutil.rmtree(small.root / "_build")
     assert small.run("book")[0] == ["one", "part/two"]
     assert subprocess.run([*git, "status", "--porcelain"], capture_output=True, check=True).stdout == b""
 
@@ -153,11 +168,11 @@ def test_chapters_run_at_the_same_time(small):
 def test_the_longest_of_last_time_comes_first(small):
     small.run("notebooks")
     for name, seconds in (("one", 1), ("part/two", 2)):
-        small.write(f"_build/executed/{name}.key", json.dumps({"key": "of other cells", "seconds": seconds}))
+        small.write(f"_build/executed/{name}.json", json.dumps({"cells": "others", "seconds": seconds}))
     said = small.run("notebooks", "--jobs", "1")[1]
     assert small.log.read_text().split() == ["part/two", "one"] and "two: executing (last time 2 s)" in said
-    (small.root / "_build/executed/one.key").unlink()  # never seen: it may be the longest
-    small.write("_build/executed/part/two.key", json.dumps({"key": "of other cells", "seconds": 2}))
+    (small.root / "_build/executed/one.json").unlink()  # never seen: it may be the longest
+    small.write("_build/executed/part/two.json", json.dumps({"cells": "others", "seconds": 2}))
     small.run("notebooks", "--jobs", "1")
     assert small.log.read_text().split() == ["one", "part/two"]
 
