@@ -9,28 +9,40 @@ from typing import Any
 
 import numpy as np
 
+from icrlib.cli.parameters import read_value, value_of
+from icrlib.cli.settings import parsed
 from icrlib.data.load import more_options
 from icrlib.devices import keep_freed
 from icrlib.evidence import sentences
 from icrlib.training.options import of_others, options_for
 
+SWITCH = {"type": "bool", "default": "False", "help": "true or false"}
+
 
 def start(smoke: bool = False) -> bool:
     """Set the book's figure style and keep freed memory; return whether to run at smoke scale.
 
-    That is the parameter, or ``ICR_SMOKE=1``. A smoke run says so in the output, so that its figures are never taken
-    for results.
+    That is the parameter, be it the text "false" as papermill hands it over, or ``ICR_SMOKE=1``. A smoke run says so in
+    the output, so that its figures are never taken for results.
     """
     from icrlib import plots  # with matplotlib, which the other functions here do without
 
     plots.style()
     keep_freed()
     warnings.filterwarnings("ignore", message="IProgress not found")
-    smoke = smoke or os.environ.get("ICR_SMOKE", "") not in ("", "0")
+    smoke = value_of("smoke", smoke, SWITCH) or os.environ.get("ICR_SMOKE", "") not in ("", "0")
     sentences.smoke_run = smoke
     if smoke:
         print("smoke run: tiny data and a few updates, to see that everything works; its numbers mean nothing")
     return smoke
+
+
+def parameters(names: dict[str, Any]) -> None:
+    """Each declared parameter of a notebook (``globals()``), ``name: type = value``, as its type: papermill hands over
+    numbers and texts as they are typed. As ``icr run`` reads them; ``ValueError`` for what is none."""
+    for name, kind in names.get("__annotations__", {}).items():
+        if names.get(name) is not None:
+            names[name] = value_of(name, names[name], {"type": kind.__name__, "default": "None", "help": ""})
 
 
 def near(got: Any, wanted: Any, off: float = 1e-4) -> bool:
@@ -49,7 +61,11 @@ def data_options(names: Mapping[str, Any], dataset: str) -> dict[str, Any]:
 
     Those that stand in the parameters cell of book/reproduce/run anyway are not among them.
     """
-    return {name: names[name] for name in more_options(dataset) if names.get(name) is not None}
+    return {name: _read(names[name]) for name in more_options(dataset) if names.get(name) is not None}
+
+
+def _read(value: Any) -> Any:
+    return read_value(value) if isinstance(value, str) else value
 
 
 def settings(names: Mapping[str, Any], method: str, loss: str) -> dict[str, Any]:
@@ -64,4 +80,6 @@ def settings(names: Mapping[str, Any], method: str, loss: str) -> dict[str, Any]
     for name in of_others(known):
         if type(names.get(name)) in (bool, int, float, str):  # a name of the notebook's own is rarely a plain value
             owners.place(name)
-    return {name: names[name] for name in dict.fromkeys(known + spelled) if names.get(name) is not None}
+    given = {name: names[name] for name in dict.fromkeys(known + spelled) if names.get(name) is not None}
+    parts = method, loss, names.get("auxiliary")
+    return {name: parsed(name, v, *parts) if isinstance(v, str) else v for name, v in given.items()}

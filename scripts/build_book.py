@@ -14,6 +14,7 @@ import yaml
 
 from chapters import Book, copy_tree, write_if_new, write_setup_cells
 
+JUPYTEXT = f"{os.path.relpath(Path(sys.executable).with_name('jupytext'))} --to py:percent"
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 
@@ -35,6 +36,7 @@ def chosen(book: Book, names: tuple[str, ...]) -> list[str]:
 def site_config(book: Book) -> str:
     """_config.yml for Sphinx: launch and source buttons only where an address is configured."""
     config = book.config()
+    config["sphinx"]["local_extensions"] = dict.fromkeys(config["sphinx"]["local_extensions"], "_ext")
     if url := config["repository"]["url"]:
         config["launch_buttons"]["colab_url"] = "https://colab.research.google.com"
         config["html"]["use_repository_button"] = True
@@ -121,6 +123,13 @@ def make_notebooks(book: Book, names: tuple[str, ...], jobs: int) -> None:
     if os.environ.get("ICR_SMOKE", "0") not in ("", "0"):
         raise click.ClickException("ICR_SMOKE is set: outputs of smoke runs are not kept. Unset it first.")
     todo = chosen(book, names)
+    if newer := [name for name in todo if book.edited_as_notebook(name)]:
+        files = " ".join(str(book.path(name, ".ipynb").relative_to(book.root)) for name in newer)
+        scripts = files.replace(".ipynb", ".py")
+        raise click.ClickException(
+            f"newer than their .py, with other cells: {files}. To keep what was edited there: {JUPYTEXT} {files}. "
+            f"To drop it, and take the .py: touch {scripts}"
+        )
     for name in todo:
         if book.path(name, ".py").is_file():
             write_setup_cells(book, name, say)

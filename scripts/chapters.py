@@ -96,6 +96,13 @@ class Book:
             nbformat.read(pair[1], as_version=4)
         )
 
+    def edited_as_notebook(self, name: str) -> bool:
+        """Whether the notebook has other cells than its .py, and is the newer of the two: somebody's work."""
+        pair = [self.path(name, suffix) for suffix in (".py", ".ipynb")]
+        if not all(path.is_file() for path in pair) or self.in_step(name):
+            return False
+        return pair[1].stat().st_mtime > pair[0].stat().st_mtime
+
     def unchanged(self, name: str, notebook: nbformat.NotebookNode) -> bool:
         """Whether the last run had these cells, these versions, and what it imported and opened as it is now."""
         last = self._last(name)

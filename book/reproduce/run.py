@@ -105,6 +105,7 @@ from IPython.display import Markdown
 import icrlib
 from icrlib import chapter, evaluation, evidence, paper, plots
 
+chapter.parameters(globals())
 smoke = chapter.start(smoke)
 
 # %% [markdown]

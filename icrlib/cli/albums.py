@@ -110,8 +110,7 @@ def index(
     if len(found.problems) > 20:
         click.echo(f"left out: {len(found.problems) - 20:,} more")
     click.echo(
-        f'search it: icr search "a dog on a beach" --index {album.place}'
-        + (f" --encoder {encoder}" if encoder else "")
+        f'search it: icr search "a dog on a beach" --index {album.place}' + (f" --encoder {encoder}" if encoder else "")
     )
 
 

@@ -63,6 +63,8 @@ class Friendly(click.Group):
         from icrlib import devices
         from icrlib.errors import in_words
 
+        for stream in (sys.stdout, sys.stderr):  # a terminal that cannot write a caption's letters gets their numbers
+            stream.reconfigure(errors="backslashreplace")
         devices.keep_freed()  # this process is ours, and training is a third faster
         try:
             return super().invoke(ctx)

@@ -7,6 +7,8 @@ a comment behind it.
 from __future__ import annotations
 
 import ast
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +65,32 @@ def default(about: dict[str, str]) -> Any:
         return ast.literal_eval(about["default"])
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
+
+
+def read_value(value: str) -> Any:
+    """A value as typed: JSON where it is that, Python's True, False and None too, else the text itself."""
+    if re.fullmatch(r"[-+]?[0-9]{25,}", value):
+        raise ValueError(f"{value[:20]}…: a whole number of {len(value)} digits, which nothing here takes")
+    try:
+        return json.loads({"True": "true", "False": "false", "None": "null"}.get(value, value), parse_constant=str)
+    except (ValueError, RecursionError):
+        return value
+
+
+def value_of(name: str, given: Any, about: dict[str, str]) -> Any:
+    """What somebody gave for a parameter, a text or a value, as of the type that it is declared with; ``about`` as of
+    :func:`declared`. ``ValueError`` says what was got and what is wanted."""
+    usual = default(about)
+    kind = about["type"] or type(usual).__name__
+    value = read_value(given) if isinstance(given, str) else given
+    if kind == "NoneType":  # neither a type nor a value says what is wanted
+        return value
+    wanted = {"int": int, "float": (int, float), "bool": bool, "str": str}.get(kind, type(usual))
+    if wanted is str and value is not None and not isinstance(value, str):
+        value = str(given)
+    if value is None and usual is None:
+        return None
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+        told = f"parameter {name}: {given!r} is not of type {kind}; default: {usual!r}"
+        raise ValueError("; ".join([told, *filter(None, [about["help"]])]))
+    return value

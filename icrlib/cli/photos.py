@@ -28,7 +28,8 @@ def check(name: str | None, folder: Path | None, root: Path | None) -> None:
     """Count what ROOT holds (dataset*.json and images) and list every problem at once.
 
     ROOT may be a folder of finished features, too. Where its images have unequally many regions, train_lens.npy,
-    dev_lens.npy and test_lens.npy beside the padded arrays say how many each has; rows of zeros without them are named.
+    dev_lens.npy and test_lens.npy beside the padded arrays say how many each has; without them, rows of zeros at an
+    image's end are taken for padding.
 
     With NAME (flickr8k, flickr30k, coco) the counts are compared with the published splits, too. Exit status 1 if
     there is a problem; fewer images than published are none.

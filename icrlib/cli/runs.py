@@ -14,14 +14,19 @@ from pathlib import Path
 
 import click
 
+from icrlib import parsing
 from icrlib.cli import parameters, products
-from icrlib.cli.settings import listing, parsed, read_value
+from icrlib.cli.parameters import read_value
+from icrlib.cli.settings import listing, parsed
+from icrlib.data.karpathy import PUBLISHED
 from icrlib.data.load import DATASETS, DRAWN, has_regions, more_options
+from icrlib.data.precomputed import PARTS, rows_of
 from icrlib.errors import choose
 from icrlib.files import make_folder
 from icrlib.losses.build import canonical
 from icrlib.names import LOSSES, METHODS
 from icrlib.planning import asked, cost, operations
+from icrlib.planning.asked import EACH
 from icrlib.progress import LINES
 from icrlib.records.folder import PACKAGE
 from icrlib.records.index import outlines
@@ -84,6 +89,8 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     if values.get("loss"):
         values["loss"] = canonical(values["loss"])
     _refuse_early(values, declared, notebook, plan)
+    if preset:
+        _as_published(what, values)
     click.echo("\n".join(f"  {name} = {value!r}" for name, value in sorted(values.items())) or "  default parameters")
     full = {name: parameters.default(about) for name, about in declared.items()} | values
     click.echo(_expected(full))
@@ -91,6 +98,7 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
         return
     _readable(notebook)
     import papermill  # only here: with all that it brings, this takes longer than a plan
+    from jupyter_client.kernelspec import NoSuchKernel
     from nbclient.exceptions import DeadKernelError
 
     output = products.executed(output or Path("runs") / products.default_name(what, values), notebook, values, force)
@@ -125,6 +133,12 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
         raise Killed(
             f"{notebook}: its process was killed.{last} With -p out=FOLDER the same command goes on from "
             f"there; the notebook so far: {output}"
+        ) from err
+    except (NoSuchKernel, RuntimeError) as err:
+        why = " ".join(str(err).split()) + (f". It said: {heard[-1]}" if heard else "")
+        raise click.ClickException(
+            f"{notebook}: no process could be started for it ({why}). This makes the kernel python3 of this "
+            f"environment: {sys.executable} -m ipykernel install --sys-prefix"
         ) from err
     click.echo(f"executed notebook: {output}")
     if values.get("out"):
@@ -288,7 +302,9 @@ def parse(given: tuple[str, ...], declared: dict, notebook: Path | str, preset: 
         if not equals:
             raise ValueError(f"-p {text}: write NAME=VALUE")
         pairs[name] = value
-    values = {name: _value(name, value, declared[name]) for name, value in pairs.items() if name in declared}
+    values = {
+        name: parameters.value_of(name, value, declared[name]) for name, value in pairs.items() if name in declared
+    }
     others = {name: value for name, value in pairs.items() if name not in declared}
     if not others:
         return values
@@ -313,23 +329,6 @@ def _takes_settings(notebook: Path | str) -> bool:
     return "chapter.settings(globals()" in Path(notebook).read_text(encoding="utf-8")
 
 
-def _value(name: str, text: str, declared: dict):
-    default = parameters.default(declared)
-    kind = declared["type"] or type(default).__name__
-    value = read_value(text)
-    if kind == "NoneType":  # neither a type nor a value says what is wanted
-        return value
-    wanted = {"int": int, "float": (int, float), "bool": bool, "str": str}.get(kind, type(default))
-    if wanted is str and not isinstance(value, str):
-        value = text
-    if value is None and default is None:
-        return None
-    wrong_bool = isinstance(value, bool) and wanted is not bool
-    if not isinstance(value, wanted) or wrong_bool:
-        raise ValueError(f"parameter {name}: {text!r} is not of type {kind}; default: {default!r}; {declared['help']}")
-    return value
-
-
 def _find(what: str) -> tuple[Path, dict]:
     """The notebook to run, and the parameters that a row of a table presets."""
     if Path(what).suffix == ".ipynb":
@@ -341,8 +340,31 @@ def _find(what: str) -> tuple[Path, dict]:
     row = paper.experiment(what)
     notebook = PACKAGE.parent / "book" / "reproduce" / "run.ipynb"
     if not notebook.is_file():
-        raise FileNotFoundError("rows run through book/reproduce/run.ipynb, which is in the book's checkout, not in the wheel")
+        raise FileNotFoundError(
+            "rows run through book/reproduce/run.ipynb, which is in the book's checkout, not in the wheel"
+        )
     return notebook, preset(what, row)
+
+
+def _as_published(row: str, values: dict) -> None:
+    """``ValueError`` where a folder has other sizes than the row was made with: that would be another row's number."""
+    wanted, folder = PUBLISHED.get(values["dataset"], {}), Path(values.get("features") or ".")
+    for split, part in PARTS.items() if values.get("features") and wanted else ():
+        array, captions = folder / f"{part}_ims.npy", folder / f"{part}_caps.txt"
+        if not (array.is_file() and captions.is_file()):
+            continue  # whoever reads them says what is missing
+        rows, lines = rows_of(array), len(parsing.lines(captions))
+        images = rows if rows < lines else rows // EACH  # as SCAN ships them, a row a caption
+        if images == wanted[split]:
+            continue
+        beside = folder / f"{part}all_ims.npy"
+        way = (
+            f"{beside.name} lies beside it: make a folder in which {part}_ims.npy and {part}_caps.txt are links to "
+            f"{part}all_ims.npy and {part}all_caps.txt"
+            if beside.is_file()
+            else "on other data, run book/reproduce/run.ipynb with the settings that `icr tables` and --plan show"
+        )
+        raise ValueError(f"{array}: {images:,} images, and {row} has {wanted[split]:,} ({split}); {way}")
 
 
 # What a row says about itself that is no setting of a run here: how it was chosen, repeated, and on what.

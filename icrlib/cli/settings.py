@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
 import textwrap
-from dataclasses import fields
+from dataclasses import Field, fields
 from typing import Any
 
 import click
 
-from icrlib.losses.build import kind_of
+from icrlib.cli.parameters import read_value
+from icrlib.data.load import DATASETS
+from icrlib.errors import choose
+from icrlib.losses.build import canonical, kind_of
 from icrlib.names import AUXILIARIES, LOSSES, METHODS
-from icrlib.training.options import options_for
+from icrlib.training.config import published_for
+from icrlib.training.options import options_for, usual
 from icrlib.training.settings import GROUPS, SETTINGS, checked
 
 
@@ -21,21 +24,38 @@ from icrlib.training.settings import GROUPS, SETTINGS, checked
 @click.argument("method", default=METHODS.usual)
 @click.argument("loss", default=LOSSES.usual)
 @click.option("--auxiliary", help="Also the options of this auxiliary.")
-def settings(method: str, loss: str, auxiliary: str | None) -> None:
+@click.option("--dataset", help="What a run on this data takes: it may bring defaults of its own, as scenes does.")
+def settings(method: str, loss: str, auxiliary: str | None, dataset: str | None) -> None:
     """List all settings of a run of METHOD with LOSS: name, default, owner, help.
 
     \b
     icr settings
-    icr settings bow triplet_sh
+    icr settings bow triplet_sh --dataset scenes
     """
-    click.echo(listing(method, loss, auxiliary))
+    click.echo(listing(method, loss, auxiliary, dataset))
 
 
-def listing(method: str, loss: str, auxiliary: str | None = None) -> str:
-    """The list as text; settings first, by group, then the options of the parts, and what parts there are."""
-    owners = options_for(METHODS.canonical(method), loss, auxiliary).owners
+def listing(method: str, loss: str, auxiliary: str | None = None, dataset: str | None = None) -> str:
+    """The list as text; settings first, by group, then the options of the parts, and what parts there are.
+
+    Defaults are those that a run takes: what the data dictates, else what the method was published with.
+    """
+    method, loss = METHODS.canonical(method), canonical(loss)
+    levels = published_for(METHODS.find(method), loss, dataset or "")
+    if dataset is not None:
+        from icrlib.planning import asked  # with all that counts a training
+
+        levels |= asked.unread(choose(dataset, DATASETS, "dataset"), method).defaults_for(method, loss)
+    auxiliary = auxiliary or levels.get("auxiliary")
+    options = options_for(method, loss, auxiliary)
+    owners, taken = options.owners, usual(options, levels)
     rows = [
-        (group.__name__.lower(), field.name, _shown(field.default), _help(field.metadata))
+        (
+            group.__name__.lower(),
+            field.name,
+            _shown(taken["setting"].get(field.name, field.default)),
+            _help(field),
+        )
         for group in GROUPS
         for field in fields(group)
     ]
@@ -44,7 +64,10 @@ def listing(method: str, loss: str, auxiliary: str | None = None) -> str:
         kinds["auxiliary"] = AUXILIARIES.find(auxiliary)
     for owner, kind in kinds.items():
         parameters = inspect.signature(kind).parameters
-        rows += [(owner, name, _shown(parameters[name].default), meaning(kind, name)) for name in owners[owner]]
+        rows += [
+            (owner, name, _shown(taken[owner].get(name, parameters[name].default)), meaning(kind, name))
+            for name in owners[owner]
+        ]
     width, start = max(len(row[1]) for row in rows), max(len(row[2]) for row in rows)
     lines, last = [], ""
     for owner, name, default, told in rows:
@@ -90,7 +113,8 @@ def _parts() -> list[str]:
     ]
 
 
-def _help(about: Any) -> str:
+def _help(setting: Field) -> str:
+    about = setting.metadata
     return about["help"] + (f" ({', '.join(about['allowed'])})" if "allowed" in about else "")
 
 
@@ -112,13 +136,3 @@ def parsed(name: str, value: str, method: str, loss: str, auxiliary: str | None 
         told = SETTINGS[plain].metadata["help"]
         raise ValueError(f"parameter {name}: {value!r} is not of type {kind.__name__}; {told}")
     return checked(plain, read)
-
-
-def read_value(value: str) -> Any:
-    """A value as typed: JSON where it is that, Python's True, False and None too, else the text itself."""
-    if re.fullmatch(r"[-+]?[0-9]{25,}", value):
-        raise ValueError(f"{value[:20]}…: a whole number of {len(value)} digits, which nothing here takes")
-    try:
-        return json.loads({"True": "true", "False": "false", "None": "null"}.get(value, value), parse_constant=str)
-    except (ValueError, RecursionError):
-        return value

@@ -183,7 +183,7 @@ def parts(folder: str | os.PathLike, split: str | None = None) -> list[Part]:
 def check(folder: Path) -> tuple[dict[str, dict[str, int]], list[str], list[str]]:
     """Counts per split, problems and notes of features to train on, as :func:`icrlib.data.karpathy.check` of photos.
 
-    Notes are about rows of zeros among regions, how many regions images have, and the captions.
+    Notes are about rows of zeros behind regions, how many regions images have, and the captions.
     """
     counts, problems, notes, splits = {}, [], [], {}
     lengths = lengths_wanted(folder, PARTS.values())

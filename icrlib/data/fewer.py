@@ -40,7 +40,7 @@ def fewer(folder: Path, count: int, into: Path) -> Path:
         for path in folder.glob(f"{part}_*"):
             shutil.copyfile(path, made / path.name)
     np.save(made / "train_ims.npy", features[rows])
-    if lengths is not None:
+    if (folder / "train_lens.npy").is_file():
         np.save(made / "train_lens.npy", lengths[rows])
     for name, text in lines.items():
         times = len(text) // len(features)

@@ -11,7 +11,7 @@ from icrlib.data import glove, karpathy, photos, precomputed
 from icrlib.data.outline import Outline
 from icrlib.data.scenes import generate, rendered, stamps
 from icrlib.data.splits import Dataset
-from icrlib.errors import choose
+from icrlib.errors import choose, true_or_false
 from icrlib.files import sha256_of
 
 # Drawn from a seed, by a function: nothing to fetch, and known before anything is drawn.
@@ -53,6 +53,7 @@ def load_dataset(
 
     Raises ``ValueError`` for an unknown name or option, ``FileNotFoundError`` for a missing folder or file.
     """
+    true_or_false("smoke", smoke)
     data = _load(name, root, features, smoke, options)
     return data if word_vectors is None else _with_vectors(data, word_vectors, word_size)
 
@@ -112,6 +113,10 @@ def has_regions(name: str) -> bool:
 
 def _check_options(loader: Callable, options: dict, name: str) -> None:
     given = ("root", "features", "folder", "name", "smoke")  # these come from load_dataset's own arguments
-    allowed = [option for option in inspect.signature(loader).parameters if option not in given]
-    for option in options:
-        choose(option, allowed, f"option of the dataset {name!r}")
+    taken = {
+        option: about.default for option, about in inspect.signature(loader).parameters.items() if option not in given
+    }
+    for option, value in options.items():
+        choose(option, taken, f"option of the dataset {name!r}")
+        if isinstance(taken[option], bool):
+            true_or_false(option, value)

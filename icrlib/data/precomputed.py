@@ -46,8 +46,8 @@ def load(
 
     Features are (rows, D) pooled or (rows, R, D) regions, float16 or float32; they stay on disk and are
     read as they are used. Which image a caption belongs to follows from the counts: see :func:`assign`.
-    Where images have unequally many regions, pad them with rows of zeros to R, and let ``{train,dev,test}_lens.npy``
-    say how many each row has, (rows,) whole numbers from 1 to R: without that file rows of zeros are regions, too.
+    Where images have unequally many regions, pad them to R, and let ``{train,dev,test}_lens.npy`` say how many each row
+    has, (rows,) whole numbers from 1 to R. Without that file, rows of zeros at an image's end are taken for padding.
     ``vocabulary="train"`` builds it from the training captions, ``"all"`` from all three files, as the
     published vocabularies were. ``smoke`` keeps the first 200 images of each split.
     """
@@ -58,12 +58,16 @@ def load(
     missing = [file for file in wanted if not (folder / file).is_file()]
     if missing:
         raise FileNotFoundError(f"{folder}: missing {', '.join(missing)}. A feature folder holds {', '.join(wanted)}")
-    finished(folder)
+    about = finished(folder)
     splits = {name_: read_split(folder, name_, part, 200 if smoke else None) for name_, part in PARTS.items()}
     check_alike(folder, {part: splits[name_] for name_, part in PARTS.items()})
     digest = [sha256_of(folder / file) for file in bar(wanted, "checking files", not _small(folder, wanted))]
     options = {"vocabulary": vocabulary, "min_count": min_count, "smoke": smoke}
-    return dataset(name, splits, digest, options)
+    if not lengths_wanted(folder, PARTS.values()) and any(isinstance(s.features, Regions) for s in splits.values()):
+        options["padding"] = "zeros"  # another question than with all of them as regions
+    made = dataset(name, splits, digest, options)
+    made.defaults = {"places": "cells"} if about.get("regions") else {}  # as icr features makes regions
+    return made
 
 
 def check_alike(folder: Path, splits: dict[str, Split]) -> None:
@@ -142,7 +146,7 @@ def read_split(
     folder: Path, name: str, part: str, keep: int | None = None, say: Callable[[str], object] = _warn
 ) -> Split:
     """One part of a folder, "dev" as the split "val"; ``keep``: its first images only; ``say``: who is to hear of rows
-    of zeros among regions."""
+    of zeros behind regions."""
     captions = parsing.lines(folder / f"{part}_caps.txt")
     for line, caption in enumerate(captions, 1):
         if not caption.strip():
@@ -175,13 +179,16 @@ def read_split(
     return Split(name, features, captions, image_of, names)
 
 
-def finished(folder: Path) -> None:
-    """Refuse a folder whose making was cut off: what it holds may be of two runs."""
-    if (folder / MARK).is_file() and parsing.of_json(folder / MARK, {"type": "object"}, MARK).get(UNFINISHED):
+def finished(folder: Path) -> dict:
+    """What the folder notes of its making, if anything; one whose making was cut off is refused, for what it holds may
+    be of two runs."""
+    about = parsing.of_json(folder / MARK, {"type": "object"}, MARK) if (folder / MARK).is_file() else {}
+    if about.get(UNFINISHED):
         raise ValueError(
             f"{folder}: the features here are unfinished, and may be half those of an earlier run; finish "
             f"them with the same command, icr features PHOTOS {folder}"
         )
+    return about
 
 
 def lengths_wanted(folder: Path, parts: Iterable[str]) -> list[str]:
@@ -195,18 +202,21 @@ def read_features(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """The features of a part and how many regions each image has, (rows,) int64; None where all are regions.
 
-    Rows of zeros are then named by ``say``, once a process if nobody listens: as a rule they are padding.
+    Without a file that says it, rows of zeros at an image's end are taken for padding, and ``say`` is told, once a
+    process if nobody listens.
     """
     path, said = folder / f"{part}_ims.npy", folder / f"{part}_lens.npy"
-    array, blank = _read(path)
+    array, lengths = _read(path)
     if os.path.lexists(said):
         return array, read_lengths(said, array.shape)
-    if blank:
-        say(
-            f"{path}: {blank:,} of {len(array):,} images have rows of zeros, which count as regions; if they are "
-            f"padding, save how many regions each image has, whole numbers from 1 to {array.shape[1]}, as {said.name}"
-        )
-    return array, None
+    if lengths is None or (padded := int((lengths < array.shape[1]).sum())) == 0:
+        return array, None
+    say(
+        f"{path}: {padded:,} of {len(array):,} images end in rows of zeros, which are taken for padding "
+        f"({lengths.min()} to {lengths.max()} regions an image); if that is wrong, save how many regions each has as "
+        f"{said.name}"
+    )
+    return array, lengths
 
 
 def read_lengths(path: Path, shape: tuple[int, ...]) -> np.ndarray:
@@ -227,27 +237,29 @@ def read_lengths(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     return found.astype(np.int64)
 
 
-def read_array(path: Path) -> np.ndarray:
-    """The array on disk, mapped privately (writes never reach the file); checked for shape, type and NaN."""
-    return _read(path)[0]
+def rows_of(path: Path) -> int:
+    """How many rows the array on disk has; nothing else of it is read."""
+    return len(array_of(path, "copy or compute the file again", mmap_mode="r"))
 
 
-def _read(path: Path) -> tuple[np.ndarray, int]:
-    """The array, and how many images have a region of zeros alone."""
+def _read(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
+    """The array; of regions also how many each image has up to the last that is not zeros alone, 1 at least."""
     said = path.name.replace("_ims.npy", "_lens.npy")
     pad = f"Pad the regions of each image with rows of zeros to (rows, R, D), and save how many it has as {said}"
     array = array_of(path, "copy or compute the file again", mmap_mode="c", ragged=pad)
     if array.ndim not in (2, 3) or array.dtype not in (np.float16, np.float32) or 0 in array.shape:
         raise ValueError(f"{path}: {array.dtype} {array.shape}; wanted float16 or float32, (rows, D) or (rows, R, D)")
-    chunk, blank = max(1, (64 << 20) // array[0].nbytes), 0
+    chunk, lengths = max(1, (64 << 20) // array[0].nbytes), []
     starts = range(0, len(array), chunk)
     for start in bar(starts, f"reading {path.name}", len(starts) >= 20):
         some = array[start : start + chunk]
         bad = ~np.isfinite(some).reshape(len(some), -1).all(1)
         if bad.any():
             raise ValueError(f"{path}: row {start + int(bad.argmax())} holds NaN or infinity; compute it again")
-        blank += int((~some.any(2)).any(1).sum()) if some.ndim == 3 else 0
-    return array, blank
+        if some.ndim == 3:
+            there = some.any(2)
+            lengths.append(np.where(there.any(1), there.shape[1] - there[:, ::-1].argmax(1), 1))
+    return array, np.concatenate(lengths) if lengths else None
 
 
 def _repeats(array: np.ndarray, lengths: np.ndarray | None) -> np.ndarray:

@@ -152,7 +152,8 @@ class Loss:
     def __call__(self, scores: Tensor, positives: Tensor) -> Tensor:
         """Scalar loss of both directions: rows as queries (image to text), then columns (text to image).
 
-        Its gradient is the closed form, computed on the way; ``per_query`` is the way through autograd, and a check.
+        Its gradient is the closed form, computed on the way; ``per_query`` is the way through autograd, which a second
+        derivative (``create_graph=True``) takes.
         Half-precision scores are computed in single precision.
         """
         exact = scores.detach()
@@ -160,10 +161,14 @@ class Loss:
         value, gradient = self._value_and_gradient(exact, positives)
         if not (torch.is_grad_enabled() and scores.requires_grad):
             return value
-        # A zero with this gradient: an ordinary function of the scores, so loss scaling, accumulation, mixed precision
-        # and losses that are added to it all work as usual. Only a second derivative is not there.
-        linear = torch.dot(gradient.flatten(), scores.to(gradient.dtype).flatten())
-        return value + (linear - linear.detach())
+        return _ClosedForm.apply(scores, value, gradient, lambda again: self._by_autograd(again, positives))
+
+    def _by_autograd(self, scores: Tensor, positives: Tensor) -> Tensor:
+        """The same scalar by ``per_query``: what a second derivative is taken of."""
+        turned, mask, _ = columns_as_queries(scores, positives)
+        total = torch.sum if self.queries == "sum" else torch.mean
+        value = total(self.per_query(scores, positives)) + total(self.per_query(turned, mask))
+        return value if self.directions == "sum" else value / 2
 
     def score_gradient(self, scores: Tensor, positives: Tensor) -> Tensor:
         """Closed form of d ``loss(scores, positives)`` / d ``scores``, (Q, M): both directions, reduced as the loss."""
@@ -248,6 +253,25 @@ class Loss:
 
     def _chunks(self, positives: Tensor, element_size: int) -> Iterator[tuple[Tensor, Tensor]]:
         return chunks(positives, self.memory_budget // element_size)
+
+
+class _ClosedForm(torch.autograd.Function):
+    """A ``value`` whose gradient by the scores is known; ``by_autograd(scores)`` is the same value, for where a
+    derivative of that gradient is wanted, too."""
+
+    @staticmethod
+    def forward(ctx, scores: Tensor, value: Tensor, gradient: Tensor, by_autograd: Callable) -> Tensor:
+        ctx.save_for_backward(scores, gradient)
+        ctx.by_autograd = by_autograd
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx, by_value: Tensor) -> tuple[Tensor | None, ...]:
+        scores, gradient = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            again = ctx.by_autograd(scores.to(gradient.dtype))
+            return *torch.autograd.grad(again, scores, by_value, create_graph=True), None, None, None
+        return (gradient * by_value).to(scores.dtype), None, None, None
 
 
 def columns_as_queries(scores: Tensor, positives: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:

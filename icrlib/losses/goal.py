@@ -174,6 +174,12 @@ class GradientObjective(Loss):
         """NaN: the surrogate's value means nothing, so no value of it shows a collapse."""
         return math.nan
 
+    def _by_autograd(self, scores: Tensor, positives: Tensor) -> Tensor:
+        raise ValueError(
+            f"goal:{self.name} is a designed gradient and no derivative of a loss, so autograd knows no second "
+            "derivative (create_graph=True); differentiate weights() or score_gradient() yourself"
+        )
+
     def terms(self, pairs: Pairs) -> Tensor:
         hardest, plus, minus = self._pair_weights(pairs)
         return (minus * pairs.rows.gather(1, hardest) - plus * pairs.own)[:, 0]

@@ -21,6 +21,8 @@ RELATION = ("offsets", "places", "none")
 FIND = ("attention", "mean")
 MOST = 4  # mentions
 BOX = 5  # numbers behind a region's features: x0, y0, x1, y1 and area, as shares of the picture
+BOXES = "x0, y0, x1, y1 and area, as shares of the picture"
+SLACK = 0.01  # of a box: half precision, and boxes that end a pixel outside
 HIDDEN = 32  # of the layers that look at an offset
 
 
@@ -43,7 +45,8 @@ class CMN(RetrievalModel):
     the modules what a subject or a relation is: they learn from pairs of images and captions alone.
 
     - ``places``: where a region's centre comes from. "boxes": five numbers behind its features, as ``scenes`` has
-      them; the features are what stands before. "cells": the cells of a square grid, row by row, as of photos.
+      them; the features are what stands before. "cells": the cells of a square grid, row by row, as ``icr features
+      --regions`` makes them. Of other features nobody can tell, so it has to be said.
     - ``relation``: "offsets"; "places", f of both places (p_k, p_l) themselves; "none": mentions alone.
     - ``find``: "attention"; "mean": every region counts alike, so that nothing is found.
 
@@ -60,7 +63,6 @@ class CMN(RetrievalModel):
             "embed_dim": 128,
             "word_dim": 300,
             "mentions": 2,
-            "places": "cells",
             "relation": "offsets",
             "find": "attention",
             "lr": 1e-3,
@@ -77,13 +79,18 @@ class CMN(RetrievalModel):
         embed_dim: int = 128,
         word_dim: int = 300,
         mentions: int = 2,
-        places: str = "cells",
+        places: str | None = None,
         relation: str = "offsets",
         find: str = "attention",
     ) -> None:
         super().__init__()
         if mentions not in range(1, MOST + 1):
             raise ValueError(f"mentions= is a whole number from 1 to {MOST}; got {mentions!r}")
+        if places is None:
+            raise ValueError(
+                "places= says where the regions stand, which these features do not tell: 'boxes' if the last five "
+                f"numbers of a region are {BOXES}, 'cells' if regions are those of a square grid, row by row"
+            )
         self.options = {
             "feature_dim": feature_dim,
             "words": words,
@@ -126,6 +133,14 @@ class CMN(RetrievalModel):
         """What regions look like (B, N, D') and where their centres are (B, N, 2), as shares of the picture."""
         if self.options["places"] == "boxes":
             looks, box = features[..., :-BOX], features[..., -BOX:]
+            inside = ((box > -SLACK) & (box < 1 + SLACK)).all(-1) & (box[..., :2] < box[..., 2:4] + SLACK).all(-1)
+            if not inside.all():
+                row = box[~inside][0].tolist()
+                raise ValueError(
+                    f"places='boxes': the last five numbers of a region are {BOXES}; here they are "
+                    f"{', '.join(f'{x:.3g}' for x in row)}. Divide boxes in pixels by the picture's size, or take "
+                    "another places="
+                )
             return looks, (box[..., :2] + box[..., 2:4]) / 2
         side = round(features.shape[1] ** 0.5)
         if side * side != features.shape[1]:

@@ -64,6 +64,11 @@ def configuration(
     return config, operations.assumed(config) | counted
 
 
+def unread(dataset: str, method: str) -> Dataset:
+    """Data of a data set's sizes and defaults that hold nothing."""
+    return _data(dataset, method, 0, False, {})
+
+
 def of_machine(given: Mapping) -> dict:
     """Those of the settings that are about another machine, each as it may be: whether that has them, nobody asks."""
     return {name: checked(name, given[name]) for name in MACHINE if given.get(name) not in (None, "auto")}

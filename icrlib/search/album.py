@@ -191,7 +191,9 @@ class Album:
         with self._open() as base:
             about = self._about(base)
         if not about:
-            raise FileNotFoundError(f"{self.folder}: nothing is indexed yet; icr index {self.folder} --model FOLDER does it")
+            raise FileNotFoundError(
+                f"{self.folder}: nothing is indexed yet; icr index {self.folder} --model FOLDER does it"
+            )
         if own is not None:
             return Own(own, about["name"])
         if about["own"] == "1":

@@ -11,7 +11,7 @@ from typing import Any
 
 from icrlib.data import targets
 from icrlib.data.splits import Dataset
-from icrlib.errors import at_least
+from icrlib.errors import at_least, true_or_false
 from icrlib.losses.build import by_name, canonical
 from icrlib.names import AUXILIARIES, METHODS
 from icrlib.training import options, settings
@@ -117,8 +117,7 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
     kind = METHODS.find(method)
     given = _target({name: value for name, value in given.items() if value is not None})
     defaults = data.defaults_for(method, loss)
-    keys = ("*", loss, data.name, f"{data.name} {loss}")
-    published = {name: value for key in keys for name, value in kind.published.get(key, {}).items()}
+    published = published_for(kind, loss, data.name)
     levels = (given, defaults, published)
     if data.word_vectors is not None and not kind.takes_word_vectors:
         raise ValueError(
@@ -159,11 +158,20 @@ def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool
     )
 
 
+def published_for(kind: type, loss: str, dataset: str) -> dict:
+    """What a method was published with, for this loss and data: the more special word counts."""
+    keys = ("*", loss, dataset, f"{dataset} {loss}")
+    return {name: value for key in keys for name, value in kind.published.get(key, {}).items()}
+
+
 def _check_sizes(kind: type, chosen: dict) -> None:
-    """Sizes of a model are whole numbers; ``ValueError`` names the one that is not."""
+    """Sizes of a model are whole numbers, switches True or False; ``ValueError`` names the one that is not."""
     parameters = inspect.signature(kind).parameters
     for name, value in chosen.items():
         usual = parameters[name].default if name in parameters else None
+        if isinstance(usual, bool):
+            true_or_false(name, value)
+            continue
         whole = any(isinstance(one, int) and not isinstance(one, bool) for one in (usual, value))
         if whole and not isinstance(usual, float):  # a share, which the model looks at itself
             at_least(name, value, 0 if name in REPEATS else 1)

@@ -12,6 +12,7 @@ import torch
 
 from icrlib.data.load import DRAWN, load_dataset
 from icrlib.data.splits import Dataset
+from icrlib.errors import true_or_false
 from icrlib.evaluation import evaluate, rerank, two_stages
 from icrlib.files import claim_path
 from icrlib.losses.base import Loss
@@ -88,6 +89,8 @@ def train(
     Raises ``ValueError`` for unknown names and bad values, :class:`icrlib.training.Diverged` if the loss stops being
     finite.
     """
+    for name, value in (("smoke", smoke), ("progress", progress)):
+        true_or_false(name, value)
     if isinstance(data, str):
         drawn = {"seed": seed if data_seed is None else data_seed} if data in DRAWN else {}
         data = load_dataset(data, smoke=smoke, **drawn)

@@ -16,7 +16,7 @@ from icrlib.records import files
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory, worker_id):
-    """The pages, built once for all workers, with -W -n: a warning or a missing reference fails here, in Sphinx's words."""
+    """The pages, built once for all workers, with -W -n: a warning or a missing reference fails here."""
     alone = worker_id == "master"  # each worker's folder lies in one of the whole run
     target = (tmp_path_factory.getbasetemp() if alone else tmp_path_factory.getbasetemp().parent) / "site" / "html"
     with FileLock(f"{target.parent}.lock"):

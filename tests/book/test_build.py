@@ -225,6 +225,37 @@ def test_outputs_tagged_for_removal_are_not_kept(small):
     assert cells[1].outputs and not cells[2].outputs
 
 
+def test_jupyter_book_s_own_command_builds_the_committed_outputs(small):
+    """At the root, as everybody types it first; pages are named as in the contents."""
+    small.chapter("intro")
+    small.write("_toc.yml", "format: jb-book\nroot: intro\nchapters:\n  - file: part/two\n")
+    small.run("notebooks")
+    shutil.copytree(ROOT / "book/_ext", small.root / "book/_ext")
+    tool = Path(sys.executable).with_name("jupyter-book")
+    said = subprocess.run(
+        [tool, "build", "."], cwd=small.root, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    pages = small.root / "_build/html"
+    assert said.returncode == 0 and (pages / "part/two.html").is_file(), said.stdout + said.stderr
+    assert "intro" in (pages / "intro.html").read_text() and not (pages / "book").exists()
+
+
+def test_cells_that_were_added_in_the_notebook_are_not_lost(small):
+    small.run("notebooks")
+    path = small.root / "book/one.ipynb"
+    edited = nbformat.read(path, as_version=4)
+    edited.cells.append(nbformat.v4.new_code_cell("mine = 1"))
+    nbformat.write(edited, path)
+    newer = (small.root / "book/one.py").stat().st_mtime + 5
+    os.utime(path, (newer, newer))
+    ran, said = small.run("notebooks", code=1)
+    assert (
+        ran == [] and "newer than their .py" in said and "touch book/one.py" in said and "mine = 1" in path.read_text()
+    )
+    os.utime(path, (newer - 10, newer - 10))
+    assert small.run("notebooks")[1].count("unchanged") == 2 and "mine = 1" not in path.read_text()
+
+
 def test_setup_cell_and_buttons_come_from_one_address(small):
     text = HEADER.format(title="one α") + '1\n\n# %% tags=["colab-setup"]\npass\n'
     small.write("book/one.py", text)

@@ -267,7 +267,7 @@ def test_every_entry_is_used_in_the_book():
 def test_the_settings_of_the_book_name_what_is_there():
     sphinx = BOOK.config()["sphinx"]
     config = sphinx["config"]
-    assert "first_use" in config["extensions"] and (BOOK.source / sphinx["local_extensions"]["first_use"]).is_dir()
+    assert "first_use" in config["extensions"] and (BOOK.root / sphinx["local_extensions"]["first_use"]).is_dir()
     assert set(config["first_use_forms"]) <= set(NAMES)
     assert all(re.compile(form).groups == 0 for form in config["first_use_forms"].values())
     assert set(config["first_use_not"]) | set(config["first_use_skip"]) <= set(BOOK.pages())

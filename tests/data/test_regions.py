@@ -54,8 +54,8 @@ def test_what_is_taken_is_cut_to_its_longest_image():
 
 
 def test_lengths_belong_to_what_the_data_is(tmp_path):
-    """Without them nothing is another question than before they were known."""
-    plain, padded = load(regions.make(tmp_path / "a", said=False)), load(regions.make(tmp_path / "b"))
+    """Regions without padding are the question that they were before lengths were known."""
+    plain, padded = load(regions.make(tmp_path / "a", said=False, junk=1.0)), load(regions.make(tmp_path / "b"))
     files = [f"{part}_{end}" for part in ("train", "dev", "test") for end in ("ims.npy", "caps.txt")]
     options = {"vocabulary": "train", "min_count": 1, "smoke": False}
     assert plain.fingerprint == sha256_of(*(sha256_of(tmp_path / "a" / file) for file in files), repr(options))
@@ -76,6 +76,7 @@ def test_parts_may_be_padded_as_far_as_each_needs(tmp_path):
     assert load(tmp_path).val.features.shape == (4, 7, 6)
     for part in regions.PARTS:
         (tmp_path / f"{part}_lens.npy").unlink()
+        np.save(tmp_path / f"{part}_ims.npy", 1 + np.load(tmp_path / f"{part}_ims.npy"))
     with pytest.raises(ValueError, match=r"different sizes an image .*train_ims.npy: 4 x 6, dev_ims.npy: 7 x 6"):
         load(tmp_path)
 
@@ -183,8 +184,8 @@ def test_rows_of_zeros_are_named_once(tmp_path, caplog):
             load(folder)
     said = [record.getMessage() for record in caplog.records]
     assert said == [
-        f"{folder / f'{part}_ims.npy'}: {zeros} of {images} images have rows of zeros, which count as regions; if they "
-        f"are padding, save how many regions each image has, whole numbers from 1 to 4, as {part}_lens.npy"
+        f"{folder / f'{part}_ims.npy'}: {zeros} of {images} images end in rows of zeros, which are taken for padding "
+        f"(1 to 4 regions an image); if that is wrong, save how many regions each has as {part}_lens.npy"
         for part, zeros, images in (("train", 9, 12), ("dev", 3, 4), ("test", 4, 5))
     ]
     caplog.clear()
@@ -194,16 +195,39 @@ def test_rows_of_zeros_are_named_once(tmp_path, caplog):
     assert not caplog.records
 
 
+def test_any_padding_gives_equal_results(tmp_path):
+    """Two rows of zeros more, or lengths that say so: the same training and the same answers, for each model."""
+    folders = [regions.make(tmp_path / "zeros", said=False), regions.make(tmp_path / "said")]
+    folders.append(regions.make(tmp_path / "wide", said=False, most=6))
+    for part in regions.PARTS:
+        narrow, wide = (np.load(folder / f"{part}_ims.npy") for folder in (folders[0], folders[2]))
+        narrow[..., 1:3] *= 0.5  # with boxes: x0, y0, x1, y1, area
+        narrow[..., 3:5] = np.where(narrow[..., 3:5] > 0, 0.5 + 0.5 * narrow[..., 3:5], 0)
+        wide[:] = 0
+        wide[:, :4] = narrow
+        for folder in folders:
+            np.save(folder / f"{part}_ims.npy", wide if folder is folders[2] else narrow)
+    data = [load(folder) for folder in folders]
+    assert len({one.fingerprint for one in data}) == 3
+    for method, options in (("vsrn", {}), ("vse_infty", {}), ("cmn", {"places": "boxes"})):
+        given = options | {"updates": 3, "evaluate_every": 1, "batch_size": 4, "embed_dim": 8, "word_dim": 4}
+        runs = [icrlib.train(one, method, "ntxent", progress=False, **given).history for one in data]
+        for history in runs[1:]:
+            assert [entry["loss"] for entry in history] == pytest.approx([entry["loss"] for entry in runs[0]], rel=1e-5)
+
+
 def test_check_names_rows_of_zeros_and_the_way_out(tmp_path, caplog):
     folder = regions.make(tmp_path, said=False)
     array = np.load(folder / "dev_ims.npy")
-    array[:, 0] = 0  # in the middle of an image, too
+    array[:, 0] = 0  # that is no end: such a row stays a region
     np.save(folder / "dev_ims.npy", array)
     result = icr(*CHECK, str(folder))
     assert result.exit_code == 0 and "no problems" in result.output, "they may be meant"
     assert "train        12 images        60 captions" in result.output
-    assert "train_ims.npy: 9 of 12 images have rows of zeros" in result.output and "as train_lens.npy" in result.output
-    assert "dev_ims.npy: 4 of 4 images" in result.output and not caplog.records
+    assert (
+        "train_ims.npy: 9 of 12 images end in rows of zeros" in result.output and "as train_lens.npy" in result.output
+    )
+    assert "dev_ims.npy: 3 of 4 images" in result.output and not caplog.records
     for part, images in regions.PARTS.items():
         np.save(folder / f"{part}_lens.npy", regions.lengths(images))
     result = icr(*CHECK, "flickr8k", str(folder))

@@ -36,7 +36,10 @@ def made(places: str = "boxes", **options) -> CMN:
 
 
 def features(images: int = 4, regions: int = 9) -> torch.Tensor:
-    return torch.rand(images, regions, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    found = torch.rand(images, regions, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    found[..., 7:9] *= 0.5  # boxes: x0, y0, x1, y1, area
+    found[..., 9:11] = 0.5 + 0.5 * found[..., 9:11]
+    return found
 
 
 def one_by_one(model: CMN, images: torch.Tensor, words: torch.Tensor, lengths: list[int]) -> torch.Tensor:
@@ -141,10 +144,19 @@ def test_its_products_are_those_that_torch_counts(more):
 
 
 def test_where_places_come_from(tiny, scenes, monkeypatch):
-    """Boxes on scenes; cells elsewhere, of which there is a square number."""
+    """Boxes on scenes, cells where icr features made them; elsewhere it has to be said, and boxes are looked at."""
     monkeypatch.setattr(tiny, "name", "flickr8k")
     assert resolve(scenes, "cmn", "ntxent", given={}).model_options["places"] == "boxes"
-    assert resolve(tiny, "cmn", "ntxent", given={}).model_options["places"] == "cells"
+    assert "places" not in resolve(tiny, "cmn", "ntxent", given={}).model_options
+    with pytest.raises(ValueError, match="places= says where the regions stand, which these features do not tell"):
+        made(places=None)
+    for wrong in (5 * features(2), -features(2)):
+        with pytest.raises(ValueError, match="five numbers of a region are x0, y0, x1, y1 and area.*here they"):
+            made().encode_images(wrong)
+    turned = features(2)
+    turned[..., 7:11] = turned[..., 7:11].flip(-1)  # x1 before x0
+    with pytest.raises(ValueError, match="places='boxes'"):
+        made().encode_images(turned)
     with pytest.raises(ValueError, match="8 regions are no square grid of cells; take places='boxes'"):
         made(places="cells").encode_images(features(2, 8))
 
