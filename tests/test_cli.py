@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 
 import nbformat
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import icrlib
 from icrlib.cli import main
 from icrlib.cli.main import COMMANDS
+from icrlib.planning import asked
 
 
 def icr(*words):
@@ -146,3 +149,67 @@ def test_the_list_of_commands_is_there_at_once():
     for name, (_, about) in COMMANDS.items():
         assert f"  {name} " in said and about in " ".join(said.split())
         assert main.get_command(None, name).name == name
+
+
+@pytest.mark.parametrize(
+    ("method", "loss", "dataset"),
+    [
+        ("vse_infty", "triplet_sh", None),
+        ("ltd", "ntxent", None),
+        ("sentence", "ntxent", "flickr8k"),
+        ("cmn", "ntxent", "scenes"),
+        ("vse++", "triplet_sh", "coco"),
+        ("bow", "smoothap", "scenes"),
+    ],
+)
+def test_settings_are_those_that_a_run_takes(method, loss, dataset):
+    """Each default that the help prints is what a run resolves to, where that is no rule's own affair."""
+    said = icr("settings", method, loss, *(("--dataset", dataset) if dataset else ())).output
+    printed = {words[0]: words[1] for words in map(str.split, said.splitlines()) if len(words) > 1}
+    config, _ = asked.configuration(dataset or "flickr30k", method, loss)
+    values = config | config["model_options"] | config["loss_options"] | config["auxiliary_options"]
+    names = ("lr", "optimiser", "drop_words", "batch_size", "grad_clip", "weight_decay", "embed_dim", "tau", "margin")
+    compared = [name for name in names if name in printed and name in values and printed[name] != "–"]
+    assert len(compared) > 5
+    for name in compared:
+        assert printed[name] == str(values[name]), name
+
+
+def test_a_row_is_no_row_on_another_test_set(tmp_path):
+    """As SCAN ships COCO: test_… has 1,000 images, testall_… the 5,000 of the table, a feature row a caption."""
+    for part, images in (("train", 113_287), ("dev", 5_000), ("test", 1_000), ("testall", 5_000)):
+        np.save(tmp_path / f"{part}_ims.npy", np.ones((images * (5 if part == "testall" else 1), 1), np.float16))
+        (tmp_path / f"{part}_caps.txt").write_text("a dog\n" * 5 * images)
+    said = icr("run", "ecir/2.3", "--plan", "-p", f"features={tmp_path}")
+    assert said.exit_code == 1 and "test_ims.npy: 1,000 images, and ecir/2.3 has 5,000 (test)" in said.output
+    assert "testall_ims.npy lies beside it" in said.output
+    for end in ("ims.npy", "caps.txt"):
+        (tmp_path / f"testall_{end}").replace(tmp_path / f"test_{end}")
+    assert icr("run", "ecir/2.3", "--plan", "-p", f"features={tmp_path}").exit_code == 0
+    (tmp_path / "train_ims.npy").write_bytes((tmp_path / "dev_ims.npy").read_bytes())
+    (tmp_path / "train_caps.txt").write_text("a dog\n" * 25_000)
+    said = icr("run", "ecir/2.3", "-p", f"features={tmp_path}")
+    assert "train_ims.npy: 5,000 images, and ecir/2.3 has 113,287" in said.output
+
+
+@pytest.mark.process
+def test_a_terminal_that_knows_few_letters(tmp_path):
+    """What it cannot write is written in numbers, and nothing else is lost for it."""
+    code = "import click\nfrom icrlib.cli.main import Friendly\n@click.command(cls=Friendly)\ndef main(): ...\n"
+    code += "Friendly.get_command = lambda *_: click.Command('said', callback=lambda: click.echo('caf\\xe9 \\u2019'))\n"
+    code += "Friendly.resolve_command = lambda self, ctx, args: ('said', self.get_command(), [])\nmain(['said'])\n"
+    env = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env)
+    assert done.returncode == 0 and done.stdout == "café \\u2019\n".encode("latin-1"), done.stderr
+
+
+@pytest.mark.process
+def test_a_kernel_that_does_not_start_is_one_line(notebook, tmp_path, monkeypatch):
+    spec = tmp_path / "kernels" / "python3"
+    spec.mkdir(parents=True)
+    (spec / "kernel.json").write_text(json.dumps({"argv": [sys.executable, "-c", "1/0"], "display_name": "broken"}))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "0")
+    said = icr("run", notebook, str(tmp_path / "out.ipynb"))
+    assert said.exit_code == 1 and "no process could be started for it" in said.output, said.output
+    assert "ipykernel install --sys-prefix" in said.output and "Traceback" not in said.output
