@@ -6,7 +6,7 @@
 #   JOBS=2                     chapters executed at a time (book, notebooks)
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help records probes reproduce test-slurm book html pdf notebooks test check bench soak bookstats lint lab wheel browser screenshots clean distclean venv grid
+.PHONY: help records probes reproduce test-slurm book html pdf notebooks test check bench lint lab wheel browser screenshots clean distclean venv grid
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -70,9 +70,6 @@ test-slurm: $(DONE) ## a grid on a real Slurm, set up on this machine's loopback
 	@if $(PY) scripts/slurm_on_loopback.py --check; then $(SELF) --no-print-directory $(GRID) \
 	  && timeout -k 60 1800 $(PY) scripts/slurm_on_loopback.py $(if $(INSTALL),--install); fi
 
-soak: $(DONE) ## kill trainings, features and indexes at random moments, and compare their ends [TIMES=30]
-	OMP_NUM_THREADS=1 $(PY) scripts/soak.py --times $(call quoted,$(or $(TIMES),30))
-
 lint: $(DONE)
 	$(PY) -m ruff check . && $(PY) -m ruff format --check .
 
@@ -88,9 +85,6 @@ wheel: $(DONE) ## build dist/icrlib-*.whl
 
 screenshots: $(DONE) ## pictures of the built pages, desktop and phone (_build/screenshots)
 	$(PY) scripts/screenshots.py
-
-bookstats: $(DONE) ## words, code cells, asserts, figures and exercises of each page [JSON=file]
-	@$(PY) scripts/bookstats.py $(if $(JSON),--json $(call quoted,$(JSON)))
 
 clean: ## remove what was built; runs/ and the environment stay
 	rm -rf _build build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -1,14 +1,13 @@
 """Measures where people, or a truth function, say which candidates are right: several for one query, none for another.
 
 :func:`icrlib.evaluate` counts a caption's own image as its only right answer. Crisscrossed Captions
-(:mod:`icrlib.data.cxc`), ECCV Caption (:mod:`icrlib.data.eccv`) and the truth of ``scenes`` know of more.
+(:mod:`icrlib.data.cxc`) and the truth of ``scenes`` know of more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -19,18 +18,6 @@ from icrlib.metrics import Ranks, from_ranks
 from icrlib.models.base import RetrievalModel
 from icrlib.score_checks import finite
 
-# The measures that a table shows, and how it calls them.
-SHOWN = {
-    "r1": "R@1",
-    "r5": "R@5",
-    "r10": "R@10",
-    "r_precision": "R-precision",
-    "map_at_r": "mAP@R",
-    "positives": "right answers a query",
-    "queries": "queries",
-    "left_out": "left out",
-}
-SCALE = {"r_precision": 100, "map_at_r": 100}  # fractions, shown in percent beside the recalls
 Scores = Callable[[str, Tensor], Tensor]
 
 
@@ -43,41 +30,18 @@ def evaluate_judged(
     ``map_at_r`` (see :func:`map_at_r`), ``queries`` that were asked, ``left_out``: those without a right answer, and
     ``positives``: right answers of a query, on average. Every image and caption of the split is a candidate.
     """
-    return compare(model, split, {"": judgements}, batch_size, progress)[""]
-
-
-def compare(
-    model: RetrievalModel | Tensor,
-    split: Split,
-    several: dict[str, Judgements],
-    batch_size: int = 512,
-    progress: bool = False,
-) -> dict[str, dict]:
-    """:func:`evaluate_judged` for ``several`` judgements by name; the split is encoded once."""
-    for name, judgements in several.items():
-        wanted, got = (len(split), len(split.captions)), (judgements.images, judgements.captions)
-        if wanted != got:
-            raise ValueError(
-                f"{name or judgements.name}: judgements for {got[0]} images and {got[1]} captions, but "
-                f"the split {split.name!r} has {wanted[0]} and {wanted[1]}; make them for it"
-            )
-    scores = _scores(model, split, batch_size, progress)
-    return {name: _evaluate(scores, judgements) for name, judgements in several.items()}
-
-
-def table(results: dict[str, dict]) -> pd.DataFrame:
-    """What :func:`compare` found as one table: a column for each of the judgements, a row a measure; in percent."""
-    columns = {
-        name: {(side, label): result[side][key] * SCALE.get(key, 1) for side in SIDES for key, label in SHOWN.items()}
-        | {("both", "rsum"): result["rsum"]}
-        for name, result in results.items()
-    }
-    return pd.DataFrame(columns)
+    wanted, got = (len(split), len(split.captions)), (judgements.images, judgements.captions)
+    if wanted != got:
+        raise ValueError(
+            f"{judgements.name}: judgements for {got[0]} images and {got[1]} captions, but the split {split.name!r} "
+            f"has {wanted[0]} and {wanted[1]}; make them for it"
+        )
+    return _evaluate(_scores(model, split, batch_size, progress), judgements)
 
 
 def map_at_r(found: Ranks) -> float:
     """mAP@R (Musgrave et al. 2020): precision at the hits among the first R, summed and divided by R, the number of
-    right answers; the mean over queries, a fraction. The measure of ECCV Caption: a right answer beyond R counts 0."""
+    right answers; the mean over queries, a fraction. A right answer beyond R counts 0."""
     relevant = torch.bincount(found.query, minlength=found.queries).double()
     hit = found.rank <= relevant[found.query]
     precision = (found.k.double() + 1) / found.rank * hit

@@ -99,17 +99,6 @@ def test_rows_and_tables():
     assert icr("run", "nowhere.ipynb").exit_code == 1
 
 
-def test_compare_shows_differences_only(tiny, tmp_path):
-    for seed in (0, 1):
-        icrlib.train(tiny, updates=2, seed=seed, record=tmp_path / f"{seed}.json", progress=False)
-    result = icr("compare", str(tmp_path / "0.json"), str(tmp_path / "1.json"))
-    assert result.exit_code == 0 and "seed" in result.output and "rsum" in result.output
-    assert "batch_size" not in result.output
-    same = icr("compare", str(tmp_path / "0.json"), str(tmp_path / "0.json"))
-    assert same.output.count("the same") == 4
-    assert icr("compare", str(tmp_path / "0.json"), "missing.json").exit_code == 1
-
-
 def test_status_says_what_is_odd_and_leaves_foreign_folders_alone(tiny, tmp_path):
     """Each kind of damage is one line; another program's config.json is no run, and nothing is written beside it."""
     icrlib.train(tiny, updates=2, out=tmp_path / "run", progress=False)

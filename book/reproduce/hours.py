@@ -430,23 +430,22 @@ Markdown(f"The first is scaled from another data set and another size, where an 
 # gets four cores, for as many threads decode its photos.
 
 # %% [markdown]
-# ## More right answers for COCO: CxC and ECCV Caption
+# ## More right answers for COCO: CxC
 #
-# COCO's test counts one image as right for a caption, the one that it was written for. Two later collections asked people about
-# others: **CxC** (Google LLC, {cite:t}`parekh2021crisscrossed`, `data/` of its repository) has scores from 0 to 5 for 44,833 pairs
-# of a test caption and a test image, the 25,000 own ones among them; **ECCV Caption** (NAVER Corp., {cite:t}`chun2022eccv`, MIT)
-# has lists of right answers for 1,332 captions and 1,261 images. Both name captions and images by COCO's ids, so
-# `dataset_coco.json` has to tell who is who:
+# COCO's test counts one image as right for a caption, the one that it was written for. **Crisscrossed Captions** (CxC, Google LLC,
+# {cite:t}`parekh2021crisscrossed`, `data/` of its repository) asked people about others: it has scores from 0 to 5 for 44,833
+# pairs of a test caption and a test image, the 25,000 own ones among them. It names both by COCO's ids, which
+# `dataset_coco.json` tells:
 #
-# ```bash
-# icr judge runs/coco --features features/coco/ --annotations coco/dataset_coco.json --cxc cxc/ --eccv eccv_caption/
+# ```python
+# from icrlib.data import cxc
+# split, right = cxc.judgements("cxc/sits_test.csv", "coco/dataset_coco.json", data.test, threshold=3)
+# icrlib.judged.evaluate_judged(run.model, split, right)
 # ```
 #
-# It prints the own pairs, CxC without a threshold, at 3 and at 4, and ECCV Caption side by side. CxC's release fixes no threshold.
-# We take 3 and let it hold for own pairs, too, as ECCV Caption's code does: 35,585 pairs are right, 29 own pairs are not, and
-# the 28 captions left without a right image are not asked. At 4 it is 30,405 pairs. Captions that nobody rated are left out;
-# ids outside of the split are an error that counts them, and `--ignore-missing` drops them. In Python:
-# `icrlib.judged.evaluate_judged`.
+# The release fixes no threshold. We take 3 and let it hold for own pairs, too, as {cite:t}`chun2022eccv` do: 35,585 pairs are
+# right, 29 own pairs are not, and the 28 captions left without a right image are not asked. At 4 it is 30,405 pairs. Captions that
+# nobody rated are left out of `split`.
 #
 # ## What we found
 #

@@ -189,17 +189,6 @@ Markdown("Twins are two pictures that differ in little: swap twins are described
          if twins else "This dataset has no twins, so nobody knows whether word order was used.")
 
 # %% [markdown]
-# ## Compare two runs
-#
-# `icr compare` shows in what two runs differ. It reads their records, and by default none is kept: give each run a file for
-# it, which must not be there yet.
-#
-# ```bash
-# icr run book/reproduce/run.ipynb -p seed=0 -p record=runs/a.json
-# icr run book/reproduce/run.ipynb -p seed=0 -p tau=0.05 -p record=runs/b.json
-# icr compare runs/a.json runs/b.json
-# ```
-#
 # ## What we found
 #
 # One run is one sample. Before you compare two configurations, run several seeds of each; `evidence.verdict` says what the

@@ -16,7 +16,7 @@ class LatentTarget(Auxiliary):
     r"""Decode a caption's vector :math:`\hat q` by three layers to :math:`\tilde y`; the value is mean 1 − cos(ỹ, y).
 
     y is the ``target`` of the *whole* caption, also where the encoder saw it with words left out (RF §6.4): "sbert"
-    (all-MiniLM-L6-v2, the paper's), "mpnet", "lsa", "form" (scenes: the caption's logical form), or the name that
+    (all-MiniLM-L6-v2, the paper's), "lsa", "form" (scenes: the caption's logical form), or the name that
     :func:`icrlib.data.targets.hold` gave to an object of your own. Layers d → ``hidden`` → ``hidden`` → size of y with
     ReLU between, biases, Xavier's weights, as released (LTD Eq. 5 prints no biases). ``hidden``: d/2 if nothing is
     said, which is the published 512 of 1,024.

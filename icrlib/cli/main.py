@@ -17,14 +17,11 @@ COMMANDS = {
     "tables": ("runs", "Print a published table, or list all of them."),
     "status": ("runs", "List the runs below a folder: finished, under way, killed."),
     "plan": ("records", "Say how many core-hours a grid of runs would take."),
-    "compare": ("records", "Show what differs between two records."),
-    "records": ("records", "List the book's records."),
     "data": ("photos", "Make a dataset of a folder of photos, or look at one before anything is computed."),
     "features": ("photos", "Compute features of all photos of a dataset, once."),
     "index": ("albums", "Embed the pictures of an album, so that it can be searched."),
     "search": ("albums", "Search photos by words, or by a picture."),
     "audit": ("audit", "Measure a model, or an encoder of your own, on photos with captions."),
-    "judge": ("judge", "Measure a model on COCO where more than the own pairs are judged."),
 }
 TYPED = "icrlib.typed"
 STOPPED = 128 + signal.SIGINT  # how a program ends that Ctrl-C stopped

@@ -1,9 +1,8 @@
-"""Commands about records: what runs would cost, how two differ, which are there."""
+"""What runs would cost, from past records."""
 
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from pathlib import Path
 
 import click
@@ -12,7 +11,6 @@ from icrlib.cli.settings import read_value
 from icrlib.data.load import USUAL
 from icrlib.names import LOSSES, METHODS
 from icrlib.planning import asked, cost
-from icrlib.records.files import load
 from icrlib.records.index import outlines
 
 PARTS = ("dataset", "method", "loss", "seed")
@@ -79,56 +77,3 @@ def _sum(found: list[cost.Cost | str]) -> str:
     seconds = sum(one.seconds for one in costs)
     told = f"{seconds / 3600:.1f} core-hours" if seconds >= 3600 else f"{seconds / 60:.1f} core-minutes"
     return told + (f" ({', '.join(notes)})" if notes else "")
-
-
-@click.command()
-@click.argument("first", type=click.Path(path_type=Path))
-@click.argument("second", type=click.Path(path_type=Path))
-def compare(first: Path, second: Path) -> None:
-    """Show what differs between two records: settings, versions, test measures."""
-    a, b = load(first), load(second)
-    for title, left, right in (
-        ("settings", a["config"], b["config"]),
-        ("versions", a.get("versions", {}), b.get("versions", {})),
-        ("test", _measures(a), _measures(b)),
-        ("cost", _cost(a), _cost(b)),
-    ):
-        click.secho(title, bold=True)
-        names = [name for name in {**left, **right} if left.get(name) != right.get(name)]
-        for name in names:
-            x, y = left.get(name), right.get(name)
-            number = isinstance(x, (int, float)) and isinstance(y, (int, float)) and not isinstance(x, bool)
-            click.echo(f"  {name:24} {_show(x):>14} {_show(y):>14}" + (f" {y - x:>+12.4g}" if number else ""))
-        if not names:
-            click.echo("  the same")
-
-
-def flat(values: dict, prefix: str = "") -> dict:
-    """Nested dict to one level, keys joined by dots."""
-    out: dict = {}
-    for key, value in values.items():
-        out |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return out
-
-
-def _measures(record: dict) -> dict:
-    return flat({name: value for name, value in record.get("test", {}).items() if name != "ranks"})
-
-
-def _cost(record: dict) -> dict:
-    names = ("wall_seconds", "seconds_per_epoch", "peak_memory_mb", "device")
-    return flat({name: record[name] for name in names if name in record})
-
-
-def _show(value) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-@click.command()
-def records() -> None:
-    """List the book's records: how many of each kind."""
-    found = outlines()
-    kinds = Counter((record["config"]["dataset"], record["config"]["method"]) for record in found)
-    for (dataset, method), count in sorted(kinds.items()):
-        click.echo(f"{count:5}  {dataset} {method}")
-    click.echo(f"{len(found):5}  in all")

@@ -1,150 +1,130 @@
 """Crisscrossed Captions (Parekh et al., 2021): what people said about pairs of COCO's captions and images.
 
-The files are the release's ``data/{sits,sis,sts}_{val,test}.csv``, or the same gzipped: a header and the rows
-``id, id, agg_score, sampling_method``, the score a mean over raters between 0 and 5. ``sits`` has captions with images,
-``sis`` images with images, ``sts`` captions with captions. Val and test are Karpathy's splits of COCO, both out of
-val2014.
+The file is the release's ``data/sits_test.csv`` (or ``sits_val.csv``), or the same gzipped: a header and the rows
+``caption, image, agg_score, sampling_method``, the score a mean over raters between 0 and 5. Val and test are
+Karpathy's splits of COCO, both out of val2014. It names captions and images by COCO's ids, which Karpathy's
+``dataset_coco.json`` tells.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter, defaultdict
 from pathlib import Path
 
-import numpy as np
+import pandas as pd
+import torch
 
-from icrlib.data.coco import Ids
-from icrlib.data.judgements import BadJudgements, Judgements, file_in
-from icrlib.errors import choose
-from icrlib.parsing import STREAM, UNREADABLE, NotPlain, TooLarge, opened
+from icrlib.data.judgements import Judgements
+from icrlib.data.karpathy import SPLITS, BadAnnotations, entries
+from icrlib.data.splits import Split
 
-COLUMNS = {"sits": ("caption", "image"), "sis": ("image1", "image2"), "sts": ("caption1", "caption2")}
-LAST = ("agg_score", "sampling_method")
-PARTS = ("val", "test")
+COLUMNS = ("caption", "image", "agg_score", "sampling_method")
 HIGHEST = 5.0
+ID = {"caption": r"COCO_val2014:sentid:(\d+)", "image": r"COCO_val2014_(\d{12})\.jpg"}
 SOURCE = "data/ of the repository google-research-datasets/Crisscrossed-Captions"
-ORIGINAL = "c2i_original"  # how the release marks a caption with its own image
-ID = {"caption": re.compile(r"COCO_val2014:sentid:(\d+)"), "image": re.compile(r"COCO_val2014_(\d{12})\.jpg")}
 
 
-@dataclass(frozen=True)
-class Ratings:
-    """T rated pairs: ``first`` and ``second`` COCO ids in the order of the columns, ``scores`` (T,) float64 in [0, 5],
-    ``methods`` how each pair was found. ``kind``: "sits", "sis" or "sts"."""
+def read(path: str | os.PathLike) -> pd.DataFrame:
+    """The ratings in ``path``: ``caption`` and ``image``, COCO's ids (int64), and ``score``, a row a rated pair.
 
-    kind: str
-    first: list[int]
-    second: list[int]
-    scores: np.ndarray
-    methods: list[str]
-    path: Path
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-
-def read(place: str | os.PathLike, kind: str = "sits", part: str = "test") -> Ratings:
-    """The ratings in ``place``: the file itself, or the folder (also the release's, with ``data/``) that holds it.
-
-    ``FileNotFoundError`` where it is missing; :class:`BadJudgements` (a ``ValueError``) names file and line of a row
-    that has not four columns, an id of the right kind and a score between 0 and 5, or that rates a pair again.
+    ``FileNotFoundError`` where the file is missing; ``ValueError`` names file and line of what is no such row.
     """
-    choose(kind, COLUMNS, "kind of ratings")
-    choose(part, PARTS, "part of CxC")
-    path = Path(place)
+    path = Path(path)
     if not path.is_file():
-        path = file_in(path, f"{kind}_{part}.csv", ["data"], SOURCE)
-    kinds = [column.rstrip("12") for column in COLUMNS[kind]]
-    first, second, scores, methods, seen = [], [], [], [], {}
-    for line, row in _rows(path, [*COLUMNS[kind], *LAST]):
-        pair = tuple(_number(path, line, what, text) for what, text in zip(kinds, row, strict=False))
-        if pair in seen:
-            raise BadJudgements(f"{path}, line {line}: this pair was rated in line {seen[pair]} already")
-        seen[pair] = line
-        first.append(pair[0])
-        second.append(pair[1])
-        scores.append(_score(path, line, row[2]))
-        methods.append(row[3])
-    if not scores:
-        raise BadJudgements(f"{path}: a header and no row; get the file again")
-    return Ratings(kind, first, second, np.array(scores), methods, path)
+        raise FileNotFoundError(f"{path}: no such file; sits_test.csv is in {SOURCE}")
+    try:
+        found = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig", skip_blank_lines=False)
+    except (ValueError, OSError, EOFError) as err:  # of pandas, of the encoding, of gzip
+        raise ValueError(f"{path}: not a whole CSV file ({' '.join(str(err).split())}); get it again") from err
+    if tuple(found.columns) != COLUMNS or found.empty:
+        raise ValueError(f"{path}: wanted rows of {', '.join(COLUMNS)}; its header is {list(found.columns)}")
+    rated = pd.DataFrame({what: found[what].str.extract(f"^{form}$")[0] for what, form in ID.items()})
+    rated["score"] = pd.to_numeric(found["agg_score"], errors="coerce")
+    wrong = rated.isna().any(axis=1) | ~rated["score"].between(0, HIGHEST) | rated.duplicated(["caption", "image"])
+    if wrong.any():
+        line = int(wrong.argmax())
+        raise ValueError(
+            f"{path}, line {line + 2}: {','.join(found.iloc[line])[:120]!r} is no row like "
+            "COCO_val2014:sentid:262300,COCO_val2014_000000369373.jpg,3.5,… with a score from 0 to 5, each pair once"
+        )
+    return rated.astype({"caption": "int64", "image": "int64"})
 
 
 def judgements(
-    ratings: Ratings,
-    ids: Ids,
-    *,
-    threshold: float | None = 3.0,
-    keep_originals: bool = False,
-    missing: str = "refuse",
-) -> Judgements:
-    """Pairs of caption and image with a score of ``threshold`` or more, as rows of the split that has these ``ids``.
+    ratings: str | os.PathLike, annotations: str | os.PathLike, split: Split, threshold: float = 3.0
+) -> tuple[Split, Judgements]:
+    """The pairs with a score of ``threshold`` or more, and the split without the captions that nobody rated, which they
+    are about: some of COCO's images have six or seven captions, of which CxC rated five.
 
     The threshold holds for a caption's own image, too, as naver-ai/eccv-caption reads CxC (3.0; 28 captions of the test
-    split have no right image left); ``keep_originals`` keeps own pairs whatever their score. ``threshold=None``: every
-    pair that was rated. ``missing``: see :meth:`icrlib.data.coco.Ids.place`.
+    split have no right image left). ``annotations``: Karpathy's JSON or its folder, in whose order the split is.
     """
-    if ratings.kind != "sits":
+    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= HIGHEST:
+        raise ValueError(f"threshold must be a number between 0 and 5, as the scores are; got {threshold!r}")
+    rated = read(ratings)
+    images, captions = ids_of(annotations, split)
+    rows = [row for row, number in enumerate(captions) if number in set(rated["caption"])]
+    absent = {what: set(rated[what]) - set(ids) for what, ids in (("image", images), ("caption", captions))}
+    alone = len(split) - len(split.image_of[rows].unique())
+    if any(absent.values()) or alone:
+        told = ", ".join(f"{len(ids):,} of its {what}s (id {min(ids)})" for what, ids in absent.items() if ids)
         raise ValueError(
-            f"{ratings.path}: judgements between captions and images need the ratings 'sits'; got {ratings.kind!r}"
+            f"{ratings}: {told or 'none of its ids'} are not in the split {split.name!r}, and {alone:,} of its images "
+            "have no rated caption. Such a file is about one of Karpathy's splits of COCO, val or test: take that of "
+            "the split that you evaluate"
         )
-    right, name = np.ones(len(ratings), bool), "CxC, all rated"
-    if threshold is not None:
-        if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= HIGHEST:
-            raise ValueError(
-                f"threshold must be a number between 0 and 5, as the scores are, or None for every pair; "
-                f"got {threshold!r}"
+    kept = Split(
+        split.name, split.features, [split.captions[row] for row in rows], split.image_of[rows], split.image_ids
+    )
+    place = {
+        "image": {number: row for row, number in enumerate(images)},
+        "caption": {captions[row]: new for new, row in enumerate(rows)},
+    }
+    right = rated[rated["score"] >= threshold]
+    image, caption = (torch.tensor([place[what][number] for number in right[what]]).long() for what in place)
+    return kept, Judgements.of_pairs(f"CxC ≥ {threshold:g}", kept, image, caption)
+
+
+def ids_of(annotations: str | os.PathLike, split: Split) -> tuple[list[int], list[int]]:
+    """COCO's ids for the rows of ``split``: N image ids and C sentence ids, out of Karpathy's JSON (the file, or its
+    folder), which is in the same order as ``icr features`` and the published folders are.
+
+    :class:`icrlib.data.karpathy.BadAnnotations` (a ``ValueError``) where it is not, or ids are missing.
+    """
+    path, listed = entries(annotations)
+    known = [entry for entry in listed if isinstance(entry, dict) and SPLITS.get(entry.get("split")) == split.name]
+    if len(known) < len(split):
+        raise BadAnnotations(f"{path}: {len(known):,} images of the split {split.name!r}, which has {len(split):,}")
+    images, free = [], []  # of each row the sentence ids by text: equal captions of an image get theirs in order
+    for number, entry in enumerate(known[: len(split)]):
+        try:
+            sentences = [(_plain(sentence["raw"]), int(sentence["sentid"])) for sentence in entry["sentences"]]
+            images.append(int(entry["cocoid"]))
+        except (KeyError, TypeError, ValueError) as err:
+            raise BadAnnotations(
+                f"{path}, image {number} of the split {split.name!r}: no usable {err}; COCO's images have cocoid, and "
+                "sentences with raw and sentid"
+            ) from err
+        by_text = defaultdict(list)
+        for text, sentence in sentences:
+            by_text[text].append(sentence)
+        free.append(by_text)
+    captions = []
+    for row, text in zip(split.image_of.tolist(), split.captions, strict=True):
+        if not free[row][_plain(text)]:
+            raise BadAnnotations(
+                f"{path}: image {row} of the split {split.name!r} has no caption {text[:60]!r} there; take the "
+                "annotations that the features were made from, in their order"
             )
-        right, name = ratings.scores >= threshold, f"CxC ≥ {threshold:g}"
-        if keep_originals:
-            right, name = right | (np.array(ratings.methods) == ORIGINAL), f"{name} or own"
-    image, caption, kept = ids.place(ratings.second, ratings.first, str(ratings.path), missing)
-    counted = right[kept]
-    pairs = image[counted], caption[counted]
-    return Judgements(name, pairs, pairs, len(ids.images), len(ids.captions), int((right & ~kept).sum()))
+        captions.append(free[row][_plain(text)].pop(0))
+    for what, ids in (("cocoid", images), ("sentid", captions)):
+        number, count = max(Counter(ids).items(), key=lambda item: item[1], default=(0, 0))
+        if count > 1:
+            raise BadAnnotations(f"{path}: {what} {number} belongs to {count} rows of the split; ids must differ")
+    return images, captions
 
 
-def _rows(path: Path, header: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Line number and columns of each row; lines without a character are passed over."""
-    line = 0
-    try:
-        with opened(path, STREAM) as file:
-            reader = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""))
-            found = next(reader, None)
-            if found != header:
-                what = "it is empty" if found is None else f"its header is {','.join(found)[:80]!r}"
-                raise BadJudgements(f"{path}: {what}; wanted {','.join(header)!r}")
-            for row in reader:
-                line = reader.line_num
-                if row and len(row) != len(header):
-                    raise BadJudgements(
-                        f"{path}, line {line}: {len(row)} columns; wanted {len(header)}, {','.join(header)}"
-                    )
-                if row:
-                    yield line, row
-    except (*UNREADABLE, NotPlain, TooLarge, UnicodeDecodeError, csv.Error) as err:
-        raise BadJudgements(f"{path}, after line {line}: not a whole CSV file in UTF-8 ({err}); get it again") from err
-
-
-def _number(path: Path, line: int, what: str, text: str) -> int:
-    match = ID[what].fullmatch(text)
-    if not match:
-        like = {"caption": "COCO_val2014:sentid:262300", "image": "COCO_val2014_000000369373.jpg"}[what]
-        raise BadJudgements(f"{path}, line {line}: {text[:60]!r} is no {what} id; they look like {like}")
-    return int(match[1])
-
-
-def _score(path: Path, line: int, text: str) -> float:
-    try:
-        score = float(text)
-    except ValueError:
-        score = math.nan
-    if not 0 <= score <= HIGHEST:
-        raise BadJudgements(f"{path}, line {line}: the score {text[:60]!r} is not a number between 0 and 5")
-    return score
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", str(text).lower()))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -14,26 +12,12 @@ from icrlib.data.splits import Split
 SIDES = ("i2t", "t2i")
 
 
-class BadJudgements(ValueError):
-    """A file of judgements is not what its format asks for, or it is about other images and captions."""
-
-
-def file_in(place: Path, name: str, below: Iterable[str], source: str) -> Path:
-    """The file of that name, or gzipped, in ``place`` or in one of the folders ``below``, as ``source`` has it."""
-    tried = [place / folder / file for folder in ("", *below) for file in (name, f"{name}.gz")]
-    found = next((path for path in tried if path.is_file()), None)
-    if found is None:
-        raise FileNotFoundError(f"{place}: no {name} or {name}.gz here; it is in {source}")
-    return found
-
-
 @dataclass(frozen=True)
 class Judgements:
     """Pairs of a split that count as right, for each direction on its own.
 
     ``i2t`` and ``t2i`` are (image, caption), each (T,) int64 rows of a split of ``images`` images and ``captions``
-    captions. The two may differ: ECCV Caption asks for other queries in each direction. A query without any pair has
-    no right answer; evaluation leaves it out. ``dropped``: pairs of the source that name ids outside the split.
+    captions. A query without any pair has no right answer; evaluation leaves it out.
     """
 
     name: str
@@ -41,7 +25,6 @@ class Judgements:
     t2i: tuple[Tensor, Tensor]
     images: int
     captions: int
-    dropped: int = 0
 
     def __post_init__(self) -> None:
         for side in SIDES:
@@ -60,10 +43,10 @@ class Judgements:
                 raise ValueError(f"{self.name}, {side}: a pair is listed twice; each counts once")
 
     @classmethod
-    def of_pairs(cls, name: str, split: Split, image: Tensor, caption: Tensor, dropped: int = 0) -> Judgements:
+    def of_pairs(cls, name: str, split: Split, image: Tensor, caption: Tensor) -> Judgements:
         """The same pairs for both directions."""
         pairs = image, caption
-        return cls(name, pairs, pairs, len(split), len(split.captions), dropped)
+        return cls(name, pairs, pairs, len(split), len(split.captions))
 
     @classmethod
     def own(cls, split: Split, name: str = "own pairs") -> Judgements:

@@ -288,7 +288,7 @@ def photo_small_no_start() -> Iterator[Run]:
 
 @study(search="photo_tuning", needs="features")
 def album() -> Iterator[Run]:
-    """Other photos than those of the training: a folder that scripts/album_folder.py makes is needed."""
+    """Other photos than those of the training: a folder of features with these as its test part is needed."""
     yield from _album("album", "bow", "vse++")
 
 

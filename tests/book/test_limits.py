@@ -3,8 +3,8 @@
 import nbformat
 import pytest
 
-import bookstats
 import limits
+import page_counts
 import sentences
 from chapters import Book
 from test_pages import ROOT
@@ -14,9 +14,10 @@ BOOK = Book(ROOT)
 
 @pytest.mark.process
 def test_finished_pages_stay_within_their_limits(site):
-    pages = {name: bookstats.of_page(BOOK, name, site) for name in BOOK.pages()}
+    pages = {name: page_counts.of_page(BOOK, name, site) for name in BOOK.pages()}
     assert [line for name in limits.FINISHED for line in limits.over(name, pages[name])] == []
     assert limits.over_all({name: one.words + one.in_tables for name, one in pages.items()}) == []
+    assert {name for name, one in pages.items() if one.only_asserts} == set(), "checks are folded"
 
 
 def test_finished_are_pages_of_the_book():
@@ -49,3 +50,19 @@ def test_a_sentence_that_the_text_does_not_say_is_found():
 def test_a_number_among_the_findings_that_nothing_holds_is_found():
     (wrong,) = sentences.unsaid([*CELLS[:3], CELLS[4]])
     assert "no check holds these numbers of “What we found”: +8.1" in wrong
+
+
+def test_words_and_tables_are_counted_as_a_reader_meets_them():
+    body = """<nav>none</nav><article class="bd-article"><p>Two words of 1,000</p><div class="cell_input">x = 1</div>
+    <div class="cell_output"><div class="highlight"><pre>so it is</pre></div></div><p>see <code>one</code></p>
+    <table><tbody><tr><td>a b</td></tr><tr><td>c</td></tr></tbody></table><span class="math">x</span>
+    <section><h2>What we found</h2><p>one more</p></section></article>"""
+    found = page_counts.of_html(body)
+    assert (found.words, found.in_tables, found.tables, found.rows, found.found) == (12, 3, 1, 2, 5)
+
+
+def test_a_page_over_its_limits_is_named():
+    page = page_counts.Stats(words=1990, in_tables=700, tables=5, rows=9, figures=8, found=201, lines=601)
+    assert len(list(limits.over("push/triplet", page))) == 6
+    assert list(limits.over("training/which-loss", page_counts.Stats(words=1400, in_tables=101)))
+    assert not list(limits.over("reference/errata", page)) and not list(limits.over("reproduce/run", page))

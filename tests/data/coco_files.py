@@ -1,4 +1,4 @@
-"""Small files in the formats of COCO's annotations, CxC and ECCV Caption, and the splits that they are about."""
+"""Small files in the formats of COCO's annotations and CxC, and the splits that they are about."""
 
 from __future__ import annotations
 
@@ -11,26 +11,6 @@ import numpy as np
 from icrlib.data.splits import Split
 
 from ..conftest import make_split
-from .photos import edit
-
-COLUMNS = {"sits": ("caption", "image"), "sis": ("image1", "image2"), "sts": ("caption1", "caption2")}
-
-
-def number_photos(folder: Path) -> dict[str, tuple[list[int], list[list[int]]]]:
-    """Give the images and sentences of a folder of photos COCO's ids; returns them by split, in the JSON's order."""
-    ids: dict[str, tuple[list[int], list[list[int]]]] = {}
-
-    def change(images):
-        for number, entry in enumerate(images):
-            entry["cocoid"] = 1000 + 7 * number
-            for place, sentence in enumerate(entry["sentences"]):
-                sentence["sentid"] = 90_000 - 11 * number - place
-            part = ids.setdefault({"restval": "train"}.get(entry["split"], entry["split"]), ([], []))
-            part[0].append(entry["cocoid"])
-            part[1].append([sentence["sentid"] for sentence in entry["sentences"]])
-
-    edit(folder, change)
-    return ids
 
 
 def split_and_annotations(folder: Path, images: int = 30, seed: int = 3) -> tuple[Split, Path]:
@@ -94,22 +74,10 @@ def draw_ratings(path: Path, seed: int = 0, more: int = 40) -> list[tuple[int, i
     return [rows[n] for n in dice.permutation(len(rows))]
 
 
-def write_ratings(path: Path, rows, kind: str = "sits") -> Path:
+def write_ratings(path: Path, rows) -> Path:
     """The rows in CxC's format, ids as it writes them; gzipped where the name ends in .gz."""
-    shapes = {"caption": "COCO_val2014:sentid:{}", "image": "COCO_val2014_{:012d}.jpg"}
-    first, second = (shapes[column.rstrip("12")] for column in COLUMNS[kind])
-    lines = [",".join([*COLUMNS[kind], "agg_score", "sampling_method"])]
-    lines += [f"{first.format(a)},{second.format(b)},{score},{method}" for a, b, score, method in rows]
+    lines = ["caption,image,agg_score,sampling_method"]
+    lines += [f"COCO_val2014:sentid:{a},COCO_val2014_{b:012d}.jpg,{score},{method}" for a, b, score, method in rows]
     text = "\n".join(lines) + "\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
     return path
-
-
-def write_lists(folder: Path, i2t: dict, t2i: dict, which: str = "eccv", end: str = ".json") -> Path:
-    """Two files of ECCV Caption in ``folder``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, lists in (("image_to_caption", i2t), ("caption_to_image", t2i)):
-        raw = json.dumps({str(query): answers for query, answers in lists.items()}).encode()
-        (folder / f"{which}_{name}{end}").write_bytes(gzip.compress(raw) if end.endswith(".gz") else raw)
-    return folder

@@ -1,10 +1,9 @@
-"""Tiny sentence encoders on disk, of BERT's and MPNet's form, and a slow twin of both in float64."""
+"""Tiny sentence encoders on disk, of BERT's form, and a slow twin in float64."""
 
 from __future__ import annotations
 
 import json
 import math
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 WORDS = ["a", "man", "plays", "guitar", "two", "dogs", "run", "through", "snow", "red", "blue", "ring", "left", "of"]
-SPECIAL = {"bert": ["[PAD]", "[UNK]", "[CLS]", "[SEP]"], "mpnet": ["<s>", "<pad>", "</s>", "[UNK]"]}
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 CONFIG = {
     "hidden_size": 12,
     "num_attention_heads": 3,
@@ -22,44 +21,32 @@ CONFIG = {
     "layer_norm_eps": 1e-5,
 }
 LAYER = {
-    "bert": {
-        "q": "attention.self.query",
-        "k": "attention.self.key",
-        "v": "attention.self.value",
-        "o": "attention.output.dense",
-        "norm": "attention.output.LayerNorm",
-    },
-    "mpnet": {
-        "q": "attention.attn.q",
-        "k": "attention.attn.k",
-        "v": "attention.attn.v",
-        "o": "attention.attn.o",
-        "norm": "attention.LayerNorm",
-    },
+    "q": "attention.self.query",
+    "k": "attention.self.key",
+    "v": "attention.self.value",
+    "o": "attention.output.dense",
+    "norm": "attention.output.LayerNorm",
 }
 
 
-def random_weights(kind: str, seed: int = 0, positions: int = 300) -> dict[str, torch.Tensor]:
+def random_weights(seed: int = 0, positions: int = 300) -> dict[str, torch.Tensor]:
     """Weights of a model with :data:`CONFIG`, large enough that attention is far from uniform."""
     generator = torch.Generator().manual_seed(seed)
     d, inner = CONFIG["hidden_size"], CONFIG["intermediate_size"]
     shapes = {
         "embeddings.word_embeddings.weight": (len(WORDS) + 4, d),
         "embeddings.position_embeddings.weight": (positions, d),
+        "embeddings.token_type_embeddings.weight": (2, d),
     }
-    if kind == "bert":
-        shapes["embeddings.token_type_embeddings.weight"] = (2, d)
-    else:
-        shapes["encoder.relative_attention_bias.weight"] = (32, CONFIG["num_attention_heads"])
     linear = {}
     for layer in range(CONFIG["num_hidden_layers"]):
         at = f"encoder.layer.{layer}."
-        linear |= {at + LAYER[kind][part]: (d, d) for part in "qkvo"}
+        linear |= {at + LAYER[part]: (d, d) for part in "qkvo"}
         linear |= {at + "intermediate.dense": (inner, d), at + "output.dense": (d, inner)}
     norms = ["embeddings.LayerNorm"] + [
         f"encoder.layer.{layer}.{name}"
         for layer in range(CONFIG["num_hidden_layers"])
-        for name in (LAYER[kind]["norm"], "output.LayerNorm")
+        for name in (LAYER["norm"], "output.LayerNorm")
     ]
     for name, shape in linear.items():
         shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
@@ -68,16 +55,15 @@ def random_weights(kind: str, seed: int = 0, positions: int = 300) -> dict[str, 
     return {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
 
 
-def make_folder(folder: Path, kind: str = "bert", seed: int = 0, **config) -> Path:
+def make_folder(folder: Path, seed: int = 0, **config) -> Path:
     """A folder as Sentence-Transformers lays it out, with a word-level tokenizer."""
     folder.mkdir(parents=True, exist_ok=True)
-    save_file(random_weights(kind, seed), folder / "model.safetensors")
-    (folder / "config.json").write_text(json.dumps(CONFIG | {"model_type": kind} | config))
-    names = SPECIAL[kind]
-    unknown, first, last = "[UNK]", names[2 if kind == "bert" else 0], names[3 if kind == "bert" else 2]
-    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(names + WORDS)}, unk_token=unknown))
+    save_file(random_weights(seed), folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(CONFIG | {"model_type": "bert"} | config))
+    _, unknown, first, last = SPECIAL
+    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(SPECIAL + WORDS)}, unk_token=unknown))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
-    ends = [(first, names.index(first)), (last, names.index(last))]
+    ends = [(first, SPECIAL.index(first)), (last, SPECIAL.index(last))]
     tokenizer.post_processor = processors.TemplateProcessing(single=f"{first} $A {last}", special_tokens=ends)
     tokenizer.enable_padding(length=16, pad_id=0)  # as the published file does
     tokenizer.save(str(folder / "tokenizer.json"))
@@ -87,7 +73,7 @@ def make_folder(folder: Path, kind: str = "bert", seed: int = 0, **config) -> Pa
 def slow(weights: dict[str, torch.Tensor], config: dict, ids: list[int]) -> np.ndarray:
     """The unit vector of one caption's tokens: float64, one head, query and key at a time."""
     w = {name: value.double().numpy() for name, value in weights.items() if value.is_floating_point()}
-    kind, eps = config["model_type"], config["layer_norm_eps"]
+    eps = config["layer_norm_eps"]
     heads, d = config["num_attention_heads"], config["hidden_size"]
     wide = d // heads
 
@@ -101,25 +87,21 @@ def slow(weights: dict[str, torch.Tensor], config: dict, ids: list[int]) -> np.n
     def gelu(value):
         return value * 0.5 * (1 + math.erf(value / math.sqrt(2)))
 
-    def bias(head, query, key):
-        return w["encoder.relative_attention_bias.weight"][bucket(key - query), head] if kind == "mpnet" else 0.0
-
     rows = []
     for place, number in enumerate(ids):
         row = w["embeddings.word_embeddings.weight"][number].copy()
-        row += w["embeddings.position_embeddings.weight"][place + (2 if kind == "mpnet" else 0)]
-        if kind == "bert":
-            row += w["embeddings.token_type_embeddings.weight"][0]
+        row += w["embeddings.position_embeddings.weight"][place]
+        row += w["embeddings.token_type_embeddings.weight"][0]
         rows.append(norm(row, "embeddings.LayerNorm"))
     for layer in range(config["num_hidden_layers"]):
-        at, names = f"encoder.layer.{layer}.", LAYER[kind]
+        at, names = f"encoder.layer.{layer}.", LAYER
         q, k, v = ([linear(row, at + names[part]) for row in rows] for part in "qkv")
         after = []
         for i, row in enumerate(rows):
             mixed = np.zeros(d)
             for head in range(heads):
                 part = slice(head * wide, (head + 1) * wide)
-                scores = [q[i][part] @ k[j][part] / math.sqrt(wide) + bias(head, i, j) for j in range(len(rows))]
+                scores = [q[i][part] @ k[j][part] / math.sqrt(wide) for j in range(len(rows))]
                 shares = [math.exp(score - max(scores)) for score in scores]
                 for j, share in enumerate(shares):
                     mixed[part] += share / sum(shares) * v[j][part]
@@ -129,13 +111,3 @@ def slow(weights: dict[str, torch.Tensor], config: dict, ids: list[int]) -> np.n
         rows = after
     mean = sum(rows) / len(rows)
     return mean / math.sqrt(sum(value**2 for value in mean))
-
-
-@cache
-def bucket(ahead: int) -> int:
-    """MPNet's bucket of a key that stands ``ahead`` places behind the query (negative: before it), written by cases."""
-    start, distance = (16 if ahead > 0 else 0), abs(ahead)
-    if distance < 8:
-        return start + distance
-    # The spans from 8 to 128 grow by a factor of 16^(1/8), that is the root of two.
-    return start + min(15, 8 + sum(distance >= 8 * math.sqrt(2) ** step - 1e-9 for step in range(1, 20)))

@@ -1,21 +1,19 @@
-"""MiniLM and MPNet: against a slow twin, a golden vector, and bad folders."""
+"""MiniLM: against a slow twin, a golden vector, and bad folders."""
 
 import ast
 import json
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from icrlib.data.targets import minilm, mpnet
+from icrlib.data.targets import minilm
 from icrlib.data.targets.encoder import NoSentenceEncoder, WrongWeights
 from icrlib.data.targets.minilm import MiniLM
-from icrlib.data.targets.mpnet import MPNet, buckets, unpack
 from icrlib.data.targets.teachers import teacher
-from tests.data.encoders import CONFIG, WORDS, bucket, make_folder, random_weights, slow
+from tests.data.encoders import CONFIG, make_folder, random_weights, slow
 
 CAPTIONS = [
     "a man plays a guitar",
@@ -26,14 +24,12 @@ CAPTIONS = [
     "a man plays",
     "two red dogs",
 ]
-KINDS = {"bert": MiniLM, "mpnet": MPNet}
 
 
 @pytest.fixture(autouse=True)
 def nothing_set(monkeypatch, tmp_path):
     monkeypatch.setenv("ICRLIB_CACHE", str(tmp_path / "cache"))
-    for variable in (minilm.VARIABLE, mpnet.VARIABLE):
-        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.delenv(minilm.VARIABLE, raising=False)
 
 
 @pytest.fixture(scope="module")
@@ -49,18 +45,6 @@ def test_the_published_vector(sbert):
     torch.testing.assert_close(values[0, :5], golden, atol=1e-6, rtol=0)
 
 
-def test_the_large_encoders_vector_where_its_packages_are():
-    """Against a pass of one's own over the published weights (FS S7.1), which was not compared with a third one."""
-    try:
-        mpnet.unpacked()
-    except NoSentenceEncoder as err:
-        pytest.skip(str(err))
-    values = MPNet().encode(["A man is playing a guitar on stage.", "Someone performs music with a guitar."])
-    golden = torch.tensor([-0.016669, -0.139063, -0.008110, 0.023427, -0.045871])
-    torch.testing.assert_close(values[0, :5], golden, atol=2e-6, rtol=0)
-    assert float(values[0] @ values[1]) == pytest.approx(0.626, abs=5e-4)
-
-
 def test_minilm_equals_its_twin(sbert):
     text = "Two dogs run."
     ids = sbert._load()[1].encode(text).ids
@@ -69,36 +53,18 @@ def test_minilm_equals_its_twin(sbert):
     np.testing.assert_allclose(sbert.encode([text])[0].numpy(), twin, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_tiny_models_equal_their_twin(kind, tmp_path):
-    made = KINDS[kind](make_folder(tmp_path, kind))
+def test_tiny_models_equal_their_twin(tmp_path):
+    made = MiniLM(make_folder(tmp_path))
     values = made.encode(CAPTIONS)
     for caption, row in zip(CAPTIONS, values, strict=True):
         ids = made._load()[1].encode(caption).ids
-        np.testing.assert_allclose(row.numpy(), slow(random_weights(kind), made.config, ids), atol=2e-6)
+        np.testing.assert_allclose(row.numpy(), slow(random_weights(), made.config, ids), atol=2e-6)
 
 
-def test_long_captions_reach_all_buckets_of_mpnet(tmp_path):
-    made = MPNet(make_folder(tmp_path, "mpnet"))
-    text = " ".join((WORDS * 12)[:150])
-    ids = made._load()[1].encode(text).ids
-    assert len({bucket(j - i) for i in range(len(ids)) for j in range(len(ids))}) == 31  # of 32: distance 0 is one row
-    twin = slow(random_weights("mpnet"), made.config, ids)
-    np.testing.assert_allclose(made.encode([text])[0].numpy(), twin, atol=5e-6)
-
-
-def test_buckets_by_cases():
-    length = 300
-    twin = [[bucket(j - i) for j in range(length)] for i in range(length)]
-    assert torch.equal(buckets(length), torch.tensor(twin))
-    assert buckets(3).tolist() == [[0, 17, 18], [1, 0, 17], [2, 1, 0]]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_caption_gets_its_own_vector_wherever_it_stands(kind, tmp_path, monkeypatch):
+def test_every_caption_gets_its_own_vector_wherever_it_stands(tmp_path, monkeypatch):
     """In any order, beside any other lengths, twice, and in the last batch, where the released notebook forgot it."""
     monkeypatch.setattr("icrlib.data.targets.encoder.TOKENS", 16)
-    made = KINDS[kind](make_folder(tmp_path, kind))
+    made = MiniLM(make_folder(tmp_path))
     alone = torch.cat([made.encode([caption]) for caption in CAPTIONS])
     for order in ([6, 0, 3, 3, 1, 5, 2, 4, 0], [4, 4], list(range(7)), [5, 6, 1]):
         torch.testing.assert_close(made.encode([CAPTIONS[i] for i in order]), alone[order], atol=1e-6, rtol=0)
@@ -113,7 +79,6 @@ def test_what_is_too_long_is_cut(tmp_path, monkeypatch):
     values = made.encode(["a man plays guitar snow", "a man plays dogs", "a man plays"])
     torch.testing.assert_close(values, values[:1].expand(3, -1))
     assert MiniLM(make_folder(tmp_path / "other")).longest == 256
-    assert MPNet(make_folder(tmp_path / "mpnet", "mpnet")).longest == 384
 
 
 def test_a_folder_has_an_identity_of_its_own(tmp_path, monkeypatch, sbert):
@@ -125,17 +90,12 @@ def test_a_folder_has_an_identity_of_its_own(tmp_path, monkeypatch, sbert):
     monkeypatch.setenv(minilm.VARIABLE, str(tmp_path / "c"))
     assert teacher("sbert").identity == other.identity
     assert teacher("sbert", folder=tmp_path / "a").identity == first.identity  # what is given counts more
-    monkeypatch.setenv(mpnet.VARIABLE, str(make_folder(tmp_path / "d", "mpnet")))
-    assert teacher("mpnet").name.startswith("mpnet-")
 
 
 def test_wrong_weights_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(minilm, "installed", lambda: make_folder(tmp_path))
     with pytest.raises(WrongWeights, match="model.safetensors: its SHA-256 is .*53aa51172d142c89.*folder="):
         teacher("sbert")
-    monkeypatch.setattr(mpnet, "unpacked", lambda: make_folder(tmp_path, "mpnet"))
-    with pytest.raises(WrongWeights, match="78c0197b6159d926"):
-        teacher("mpnet")
 
 
 def test_without_an_encoder_the_error_names_three_ways(tmp_path, monkeypatch):
@@ -149,8 +109,6 @@ def test_without_an_encoder_the_error_names_three_ways(tmp_path, monkeypatch):
         with pytest.raises(NoSentenceEncoder, match=ways) as caught:
             call()
         assert isinstance(caught.value, FileNotFoundError)
-    with pytest.raises(NoSentenceEncoder, match="(?s)part-001.*part-005.*405 MB.*ICR_SENTENCE_ENCODER_MPNET.*'lsa'"):
-        teacher("mpnet")
 
 
 def test_without_tokenizers_the_library_still_imports(tmp_path, monkeypatch):
@@ -190,20 +148,3 @@ def test_a_bad_folder_is_named(tmp_path, break_it, said):
     break_it(folder)
     with pytest.raises((ValueError, FileNotFoundError), match=f"(?s){said}"):
         teacher("sbert", folder=folder).encode(["a man"])
-
-
-def test_the_five_parts_make_one_folder(tmp_path):
-    source = make_folder(tmp_path / "source", "mpnet")
-    with zipfile.ZipFile(tmp_path / "whole.zip", "w") as archive:
-        archive.writestr("model/1_Pooling/config.json", "{}")
-        for file in source.iterdir():
-            archive.write(file, f"model/{file.name}")
-    content = (tmp_path / "whole.zip").read_bytes()
-    step = -(-len(content) // 5)
-    parts = [tmp_path / f"model.zip.{i + 1:03d}" for i in range(5)]
-    for i, part in enumerate(parts):
-        part.write_bytes(content[i * step : (i + 1) * step])
-    folder = unpack(parts, tmp_path / "made")
-    assert MPNet(folder).identity == MPNet(source).identity
-    with pytest.raises(NoSentenceEncoder, match="no whole archive"):
-        unpack(parts[:4], tmp_path / "half")

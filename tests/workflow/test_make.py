@@ -57,8 +57,6 @@ def test_make_hands_every_variable_on(made):
         ("records", ("STUDY", "LOSS", "JOBS")),
         ("goldens", ("NAME", "JOBS")),
         ("probes", ("STUDY",)),
-        ("soak", ("TIMES",)),
-        ("bookstats", ("JSON",)),
         ("notebooks", ("CHAPTER", "JOBS")),
     ],
 )

@@ -15,7 +15,7 @@ from icrlib.data.text import SPECIAL
 class Sentences:
     """Stands where a :class:`icrlib.data.text.Vocabulary` stands; a new caption is a new row of the table.
 
-    ``name``: a teacher that needs no captions to learn from, "sbert", "mpnet" or one's own.
+    ``name``: a teacher that needs no captions to learn from, "sbert" or one's own.
     """
 
     words = list(SPECIAL)  # there are no words to store with a model
@@ -24,7 +24,7 @@ class Sentences:
         if name in ("lsa", "form"):
             raise ValueError(
                 f"teacher {name!r} cannot encode any caption at all: it knows the data it was made for; "
-                "take 'sbert', 'mpnet' or an object of your own (icrlib.data.targets.hold)"
+                "take 'sbert' or an object of your own (icrlib.data.targets.hold)"
             )
         self.teacher = teacher(name)
         self.size = self.teacher.size

@@ -18,7 +18,6 @@ TEACHERS = Registry(
     "target",
     {
         "sbert": "icrlib.data.targets.minilm:MiniLM",
-        "mpnet": "icrlib.data.targets.mpnet:MPNet",
         "lsa": "icrlib.data.targets.lsa:LSA",
         "form": "icrlib.data.targets.form:Form",
     },
@@ -28,7 +27,7 @@ TEACHERS = Registry(
 def teacher(name: str, folder: str | os.PathLike | None = None, captions: Sequence[str] | None = None) -> Teacher:
     """The teacher of that name.
 
-    "sbert" (all-MiniLM-L6-v2) and "mpnet" (all-mpnet-base-v2) come from ``folder`` or from their packages; "lsa" is
+    "sbert" (all-MiniLM-L6-v2) comes from ``folder`` or from its package; "lsa" is
     fitted on ``captions``, the training captions; "form" reads captions of ``scenes``; "own-1a2b3c4d" is what
     :func:`icrlib.data.targets.hold` returned; "package.module:Name" is a class (called without arguments) or an object
     with ``encode(list of texts)``. ``ValueError`` for an unknown name or an argument that the teacher does not take.
@@ -45,7 +44,7 @@ def teacher(name: str, folder: str | os.PathLike | None = None, captions: Sequen
     if is_own(name):
         made = kind() if isinstance(kind, type) else kind
         return _plain(made if isinstance(made, Teacher) else Own(made), name, given)
-    wanted = {"sbert": "folder", "mpnet": "folder", "lsa": "captions"}.get(name)
+    wanted = {"sbert": "folder", "lsa": "captions"}.get(name)
     for key in given:
         if key != wanted:
             raise ValueError(f"target {name!r} takes no {key}=; {f'it takes {wanted}=' if wanted else 'leave it out'}")

@@ -7,8 +7,8 @@ import re
 
 import nbformat
 
-from bookstats import statements
 from icrlib.evidence.sentences import printed
+from page_counts import statements
 
 FINDINGS = "What we found"
 ROLE = re.compile(r"\{[\w:-]+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`")

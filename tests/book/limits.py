@@ -1,6 +1,6 @@
 """How much a page may ask of a reader. Held by a test for the pages that are FINISHED, a list that only grows.
 
-Counted on the built page (scripts/bookstats.py): every word that is not code input, maths or a picture; drop-downs,
+Counted on the built page (tests/book/page_counts.py): every word that is no code input, maths or picture; drop-downs,
 hidden outputs and tabs in full.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bookstats import Stats
+    from page_counts import Stats
 
 FINISHED: tuple[str, ...] = (
     *("intro", "ten-minutes"),

@@ -1,28 +1,21 @@
-"""Count what a reader meets on each built page of the book: words, numbers, tables, figures, code, exercises.
+"""What a reader meets on each page of the book: words and tables as built, code and figures out of the notebook.
 
-Words and tables are counted on the pages in _build/html (`make book` or `make html` first), code in the .ipynb. A code
-cell is visible if none of its tags hides the cell or its input.
+A code cell is visible if none of its tags hides the cell or its input.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 
-import click
 import nbformat
-import pandas as pd
 from bs4 import BeautifulSoup
 from IPython.core.inputtransformer2 import TransformerManager
 
-import limits
-from chapters import Book, write_text
+from chapters import Book
 
-ROOT = Path(__file__).resolve().parents[1]
-FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 HIDDEN = {"remove-cell", "hide-cell", "hide-input", "remove-input"}
 WITHOUT_OUTPUT = {"remove-cell", "remove-output"}  # their pictures are on no page
 IMAGE = re.compile(r"<(?:img|svg|canvas)\b")
@@ -30,36 +23,21 @@ IMAGE = re.compile(r"<(?:img|svg|canvas)\b")
 
 @dataclass
 class Stats:
-    """What one page has, or all of them; the names are the table's columns."""
+    """What one page has. ``found``: words under "What we found"; ``rows``: of the longest table."""
 
     words: int = 0
     in_tables: int = 0
-    numbers: int = 0
     found: int = 0
     tables: int = 0
     rows: int = 0
     figures: int = 0
     code: int = 0
     only_asserts: int = 0
-    exercises: int = 0
     lines: int = 0
-    kB: float = 0.0
 
     def __add__(self, other: Stats) -> Stats:
         both = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
         return Stats(**both | {"rows": max(self.rows, other.rows)})
-
-
-LEGEND = """\
-words         a reader meets on the built page outside of tables: no code input, maths or picture; drop-downs in full
-in_tables     words in the cells of tables
-numbers       numbers, wherever they stand
-found         words under "What we found"
-tables, rows  how many, and the rows of the longest
-code          visible code cells: their input is on the page and unfolded
-only_asserts  visible code cells that do nothing but assert
-lines         lines of the chapter's .py
-kB            size of the .ipynb"""
 
 
 # What is on a page and is no text: code (not what code printed), maths, pictures, and the bars of folded cells.
@@ -67,7 +45,7 @@ NO_TEXT = (
     "script, style, svg, canvas, img, mjx-container, .math, .cell_input, a.headerlink, details.hide > summary, "
     "div.highlight:not(.cell_output *), nav, .prev-next-area"
 )
-WORD, NUMBER = re.compile(r"\w*[^\W\d_]\w*(?:['’-]\w+)*"), re.compile(r"(?<![\w.@])\d[\d,.]*(?<![,.])(?!\w)")
+WORD = re.compile(r"\w*[^\W\d_]\w*(?:['’-]\w+)*")
 
 
 def of_html(text: str) -> Stats:
@@ -82,7 +60,6 @@ def of_html(text: str) -> Stats:
     return Stats(
         words=len(WORD.findall(everything)) - in_tables,
         in_tables=in_tables,
-        numbers=len(NUMBER.findall(everything)),
         found=len(WORD.findall(findings.get_text(" "))) if findings else 0,
         tables=len(tables),
         rows=max((len(table.select("tbody tr") or table.find_all("tr")) for table in tables), default=0),
@@ -130,10 +107,9 @@ def pictures(cell: nbformat.NotebookNode) -> int:
 
 
 def of_text(text: str) -> Stats:
-    """Figures and exercises of a page or cell in Markdown."""
+    """Figures of a page or cell in Markdown."""
     drawn = len(re.findall(r"^\s*(?:`{3,}|:{3,})\{(?:figure|image)\}|!\[", text, re.MULTILINE))
-    exercises = len(re.findall(r"^\s*(?:`{3,}|:{3,})\{exercise(?:-start)?\}", text, re.MULTILINE))
-    return Stats(figures=drawn, exercises=exercises)
+    return Stats(figures=drawn)
 
 
 def of_code(cell: nbformat.NotebookNode) -> Stats:
@@ -152,35 +128,9 @@ def of_source(book: Book, name: str) -> Stats:
     cells = nbformat.read(notebook, as_version=4).cells
     found = sum((counted[cell.cell_type](cell) for cell in cells if cell.cell_type in counted), Stats())
     found.lines = len(book.path(name, ".py").read_text(encoding="utf-8").splitlines())
-    found.kB = round(notebook.stat().st_size / 1000, 1)
     return found
 
 
 def of_page(book: Book, name: str, site: Path) -> Stats:
     """Counts of one page: its source, and the page as built in ``site``."""
     return of_source(book, name) + of_html((site / f"{name}.html").read_text(encoding="utf-8"))
-
-
-@click.command(help=__doc__)
-@click.option("--root", type=FOLDER, default=ROOT, help="Folder with _toc.yml and book/.")
-@click.option("--site", type=click.Path(path_type=Path), help="Folder of the built pages [_build/html].")
-@click.option("--json", "target", type=click.Path(path_type=Path, dir_okay=False), help="Write the counts there, too.")
-def main(root: Path, site: Path | None, target: Path | None) -> None:
-    book = Book(root)
-    try:
-        pages = {name: of_page(book, name, site or book.build / "html") for name in book.pages()}
-    except FileNotFoundError as err:
-        raise click.ClickException(f"{err}. `make html` builds the pages, `make notebooks` their outputs.") from err
-    total = sum(pages.values(), Stats())
-    rows = {name: asdict(one) for name, one in (pages | {"total": total}).items()}
-    click.echo(pd.DataFrame.from_dict(rows, orient="index").to_string(float_format="{:.0f}".format))
-    click.echo(f"\n{LEGEND}")
-    over = [line for name in limits.FINISHED if name in pages for line in limits.over(name, pages[name])]
-    over += limits.over_all({name: one.words + one.in_tables for name, one in pages.items()})
-    click.echo("\nover their limits (scripts/limits.py):\n  " + "\n  ".join(over) if over else "\nall within limits")
-    if target:
-        write_text(target, json.dumps({"pages": {n: rows[n] for n in pages}, "total": rows["total"]}, indent=2) + "\n")
-
-
-if __name__ == "__main__":
-    main()
