@@ -1,4 +1,4 @@
-"""Nothing is written over but a command's own earlier product: executed notebooks, pages, tables."""
+"""Nothing is written over but a command's own earlier product, an executed notebook."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import os
 from pathlib import Path
 
 import pytest
-
-from icrlib.cli import products
-from icrlib.search.page import is_page, write_page
 
 from .test_cli import icr, write_notebook
 
@@ -79,27 +76,3 @@ def test_a_folder_is_named(notebook, tmp_path):
     (tmp_path / "out.ipynb").mkdir()
     result = icr("run", notebook, "out.ipynb", "--force")
     assert result.exit_code == 1 and "is a folder" in result.output
-
-
-def test_a_page_is_known_by_its_mark(tmp_path):
-    path = tmp_path / "page.html"
-    write_page(path, "a dog", [])
-    assert products.product(path, is_page, "a page", force=False) == path
-    path.write_text("<!doctype html><title>mine</title>" + " " * 500 + path.read_text())
-    with pytest.raises(ValueError, match="it is not a page"):
-        products.product(path, is_page, "a page", force=False)
-    assert products.product(path, is_page, "a page", force=True) == path
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("search", "nowhere", "a dog", "--features", "x", "--html"),
-        ("judge", "nowhere", "--features", "x", "--annotations", "x", "--cxc", "x", "--csv"),
-    ],
-)
-def test_a_foreign_output_is_refused_before_anything_is_read(tmp_path, command):
-    mine = tmp_path / "mine.txt"
-    mine.write_text("mine")
-    result = icr(*command, mine)
-    assert result.exit_code == 1 and "Choose another name" in result.output and mine.read_text() == "mine"

@@ -9,7 +9,6 @@ import json
 import os
 import pickle
 import shutil
-import sqlite3
 import sys
 import zipfile
 from pathlib import Path
@@ -17,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 import icrlib
 import job
@@ -26,10 +24,9 @@ from icrlib.cli.parameters import declared
 from icrlib.data import feature_folder
 from icrlib.files import read_sealed, write_sealed
 from icrlib.planning import asked, cost
-from icrlib.search.album import Album, DamagedAlbum, of_model
+from icrlib.search.album import Album, of_model
 from icrlib.search.encoders import network_of
 from icrlib.search.index import Index
-from icrlib.search.page import write_page
 from icrlib.training import checkpoints, saved
 from tests.data.photos import extract, make
 from tests.data.test_hostile import places
@@ -192,25 +189,6 @@ def feature_notes(there):
     path.write_text(json.dumps(whole))
 
 
-def album_databases(there):
-    place = there / "album" / ".icr" / "album.sqlite"
-    with sqlite3.connect(place) as base:
-        about = dict(base.execute("select name, value from about"))
-    for name in [*about, "encoder", "method", "teacher"]:
-        with sqlite3.connect(place) as base:
-            base.execute("insert or replace into about values (?, ?)", (name, PLANTED))
-        yield (
-            (name,),
-            [
-                lambda: Album(there / "album").index(Album(there / "album").encoder()).by_text("a dog"),
-                lambda: Album(there / "album").update(of_model(there / "run", "run", "scenes"), progress=False),
-            ],
-        )
-        with sqlite3.connect(place) as base:
-            base.execute("delete from about")
-            base.executemany("insert into about values (?, ?)", about.items())
-
-
 def grid_parameters(there):
     path = there / "parameters.json"
     whole = {
@@ -238,7 +216,6 @@ def notebooks(there):
         record_files,
         config_files,
         feature_notes,
-        album_databases,
         grid_parameters,
         notebooks,
     ],
@@ -316,38 +293,6 @@ def test_a_run_goes_on_with_the_callers_names(whole, tmp_path, monkeypatch):
     noted = json.loads((tmp_path / "run" / "config.json").read_text())
     (tmp_path / "run" / "config.json").write_text(json.dumps(noted | {"loss": PLANTED}))
     assert icrlib.train(data, **own, **SIZES).record["config"]["loss"] == own["loss"]
-
-
-def test_pictures_outside_of_an_album_are_never_shown(there, tmp_path):
-    """A database that a stranger made names what it likes; a link in the folder leads where it likes."""
-    secret = tmp_path / "secret.jpg"
-    Image.new("RGB", (40, 40), (250, 0, 0)).save(secret)
-    album, place = there / "album", there / "album" / ".icr" / "album.sqlite"
-    with sqlite3.connect(place) as base:
-        names_ = [name for (name,) in base.execute("select name from pictures order by name")]
-    for name in (os.fsencode(secret), b"../../secret.jpg", b"a/../../../secret.jpg", b".icr/x.jpg", b"", b"a\0b.jpg"):
-        with sqlite3.connect(place) as base:
-            base.execute("update pictures set name = ? where name = ?", (name, names_[0]))
-        with pytest.raises(DamagedAlbum, match="album.sqlite: names .*no picture of this folder.*delete"):
-            Album(album).index(Album(album).encoder())
-        result = icr("search", "a dog", "--index", album, "--html", tmp_path / "page.html")
-        assert result.exit_code == 1 and not (tmp_path / "page.html").exists()
-        with sqlite3.connect(place) as base:
-            base.execute("update pictures set name = ? where name = ?", (names_[0], name))
-    for way in ("picture", "folder"):
-        if way == "picture":
-            (album / os.fsdecode(names_[0])).unlink()
-            (album / os.fsdecode(names_[0])).symlink_to(secret)
-        else:
-            (album / "folder").symlink_to(tmp_path)
-            with sqlite3.connect(place) as base:
-                base.execute("update pictures set name = ? where name = ?", (b"folder/secret.jpg", names_[0]))
-        hits = Album(album).index(Album(album).encoder()).by_text("a dog", 9)
-        assert [hit.file for hit in hits].count("") == 1 and len(hits) == 4
-        write_page(tmp_path / "page.html", "a dog", hits)
-        assert (tmp_path / "page.html").read_text().count("data:image") == 3
-    found = Album(album).update(of_model(there / "run", "run", "scenes"), progress=False)
-    assert any("a link that leads out of the folder" in problem for problem in found.problems)
 
 
 def test_one_gate(planted):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
-import urllib.request
 
 import pytest
 
@@ -47,9 +44,6 @@ def test_the_way(tmp_path):
     said = {}
     for words in commands():
         full = [sys.executable, "-m", "icrlib", *words[1:]]
-        if "--serve" in words:
-            serve([*full, "--port", "0"], tmp_path)
-            continue
         done = subprocess.run(full, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout}{done.stderr}"
         said[" ".join(words)] = done.stdout
@@ -58,23 +52,3 @@ def test_the_way(tmp_path):
     assert "never read" not in page  # the model that README trains has no holes in its vocabulary
     assert any("40 new, 0 changed" in text for text in said.values())
     assert any("finished, test rsum" in text for text in said.values())
-
-
-def serve(words, folder):
-    """A served page answers, and Ctrl-C ends it in order."""
-    process = subprocess.Popen(
-        words,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=dict(os.environ, PYTHONUNBUFFERED="1"),
-        start_new_session=True,
-    )
-    try:
-        address = re.search(r"http://[\d.:]+/", process.stdout.readline())[0]
-        with urllib.request.urlopen(f"{address}?q=a%20red%20ring") as answer:
-            assert "40 photos searched" in answer.read().decode()
-        os.killpg(process.pid, signal.SIGINT)
-        assert process.wait() == 0
-    finally:
-        process.kill()

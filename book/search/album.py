@@ -135,7 +135,7 @@ album.update(encoder, progress=False)
 #     -p embed_dim=384 -p caption_norm=True -p out=runs/mine
 # icr index album/ --model runs/mine --features features/
 # icr search "a red square" --index album/.icr
-# icr search --index album/.icr --serve       # a page in your browser
+# icr search "a red square" --index album/.icr --html answers.html       # a page for your browser
 # ```
 #
 # ## Ask
@@ -176,10 +176,10 @@ check("Over 19 kinds of things, each time asked for as many answers as there are
 assert smoke or sum(shows) == sum(shown_by("red", "square", files)) == 4
 
 # %% [markdown]
-# A picture can be the question, too: `like` compares the vectors of pictures with each other, no words needed.
+# A picture can be the question, too: `by_picture` compares the vectors of pictures with each other, no words needed.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "One album picture, and the four pictures most like it by their vectors."}, "figure": {"name": "fig-album-like", "caption": "The first answer above, and the four pictures that are most like it, row by row."}}
-near = index.like(hits[0].row, top=4)
+near = index.by_picture(hits[0].file, top=5)[1:]  # the first is the picture itself
 plots.gallery(look([hits[0].file, *(hit.file for hit in near)]), ["asked", *(f"{hit.score:.2f}" for hit in near)],
               columns=3, size=1.8);
 

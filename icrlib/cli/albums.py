@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from icrlib import parsing
-from icrlib.cli import products
 from icrlib.data.cache import array_of
 from icrlib.data.pictures import ENDINGS
 from icrlib.names import died, imported
@@ -93,7 +91,7 @@ def index(
     if embeddings is not None:
         names = parsing.lines(files) if files else album.names()
         vectors = array_of(embeddings, "write it again with numpy.save, a row for each picture")
-        album.take(vectors, names, str(embeddings), str(files or folder), click.echo)
+        album.take(vectors, names, str(embeddings), click.echo)
         click.echo(f"{album.place}: {len(names):,} pictures")
         return
     if model is not None or not going_on:
@@ -128,9 +126,7 @@ def index(
 )
 @click.option("--top", default=5, show_default=True, help="How many answers.")
 @click.option("--html", type=FOLDER, help="Also write a page with the pictures.")
-@products.FORCE
-@click.option("--serve", is_flag=True, help="Open a search page on this machine instead; Ctrl-C ends it.")
-@click.option("--port", default=8765, show_default=True, help="Where the page is; 0 for any free port.")
+@click.option("--force", is_flag=True, help="Write the page over another file.")
 @own_code
 @OWN
 def search(
@@ -142,8 +138,6 @@ def search(
     top: int,
     html: Path | None,
     force: bool,
-    serve: bool,
-    port: int,
     encoder: str | None,
     **own: str | None,
 ) -> None:
@@ -156,19 +150,16 @@ def search(
     icr search runs/mine "a dog jumps over a hoop" --features features/
     icr search runs/mine photo.jpg --features features/
     icr search "a dog on a beach" --index album/.icr --html answers.html
-    icr search --index album/.icr --serve
     """
     if sum(place is not None for place in (folder, photos, album)) != 1:
         raise click.UsageError(
             "say where to search: --features FOLDER, --photos FOLDER for a model on pictures, or "
             "--index FOLDER of icr index"
         )
-    model, query = _asked(words, album is not None, serve)
-    if html:
-        products.product(html, is_page, "the page of an earlier search", force)
+    model, query = _asked(words, album is not None)
+    if html and html.exists() and not force and not is_page(html):
+        raise ValueError(f"{html} is there, and no page of a search; choose another name, or --force")
     found = _index(model, folder, photos, album, split, encoder, **own)
-    if serve:
-        return _serve(found, port)
     if names_picture(query):
         hits, about = found.by_picture(query, top, own["backbone"]), About.of(found)
     else:
@@ -184,17 +175,12 @@ def search(
         click.echo(f"page: {html}")
 
 
-def _asked(words: tuple[str, ...], own_model: bool, serve: bool) -> tuple[Path | None, str]:
+def _asked(words: tuple[str, ...], own_model: bool) -> tuple[Path | None, str]:
     """Model and query out of what was typed."""
-    wanted = (0 if own_model else 1) + (0 if serve else 1)
-    if len(words) != wanted:
-        how = {
-            0: "neither MODEL nor QUERY",
-            1: "MODEL" if serve else "QUERY (the index has its own model)",
-            2: "MODEL and QUERY",
-        }[wanted]
+    if len(words) != (1 if own_model else 2):
+        how = "QUERY (the index has its own model)" if own_model else "MODEL and QUERY"
         raise click.UsageError(f"got {len(words)} words; wanted {how}. Put a query of several words in quotation marks")
-    return (None if own_model else Path(words[0])), ("" if serve else words[-1])
+    return (None if own_model else Path(words[0])), words[-1]
 
 
 def _index(
@@ -220,19 +206,6 @@ def _index(
     made = Index.of(trained, folder, split) if folder else Index.of_photos(trained, photos, split)
     made.encoder.name = place.name
     return made
-
-
-def _serve(found: Index, port: int) -> None:
-    from icrlib.search.serve import server
-
-    with server(found, port) as running:
-        click.echo(
-            f"{len(found):,} photos: http://{running.server_address[0]}:{running.server_address[1]}/  "
-            "(this machine only; Ctrl-C ends it)"
-        )
-        with contextlib.suppress(KeyboardInterrupt):
-            running.serve_forever()
-        click.echo()
 
 
 def _line(hit: Hit) -> str:

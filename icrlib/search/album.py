@@ -1,8 +1,7 @@
 """An album: any folder of pictures, embedded once and kept up to date, in ``FOLDER/.icr``.
 
-A small database holds for each picture its size and time of change, when it was taken, and what the network made of it.
-Every few pictures are committed together, so a killed indexing goes on where it was, and the end is the same. Beside it
-lies a copy of the model, so that a search needs nothing else.
+``album.npz`` there holds what the encoder made of each picture, with its name, size, time of change, and when it was
+taken. Beside it lies a copy of the model, so that a search needs nothing else.
 """
 
 from __future__ import annotations
@@ -12,32 +11,38 @@ import json
 import logging
 import os
 import shutil
-import sqlite3
-import tempfile
+import time
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 import numpy as np
-from PIL import Image
 
 from icrlib.data import backbones
 from icrlib.data.pictures import ENDINGS, BadPicture, taken
-from icrlib.files import alone, is_within, sha256_of
+from icrlib.files import alone, atomic_path, is_within, sha256_of
 from icrlib.models.on_pictures import OnPictures
 from icrlib.names import handed
 from icrlib.progress import bar
-from icrlib.search import database
-from icrlib.search.database import BusyAlbum, DamagedAlbum  # noqa: F401
 from icrlib.search.encoders import Encoder, Own, Trained, unit
 from icrlib.search.index import Index
 from icrlib.training.saved import load_model
 
 log = logging.getLogger(__name__)
-PLACE, DATABASE, MODEL = ".icr", "album.sqlite", "model"
-TOGETHER = 16  # pictures in a commit: a kill costs their seconds
-PROBED = 64  # numbers of a probe picture that are kept
-TIMES = -(2**63), 2**63 - 1  # nanoseconds that a database holds: from 1677 to 2262
+PLACE, FILE, MODEL = ".icr", "album.npz", "model"
+TOGETHER = 16  # pictures that an encoder gets at once
+EVERY = 60  # seconds between two writes: what a killed indexing has to do again
+
+
+class Row(NamedTuple):
+    """A picture: its size in bytes and time of change (nanoseconds), when it was taken, and what was made of it."""
+
+    size: int
+    changed: int
+    taken: str
+    vector: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -60,19 +65,12 @@ class Album:
         if not self.folder.is_dir():
             raise FileNotFoundError(f"{self.folder}: no such folder")
         self.place = self.folder / PLACE
-
-    @property
-    def model(self) -> Path:
-        """Where the copy of the model lies, if it was one that embedded the pictures."""
-        return self.place / MODEL
+        self.model = self.place / MODEL  # the copy, if it was a model that embedded the pictures
 
     @property
     def begun(self) -> bool:
         """Whether something has embedded pictures here; :meth:`encoder` is what."""
-        if not os.path.lexists(self.place / DATABASE):
-            return False
-        with self._open() as base:
-            return bool(self._about(base))
+        return (self.place / FILE).is_file()
 
     def update(
         self,
@@ -84,165 +82,148 @@ class Album:
         """Embed what is new or has changed, and forget what is gone.
 
         ``model``: the folder of the trained model, which is copied; an encoder of one's own has to be handed over at
-        each search. With another network than before, also one of the same name, all pictures are embedded again:
-        ``tell`` is told so before. Which it is, two fixed pictures are asked.
+        each search. With another encoder than before all pictures are embedded again: ``tell`` is told so before.
         """
         encoder.ready()
-        probe = _probe(encoder)
-        with self._alone(), self._open(write=True) as base:
+        with alone(self.place, "another process is indexing this folder; wait for it"):
             if model is not None:
                 self._keep(model)
-            before = self._about(base)
-            if before and not _same(before, encoder.key, probe):
+            before, known = self._read() if self.begun else ({}, {})
+            if before and before["key"] != encoder.key:
                 tell(
                     f"{self.place}: holds what {before['name']} made of the pictures; {encoder.name} makes something "
                     "else of them; all are embedded again"
                 )
-                with base:
-                    base.execute("delete from pictures")
-            with base:
-                told = {
-                    "key": encoder.key,
-                    "name": encoder.name,
-                    "backbone": getattr(encoder, "backbone", None) or "",
-                    "regions": str(getattr(encoder, "regions", 0)),
-                    "own": str(int(model is None)),
-                    "probe": json.dumps(probe),
-                }
-                base.executemany("insert or replace into about values (?, ?)", told.items())
-            asked = "select name, size, changed, problem is not null from pictures"
-            known = {name: (size, changed) for name, size, changed, _ in base.execute(asked)}
-            again = {name for name, *_, bad in base.execute(asked) if bad}  # a plug-in, a permission may have come
+                known = {}
+            about = {
+                "key": encoder.key,
+                "name": encoder.name,
+                "backbone": getattr(encoder, "backbone", None) or "",
+                "regions": getattr(encoder, "regions", 0),
+                "own": model is None,
+            }
             closed: list[str] = []
             there = dict(self._files(closed))
-            lost = {name for name in set(known) - set(there) if _below(name, closed)}  # not seen, which is not gone
-            gone, new = set(known) - set(there) - lost, set(there) - set(known)
-            changed = {name for name in set(known) & set(there) if known[name] != there[name]}
-            with base:
-                base.executemany("delete from pictures where name = ?", [(name,) for name in gone])
-            wanted = sorted(new | changed | (again & set(there)))
-            with bar(
-                None,
-                f"embedding {self.folder.name or self.folder}",
-                progress,
-                total=len(there),
-                initial=len(there) - len(wanted),
-                unit=" photos",
-            ) as shown:
+            unseen = {name for name in set(known) - set(there) if _below(name, closed)}  # which is not gone
+            held = {
+                name: row for name, row in known.items() if name in unseen or there.get(name) == (row.size, row.changed)
+            }
+            wanted, problems = sorted(set(there) - set(held)), []
+            title, done = f"embedding {self.folder.name or self.folder}", len(there) - len(wanted)
+            written = time.monotonic()
+            with bar(None, title, progress, total=len(there), initial=done, unit=" photos") as shown:
                 for first in range(0, len(wanted), TOGETHER):
                     some = wanted[first : first + TOGETHER]
-                    found = self._embedded(some, encoder)
-                    rows = [(name, *there[name], *about) for name, about in zip(some, found, strict=True)]
-                    with base:
-                        base.executemany("insert or replace into pictures values (?, ?, ?, ?, ?, ?)", rows)
+                    for name, found in self._embedded(some, encoder).items():
+                        if isinstance(found, str):
+                            problems.append(found)
+                        else:
+                            held[name] = Row(*there[name], taken(self.folder / name) or "", found)
                     shown.update(len(some))
-            bad = [problem for (problem,) in base.execute("select problem from pictures where problem is not null")]
-        bad += [
-            f"{self.folder / name}: this folder cannot be listed; what was indexed of it is kept" for name in closed
-        ]
-        return Update(len(new), len(changed), len(gone), len(there) - len(new | changed), bad)
+                    if time.monotonic() - written > EVERY:
+                        self._write(about, held)
+                        written = time.monotonic()
+            self._write(about, held)
+        problems += [f"{self.folder / name}: this folder cannot be listed; what it held is kept" for name in closed]
+        new, gone = len(set(there) - set(known)), len(set(known) - set(there) - unseen)
+        changed = sum(name in there and there[name] != (row.size, row.changed) for name, row in known.items())
+        return Update(new, changed, gone, len(there) - new - changed, problems)
 
     def take(
-        self,
-        vectors: np.ndarray,
-        names: list[str],
-        source: str,
-        listed: str = "",
-        tell: Callable[[str], None] = log.warning,
+        self, vectors: np.ndarray, names: list[str], source: str, tell: Callable[[str], None] = log.warning
     ) -> None:
         """Vectors that were made elsewhere, a row for each of ``names`` (paths below the folder), instead of others;
-        ``tell`` is told whose they are, where there are others. ``source``, ``listed``: the files of both.
+        ``tell`` is told whose they are, where there are others. ``source``: the file that they are from.
 
         ``ValueError`` where they are no vectors, or a name is none of the folder's pictures.
         """
         there = dict(self._files())
-        coded = [os.fsencode(name) for name in names]
-        lost = [name for name, code in zip(names, coded, strict=True) if code not in there]
-        if lost or len(set(coded)) != len(coded):
+        lost = [name for name in names if name not in there]
+        if lost or len(set(names)) != len(names):
             what = f"{lost[0]!r} is no picture below {self.folder}" if lost else "a name stands there twice"
-            raise ValueError(f"{listed or source}: {what}; name each picture once, by its path from the folder")
+            raise ValueError(f"{source}: {what}; name each picture once, by its path from the folder")
         if np.ndim(vectors) and len(vectors) != len(names):
             raise ValueError(
-                f"{listed or source}: {len(names):,} pictures for the {len(vectors):,} rows of {source}, so nobody "
-                "knows whose row is which; give a row for each name"
+                f"{source}: {len(vectors):,} rows for {len(names):,} pictures, so nobody knows whose row is which; give "
+                "a row for each name"
             )
         rows = unit(vectors, len(names), source).numpy()
-        with self._alone(), self._open(write=True) as base, base:
-            before, (count,) = self._about(base), next(base.execute("select count(vector) from pictures"))
-            if before and count:
-                tell(f"{self.place}: what {before['name']} made of {count:,} pictures is replaced")
-            base.execute("delete from pictures")
-            base.execute("delete from about")  # nothing of another encoder, above all not its probe
-            told = {"key": "embeddings", "name": Path(source).name, "backbone": "", "regions": "0", "own": "1"}
-            base.executemany("insert or replace into about values (?, ?)", told.items())
-            base.executemany(
-                "insert into pictures values (?, ?, ?, ?, ?, ?)",
-                [
-                    (code, *there[code], taken(self.folder / name), None, database.packed(row))
-                    for name, code, row in zip(names, coded, rows, strict=True)
-                ],
-            )
+        with alone(self.place, "another process is indexing this folder; wait for it"):
+            before, known = self._read() if self.begun else ({}, {})
+            if known:
+                tell(f"{self.place}: what {before['name']} made of {len(known):,} pictures is replaced")
+            about = {"key": "embeddings", "name": Path(source).name, "backbone": "", "regions": 0, "own": True}
+            held = zip(names, rows, strict=True)
+            self._write(about, {n: Row(*there[n], taken(self.folder / n) or "", row) for n, row in held})
 
     def encoder(self, own: object | None = None, **handed: str | None) -> Encoder:
         """The encoder that the album was made with; ``own``: that object, where it is one of the reader's.
 
         ``handed``: ``method``, ``backbone`` and ``teacher`` of one's own, as :func:`icrlib.load_model` takes them.
         """
-        with self._open() as base:
-            about = self._about(base)
-        if not about:
-            raise FileNotFoundError(
-                f"{self.folder}: nothing is indexed yet; icr index {self.folder} --model FOLDER does it"
-            )
+        about, _ = self._read()
         if own is not None:
             return Own(own, about["name"])
-        if about["own"] == "1":
+        if about["own"]:
             raise ValueError(
                 f"{self.place} was made with {about['name']}, which is not of this library; hand over "
                 "what reads the captions, --encoder package.module:name"
             )
-        return of_model(self.model, about["name"], about["backbone"] or None, int(about["regions"]), **handed)
+        return of_model(self.model, about["name"], about["backbone"] or None, about["regions"], **handed)
 
     def index(self, encoder: Encoder) -> Index:
         """All pictures that could be read, ready for queries; their captions are the dates when they were taken."""
-        with self._open() as base:
-            found = database.rows(base, self.place / DATABASE)
-        if not found:
+        held = sorted(self._read()[1].items())
+        if not held:
             raise ValueError(f"{self.folder}: no picture is indexed yet; icr index {self.folder} does it")
         return Index(
             encoder,
-            encoder.finish(np.stack([row.vector for row in found])),
-            [str(self.folder / row.name) for row in found],
-            notes={number: row.taken for number, row in enumerate(found) if row.taken},
-            within=self.folder,
+            encoder.finish(np.stack([row.vector for _, row in held])),
+            [str(self.folder / name) for name, _ in held],
+            notes={number: row.taken for number, (_, row) in enumerate(held) if row.taken},
         )
 
     def names(self) -> list[str]:
         """The pictures below the folder by their path from it, in order."""
-        return sorted(os.fsdecode(name) for name, _ in self._files())
+        return sorted(name for name, _ in self._files())
 
-    def _alone(self) -> contextlib.AbstractContextManager:
-        return alone(self.place, "another process is indexing this folder; wait for it")
-
-    @contextlib.contextmanager
-    def _open(self, write: bool = False) -> Iterator[sqlite3.Connection]:
-        if not write and not os.path.lexists(self.place / DATABASE):
+    def _read(self) -> tuple[dict, dict[str, Row]]:
+        """What the album is made of, and its pictures by their path from the folder."""
+        path = self.place / FILE
+        if not path.is_file():
             raise FileNotFoundError(f"{self.folder}: no index here; icr index {self.folder} --model FOLDER makes one")
-        with database.opened(self.place / DATABASE, write) as base:
-            yield base
+        try:
+            with np.load(path, allow_pickle=False) as held:
+                about = json.loads(str(held["about"]))
+                names, *columns = (held[name].tolist() for name in ("names", "sizes", "times", "taken"))
+                if strange := [name for name in names if PurePath(name).is_absolute() or ".." in PurePath(name).parts]:
+                    raise ValueError(f"{strange[0]!r} is no picture of this folder")
+                rows = map(Row, *columns, held["vectors"])
+                return dict(about), dict(zip(names, rows, strict=True))
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as err:
+            raise ValueError(f"{path}: damaged ({err}); delete it, and icr index {self.folder} makes it anew") from err
 
-    def _about(self, base: sqlite3.Connection) -> dict[str, str]:
-        return database.about(base, self.place / DATABASE)
+    def _write(self, about: dict, held: dict[str, Row]) -> None:
+        with atomic_path(self.place / FILE) as temporary, open(temporary, "wb") as file:
+            np.savez(
+                file,
+                about=json.dumps(about),
+                names=np.array(list(held), str),
+                sizes=np.array([row.size for row in held.values()], np.int64),
+                times=np.array([row.changed for row in held.values()], np.int64),
+                taken=np.array([row.taken for row in held.values()], str),
+                vectors=np.array([row.vector for row in held.values()]),
+            )
 
-    def _files(self, closed: list[str] | None = None) -> Iterator[tuple[bytes, tuple[int, int]]]:
-        """Pictures below the folder by their path from it, as the system spells it, with size and time of change.
+    def _files(self, closed: list[str] | None = None) -> Iterator[tuple[str, tuple[int, int]]]:
+        """Pictures below the folder by their path from it, with size and time of change.
 
         ``closed``: to this the folders are added that cannot be listed.
         """
 
         def refused(err: OSError) -> None:
             if closed is not None and err.filename is not None:
-                closed.append(os.path.relpath(os.fsdecode(err.filename), self.folder))
+                closed.append(os.path.relpath(err.filename, self.folder))
 
         for top, folders, files in os.walk(self.folder, onerror=refused):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -251,34 +232,26 @@ class Album:
                 if path.suffix.lower() in ENDINGS and not file.startswith("."):
                     with contextlib.suppress(OSError):  # gone meanwhile, or a link that leads nowhere
                         about = path.stat()
-                        time = min(max(about.st_mtime_ns, TIMES[0]), TIMES[1])
-                        yield os.fsencode(path.relative_to(self.folder)), (about.st_size, time)
+                        yield str(path.relative_to(self.folder)), (about.st_size, about.st_mtime_ns)
 
-    def _embedded(self, names: list[bytes], encoder: Encoder) -> list[tuple[str | None, str | None, bytes | None]]:
-        """Of each picture: when it was taken, what is wrong with it, its vector."""
-        paths = [self.folder / os.fsdecode(name) for name in names]
-        found = self._vectors([path for path in paths if is_within(path, self.folder)], encoder)
-        outside = "{}: a link that leads out of the folder; put the picture itself there"
-        told = [found.get(path, outside.format(path)) for path in paths]
-        return [
-            (None, about, None) if isinstance(about, str) else (taken(path), None, database.packed(about))
-            for path, about in zip(paths, told, strict=True)
-        ]
-
-    def _vectors(self, paths: list[Path], encoder: Encoder) -> dict[Path, np.ndarray | str]:
+    def _embedded(self, names: list[str], encoder: Encoder) -> dict[str, np.ndarray | str]:
         """The vector of each picture, or what is wrong with it: all in one call, and each half where one is bad."""
-        if not paths:
-            return {}
-        try:
-            return dict(zip(paths, encoder.pictures(paths), strict=True))
-        except (BadPicture, FileNotFoundError) as err:
-            if len(paths) == 1:
-                return {paths[0]: str(err)}
-        half = len(paths) // 2
-        return self._vectors(paths[:half], encoder) | self._vectors(paths[half:], encoder)
+        paths = [self.folder / name for name in names]
+        if len(names) == 1 and not is_within(paths[0], self.folder):
+            return {names[0]: f"{paths[0]}: a link that leads out of the folder; put the picture itself there"}
+        if all(is_within(path, self.folder) for path in paths):
+            try:
+                return dict(zip(names, encoder.pictures(paths), strict=True))
+            except (BadPicture, FileNotFoundError) as err:
+                if len(names) == 1:
+                    return {names[0]: str(err)}
+        half = len(names) // 2
+        return self._embedded(names[:half], encoder) | self._embedded(names[half:], encoder)
 
     def _keep(self, model: Path) -> None:
         """Copy the model, both files or none of them new: a search checks that they belong together."""
+        if model.resolve() == self.model.resolve():
+            return
         fresh = self.place / f"{MODEL}.new"
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(parents=True)
@@ -288,33 +261,8 @@ class Album:
         os.replace(fresh, self.model)
 
 
-def _probe(encoder: Encoder) -> dict:
-    """What the encoder makes of two fixed pictures: the shape, and the first numbers of each."""
-    ramp = np.arange(64, dtype=np.uint8) * 4
-    across, down = np.broadcast_to(ramp[None], (64, 64)), np.broadcast_to(ramp[:, None], (64, 64))
-    with tempfile.TemporaryDirectory() as folder:
-        files = [Path(folder, f"{number}.png") for number in (0, 1)]
-        for file, bands in zip(files, ((across, down, 255 - across), (down // 2, 255 - down, across)), strict=True):
-            Image.fromarray(np.stack(bands, 2)).save(file)
-        found = np.asarray(encoder.pictures(files), np.float64).reshape(2, -1)
-    return {"size": found.shape[1], "numbers": [[float(f"{x:.5g}") for x in row[:PROBED]] for row in found]}
-
-
-def _same(about: dict[str, str], key: str, probe: dict) -> bool:
-    """Whether the album was made by what makes ``probe``; one of an earlier version says its ``key`` only."""
-    try:
-        was = json.loads(about["probe"])
-        old, new = (np.array(one["numbers"], float) for one in (was, probe))
-        return was["size"] == probe["size"] and bool(np.linalg.norm(old - new) <= 0.01 * np.linalg.norm(old))
-    except KeyError:
-        return about.get("key") == key
-    except (ValueError, TypeError):
-        return False
-
-
-def _below(name: bytes, folders: list[str]) -> bool:
-    path = PurePath(os.fsdecode(name))
-    return any(path.is_relative_to(folder) for folder in folders)
+def _below(name: str, folders: list[str]) -> bool:
+    return any(PurePath(name).is_relative_to(folder) for folder in folders)
 
 
 def of_model(folder: Path, name: str, noted: str | None, regions: int = 0, **own: str | None) -> Trained:

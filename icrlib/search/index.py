@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from icrlib.data import feature_folder, photos
 from icrlib.data.cache import write_array
@@ -19,13 +18,12 @@ from icrlib.data.pictures import open_picture
 from icrlib.data.splits import Split
 from icrlib.errors import choose
 from icrlib.evaluation import all_scores, embed
-from icrlib.files import is_within, write_bytes
+from icrlib.files import write_bytes
 from icrlib.models.base import Encodings, RetrievalModel, Sequences, inner_products, join
 from icrlib.models.on_pictures import OnPictures
 from icrlib.search.encoders import Encoder, Trained, network_of
 from icrlib.training.saved import load_model
 
-SAME = 0.995  # cosine from which two pictures are a series or copies
 SPLITS = ("all", "train", "val", "test")
 
 
@@ -51,7 +49,7 @@ class Index:
 
     Where there are captions, ``captions`` (C) are their encodings, ``texts`` what they say and ``image_of`` (C,) the
     image of each. ``notes``: what to say of an image that has no caption, by its row. Encodings: unit vectors, or
-    :class:`icrlib.models.Sequences`. ``within``: a folder that pictures have to lie in to be shown.
+    :class:`icrlib.models.Sequences`.
     """
 
     def __init__(
@@ -65,7 +63,6 @@ class Index:
         image_of: Tensor | None = None,
         folder: Path | None = None,
         notes: dict[int, str] | None = None,
-        within: Path | None = None,
     ) -> None:
         if len(files) != len(images):
             raise ValueError(
@@ -73,7 +70,7 @@ class Index:
                 "two was cut off or added to. Make them again"
             )
         self.encoder, self.images, self.captions, self.folder = encoder, images, captions, folder
-        self.files, self.texts, self.notes, self.within = files, texts or [], notes or {}, within
+        self.files, self.texts, self.notes = files, texts or [], notes or {}
         owners = [] if image_of is None else image_of.tolist()
         self.first = {image: number for number, image in reversed(list(enumerate(owners)))}
 
@@ -170,33 +167,6 @@ class Index:
         scores = self._scores(image, self.captions)[0]
         return [Hit(rank, score, self.texts[row]) for rank, score, row in best(scores, top)]
 
-    def like(self, row: int, top: int = 5) -> list[Hit]:
-        """The photos most like the one in ``row``, by the encodings of both; it is not among them."""
-        if not 0 <= row < len(self):
-            raise ValueError(f"no photo {row} here; there are {len(self)}, from 0")
-        scores = self._alike(self.images[row : row + 1])
-        scores[row] = -torch.inf
-        return self._photos(scores, min(top, len(self) - 1)) if len(self) > 1 else []
-
-    def file(self, row: int) -> str:
-        """The picture in ``row``; "" for one that is not to be shown: a link leads it out of the album's folder."""
-        file = self.files[row]
-        return file if self.within is None or is_within(file, self.within) else ""
-
-    def collapsed(self, hits: list[Hit]) -> tuple[list[Hit], dict[int, int]]:
-        """The ``hits`` without those that are nearly equal to one before them, and how many each stands for, by row."""
-        if isinstance(self.images, Sequences) or not hits:
-            return hits, {}
-        found = normalize(self.images[[hit.row for hit in hits]].float(), dim=1)
-        same, kept, alike = found @ found.T > SAME, [], {}
-        for place in range(len(hits)):
-            before = next((first for first in kept if same[first, place]), None)
-            if before is None:
-                kept.append(place)
-            else:
-                alike[hits[before].row] = alike.get(hits[before].row, 0) + 1
-        return [hits[place] for place in kept], alike
-
     def unknown(self, query: str) -> list[str]:
         """Words of the query that the model has never read."""
         return self.encoder.unknown(query)
@@ -231,7 +201,7 @@ class Index:
 
     def _photos(self, scores: Tensor, top: int) -> list[Hit]:
         said = {row: self.texts[caption] for row, caption in self.first.items()} if self.first else self.notes
-        return [Hit(rank, score, said.get(row, ""), self.file(row), row) for rank, score, row in best(scores, top)]
+        return [Hit(rank, score, said.get(row, ""), self.files[row], row) for rank, score, row in best(scores, top)]
 
     def _through(self, backbone: str | None) -> Encoder:
         """The encoder with a network for pictures: the one it has, else ``backbone``, else what the folder notes."""
@@ -269,17 +239,12 @@ def best(scores: Tensor, top: int) -> list[tuple[int, float, int]]:
     ]
 
 
-def thumbnail(file: str | Path, side: int = 320) -> bytes:
-    """A photo as a small JPEG."""
+def picture(file: str | Path, side: int = 320) -> str:
+    """A photo as a small HTML image that needs no other file."""
     small, buffer = open_picture(file, 2 * side), io.BytesIO()
     small.thumbnail((side, side))
     small.save(buffer, "JPEG", quality=85)
-    return buffer.getvalue()
-
-
-def picture(file: str | Path) -> str:
-    """A photo as an HTML image that needs no other file."""
-    data = base64.b64encode(thumbnail(file)).decode()
+    data = base64.b64encode(buffer.getvalue()).decode()
     return f'<img src="data:image/jpeg;base64,{data}" alt="{html.escape(Path(file).name, quote=True)}">'
 
 

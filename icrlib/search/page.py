@@ -1,12 +1,10 @@
-"""Answers as a page: a grid of photos, with what was searched and how. One file without requests, or served locally."""
+"""Answers as a page: a grid of photos, with what was searched and how. One file that asks for no other."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 from icrlib.data.pictures import BadPicture
 from icrlib.files import write_bytes
@@ -22,18 +20,11 @@ max-width:75rem}
 h1{font-size:1.35rem;margin:.2rem 0;overflow-wrap:anywhere}
 p{margin:.3rem 0;color:var(--soft);overflow-wrap:anywhere}
 p.warn{color:var(--warn)}
-form{display:flex;gap:.5rem;margin-bottom:1rem}
-input{flex:1;min-width:0;font:inherit;padding:.5rem .7rem;border:1px solid var(--line);border-radius:.4rem;
-color:inherit;background:inherit}
-button{font:inherit;padding:.5rem 1rem}
 main{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(13rem,42vw),1fr));gap:1rem;margin-top:1rem}
 figure{margin:0;border:1px solid var(--line);border-radius:.5rem;overflow:hidden}
 img,.gone{width:100%;aspect-ratio:4/3;object-fit:cover;display:block;background:var(--line)}
 figcaption{padding:.5rem .6rem;font-size:.85rem;overflow-wrap:anywhere}
 figcaption span{color:var(--soft);display:block}
-a{color:inherit}
-main.one{display:block}
-main.one img{width:auto;max-width:100%;aspect-ratio:auto;object-fit:contain;background:none}
 """
 
 
@@ -65,88 +56,37 @@ def warning(unknown: tuple[str, ...] | list[str], query: str) -> str:
     return f"The model has never read {words}: {found}"
 
 
-def is_page(text: str) -> bool:
-    """Whether a file's text is what :func:`write_page` wrote."""
-    return MARK in text[:200]
+def is_page(path: Path) -> bool:
+    """Whether a file is what :func:`write_page` wrote."""
+    return path.is_file() and MARK.encode() in path.read_bytes()[:300]
 
 
 def write_page(path: str | Path, query: str, hits: list[Hit], about: About | None = None) -> None:
-    """The hits as one HTML page with the pictures in it."""
-    write_bytes(path, page(query, hits, about or About(), lambda hit: picture(hit.file)).encode("utf-8", "replace"))
-
-
-def page(
-    query: str,
-    hits: list[Hit],
-    about: About,
-    shown: Callable[[Hit], str],
-    form: bool = False,
-    title: str = "",
-    like: bool = False,
-    alike: dict[int, int] | None = None,
-    order: str = "",
-) -> str:
-    """The page's HTML. ``shown``: the image of a hit; ``form``: with a box for the next query; ``like``: with links to
-    photos like each; ``alike``: how many more nearly the same a row stands for; ``order``: how the hits are sorted,
-    where there are dates to sort by."""
-    heading = title or (Path(query).name if names_picture(query) else query)
+    """The hits as one HTML page with small pictures in it, each a link to its file."""
+    about = about or About()
+    heading = html.escape(Path(query).name if names_picture(query) else query)
     told = [f"{about.photos:,} photos searched" if about.photos else "", f"model: {about.model}" if about.model else ""]
     said = warning(about.unknown, query)
-    box = (
-        '<form action="/" method="get"><input name="q" type="search" autofocus aria-label="What to look for" '
-        f'placeholder="a dog jumps over a hoop" value="{html.escape(query, quote=True)}"><button>Search</button>'
-        "</form>"
-    )
-    cells = "".join(_cell(hit, shown, like, (alike or {}).get(hit.row, 0)) for hit in hits)
-    return (
+    text = (
         f'<!doctype html><html lang="en"><meta charset="utf-8">{MARK}<meta name="viewport" '
-        f'content="width=device-width,initial-scale=1"><title>{html.escape(heading) or "Search"}</title>'
-        f"<style>{STYLE}</style><body>{box if form else ''}<h1>{html.escape(heading)}</h1>"
+        f'content="width=device-width,initial-scale=1"><title>{heading or "Search"}</title>'
+        f"<style>{STYLE}</style><body><h1>{heading}</h1>"
         f"<p>{html.escape(' · '.join(part for part in told if part))}</p>"
         + (f'<p class="warn">{html.escape(said)}</p>' if said else "")
-        + (_sorted(query, order) if order and hits else "")
-        + f"<main>{cells}</main></body></html>"
+        + f"<main>{''.join(map(_cell, hits))}</main></body></html>"
     )
+    write_bytes(path, text.encode("utf-8", "replace"))
 
 
-def _sorted(query: str, order: str) -> str:
-    """The two orders of the answers, the other one as a link."""
-    asked = quote(query, errors="replace")
-    names = {"score": "best first", "date": "latest first"}
-    links = (
-        f"<b>{told}</b>" if name == order else f'<a href="/?q={asked}&amp;sort={name}">{told}</a>'
-        for name, told in names.items()
-    )
-    return f"<p>{' · '.join(links)}</p>"
-
-
-def linked(hit: Hit) -> str:
-    """The small picture of a hit on a served page; a click opens the picture itself."""
-    name = html.escape(Path(hit.file).name, quote=True)
-    return f'<a href="/picture?n={hit.row}"><img src="/photo?n={hit.row}" alt="{name}" loading="lazy"></a>'
-
-
-def one(row: int, file: str, date: str) -> str:
-    """The page of one picture: whole, with its folder and date."""
-    name, folder = html.escape(Path(file).name, quote=True), html.escape(str(Path(file).parent)) if file else ""
-    told = " · ".join(part for part in (folder, html.escape(date)) if part)
+def _cell(hit: Hit) -> str:
+    image = name = ""
+    if hit.file:
+        name = f"<span>{html.escape(Path(hit.file).name)}</span>"
+        try:
+            link = html.escape(Path(hit.file).resolve().as_uri(), quote=True)
+            image = f'<a href="{link}">{picture(hit.file)}</a>'
+        except (BadPicture, OSError):  # moved or damaged since it was indexed: the answer still says which
+            image = '<div class="gone" role="img" aria-label="the photo is not there any more"></div>'
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8">{MARK}<meta name="viewport" '
-        f'content="width=device-width,initial-scale=1"><title>{name}</title><style>{STYLE}</style><body><h1>{name}</h1>'
-        f'<p>{told} · <a href="/like?n={row}">more like this</a> · <a href="/">search</a></p>'
-        f'<main class="one"><img src="/whole?n={row}" alt="{name}"></main></body></html>'
-    )
-
-
-def _cell(hit: Hit, shown: Callable[[Hit], str], like: bool, alike: int = 0) -> str:
-    try:
-        image = shown(hit) if hit.file else ""
-    except (BadPicture, OSError):  # moved or damaged since it was indexed: the answer still says which
-        image = '<div class="gone" role="img" aria-label="the photo is not there any more"></div>'
-    name = f"<span>{html.escape(Path(hit.file).name)}</span>" if hit.file else ""
-    told = "more like this" + (f" ({alike} nearly the same)" if alike else "")
-    more = f'<a href="/like?n={hit.row}">{told}</a>' if like else ""
-    return (
-        f"<figure>{image}<figcaption>{hit.rank}. {hit.score:.3f} {html.escape(hit.caption)}{name}{more}"
-        "</figcaption></figure>"
+        f"<figure>{image}<figcaption>{hit.rank}. {hit.score:.3f} {html.escape(hit.caption)}{name}</figcaption></figure>"
     )

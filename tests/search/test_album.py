@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 
@@ -16,7 +15,7 @@ from PIL import Image
 
 import icrlib
 from icrlib.data import feature_folder
-from icrlib.search.album import Album, DamagedAlbum, of_model
+from icrlib.search.album import Album, of_model
 from icrlib.search.encoders import Own
 from icrlib.search.index import Index
 from tests.data.photos import edit, extract, make
@@ -66,8 +65,8 @@ def embed(trained, album):
 
 
 def vectors(album):
-    with sqlite3.connect(album / ".icr" / "album.sqlite") as base:
-        return dict(base.execute("select name, vector from pictures"))
+    with np.load(album / ".icr" / "album.npz") as held:
+        return {str(name): vector.tobytes() for name, vector in zip(held["names"], held["vectors"], strict=True)}
 
 
 def test_as_typed(trained, pictures):
@@ -117,11 +116,9 @@ def test_new_changed_and_gone(trained, pictures):
     found = embed(trained, pictures)
     assert (found.new, found.changed, found.gone, found.same, found.problems) == (1, 1, 1, 6, [])
     now = vectors(pictures)
-    assert now[b"new.png.jpg"] == old[b"IMG 2.JPG"] and now[b"2024/May/IMG 1.JPG"] != old[b"2024/May/IMG 1.JPG"]
-    assert {name for name in now if name in old and now[name] == old[name]} == set(old) - {
-        b"IMG 0.jpeg",
-        b"2024/May/IMG 1.JPG",
-    }
+    assert now["new.png.jpg"] == old["IMG 2.JPG"] and now["2024/May/IMG 1.JPG"] != old["2024/May/IMG 1.JPG"]
+    same = {name for name in now if name in old and now[name] == old[name]}
+    assert same == set(old) - {"IMG 0.jpeg", "2024/May/IMG 1.JPG"}
     assert embed(trained, pictures).same == 8
     place = pictures / "IMG 2.JPG"
     about = place.stat()
@@ -145,15 +142,9 @@ def test_odd_names(trained, pictures):
     shutil.copy(pictures / "IMG 2.JPG", os.fsencode(pictures) + b"/bad\xff.jpg")
     assert embed(trained, pictures).new == 13
     album = Album(pictures)
-    index = album.index(album.encoder())
-    alike = [hit.file for hit in index.like(index.files.index(str(pictures / "IMG 2.JPG")), 5)]
-    assert {os.path.basename(file) for file in alike} == {
-        "a\u2028b.jpg",
-        "c\nd.jpg",
-        "e\x1b[31mf.jpg",
-        "größe.jpg",
-        os.fsdecode(b"bad\xff.jpg"),
-    }
+    alike = [hit.file for hit in album.index(album.encoder()).by_picture(pictures / "IMG 2.JPG", 6)]
+    odd = {"a\u2028b.jpg", "c\nd.jpg", "e\x1b[31mf.jpg", "größe.jpg", os.fsdecode(b"bad\xff.jpg")}
+    assert {os.path.basename(file) for file in alike} == odd | {"IMG 2.JPG"}
     shown = icr("search", "a red ring", "--index", str(pictures), "--top", "13").output
     assert len(shown.splitlines()) == 13 and "\x1b" not in shown
 
@@ -168,7 +159,7 @@ def embedded(self, names, encoder):
         os.kill(os.getpid(), signal.SIGKILL)
     left -= len(names)
     return real(self, names, encoder)
-a.Album._embedded, a.TOGETHER = embedded, 2
+a.Album._embedded, a.TOGETHER, a.EVERY = embedded, 2, -1
 a.Album(sys.argv[1]).update(a.of_model(sys.argv[2], "run", "scenes"), a.Path(sys.argv[2]), progress=False)
 """
 
@@ -180,7 +171,7 @@ def test_killed_and_gone_on(trained, pictures, tmp_path, moment):
     embed(trained, whole)
     words = [sys.executable, "-c", KILLED, str(pictures), str(trained / "run"), str(moment)]
     assert subprocess.run(words).returncode == -signal.SIGKILL
-    assert len(vectors(pictures)) == moment // 2 * 2
+    assert len(vectors(pictures) if moment else ()) == moment // 2 * 2
     found = embed(trained, pictures)
     assert (found.new, found.same) == (8 - moment // 2 * 2, moment // 2 * 2)
     assert vectors(pictures) == vectors(whole), "bit for bit what one go makes"
@@ -227,7 +218,7 @@ class Counting(Colours):
 def test_an_encoder_of_ones_own_gets_batches(pictures, monkeypatch):
     made = Counting()
     Album(pictures).update(Own(made, "mine"), progress=False)
-    assert made.batches == [2, 8], "the two of the probe, and the album"
+    assert made.batches == [8]
     one_by_one = {hit.file: hit.score for hit in Album(pictures).index(Own(Colours(), "mine")).by_text("red", 99)}
     monkeypatch.setattr("icrlib.search.encoders.PIXELS", 3 * 96 * 80)
     (pictures / "broken.jpg").write_bytes(b"no")
@@ -264,7 +255,7 @@ def test_vectors_made_elsewhere(pictures, tmp_path):
     words = ("index", str(pictures), "--files", str(tmp_path / "names.txt"), "--embeddings")
     assert "3 pictures" in icr(*words, str(tmp_path / "three.npy")).output
     for content, what in (
-        (found, f"names.txt: 3 pictures for the {len(found)} rows of"),
+        (found, f"images.npy: {len(found)} rows for 3 pictures"),
         (found[:3] * np.nan, "row 0 holds NaN"),
         (found[:3, :0], "wanted"),
         (np.array(["a", "b", "c"]), "images.npy"),
@@ -306,16 +297,17 @@ def test_a_model_without_a_known_network(trained, pictures):
     "damage",
     [
         lambda raw: raw[:5000],
-        lambda raw: b"no database at all" * 99,
-        lambda raw: raw[:100] + b"\xff" * (len(raw) - 100),
+        lambda raw: b"no archive at all" * 99,
+        lambda raw: raw.replace(b"names.npy", b"nemas.npy"),
+        lambda raw: raw.replace("2024/May".encode("utf-32-le"), "../../ay".encode("utf-32-le")),
     ],
 )
-def test_a_damaged_database(trained, pictures, damage):
+def test_a_damaged_album(trained, pictures, damage):
     embed(trained, pictures)
-    base = pictures / ".icr" / "album.sqlite"
+    base = pictures / ".icr" / "album.npz"
     base.write_bytes(damage(base.read_bytes()))
     for use in (lambda: embed(trained, pictures), lambda: Album(pictures).index(Own(Colours()))):
-        with pytest.raises(DamagedAlbum, match="Your pictures are untouched: delete"):
+        with pytest.raises(ValueError, match="album.npz: damaged .*delete it, and icr index .* makes it anew"):
             use()
 
 
@@ -362,3 +354,29 @@ def test_all_splits_and_those_without_captions(trained, tmp_path):
                 if part.files[row] == file
             ]
             assert caption == own[0], "the caption shown is the photo's own first"
+
+
+MODULES = {
+    "syntax": ("load = 3 +\n", "SyntaxError: invalid syntax (own_syntax.py, line 1)"),
+    "leaves": ("import sys\nsys.exit('no weights')\n", "SystemExit: no weights (own_leaves.py, line 2)"),
+    "needs": ("def load(weights): ...\n", "TypeError: load() missing 1 required positional argument: 'weights'"),
+    "nothing": ("def load(): ...\n", "own_nothing:load has no encode_captions"),
+    "imports": ("import no_such_thing\n", "there is no module 'no_such_thing'"),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_of_ones_own_that_do_not_work(pictures, tmp_path, monkeypatch, name):
+    """One line, and what the module itself died of."""
+    content, told = MODULES[name]
+    (tmp_path / f"own_{name}.py").write_text(content)
+    monkeypatch.syspath_prepend(tmp_path)
+    result = icr("index", pictures, "--encoder", f"own_{name}:load")
+    assert result.exit_code == 1 and told in result.output and "Traceback" not in result.output, result.output
+
+
+def test_a_query_that_looks_like_a_picture(pictures):
+    mine = ("--index", pictures, "--encoder", "tests.search.test_album:Colours")
+    icr("index", pictures, *mine[2:])
+    assert "red.heic: no such picture; searched as words" in icr("search", "red.heic", *mine).output
+    assert "searched as words" not in icr("search", "a red jpg", *mine).output
