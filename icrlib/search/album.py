@@ -144,8 +144,8 @@ class Album:
             raise ValueError(f"{source}: {what}; name each picture once, by its path from the folder")
         if np.ndim(vectors) and len(vectors) != len(names):
             raise ValueError(
-                f"{source}: {len(vectors):,} rows for {len(names):,} pictures, so nobody knows whose row is which; give "
-                "a row for each name"
+                f"{source}: {len(vectors):,} rows for {len(names):,} pictures, so nobody knows whose row is which; "
+                "give a row for each name"
             )
         rows = unit(vectors, len(names), source).numpy()
         with alone(self.place, "another process is indexing this folder; wait for it"):
