@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import glob
 import hashlib
 import os
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,18 +72,18 @@ def busy(folder: str | os.PathLike) -> bool:
 def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; on success it replaces ``path`` in one step.
 
-    A reader therefore sees the old file or the new one, never a part. If the block raises, or the
-    process is killed, ``path`` keeps what it held; what a killed one left beside it goes with the next
-    write. A full disk or a folder that may not be written raises :class:`StorageError`, which names the
-    file and the way out.
+    A reader therefore sees the old file or the new one, never a part. If the block raises, or the process is killed,
+    ``path`` keeps what it held. A full disk or a folder that may not be written raises :class:`StorageError`, which
+    names the file and the way out.
     """
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path)
-        handle, temporary = _part(path)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
+        os.close(handle)
     except OSError as err:
         raise StorageError(_explain(path, err)) from err
+    temporary = Path(name)
     try:
         yield temporary
         with open(temporary, "rb+") as file:
@@ -99,48 +97,6 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
         raise StorageError(_explain(path, err)) from err
     finally:
         temporary.unlink(missing_ok=True)
-        os.close(handle)  # and with it the lock
-
-
-def _part(path: Path) -> tuple[int, Path]:
-    """A new part of ``path``, locked by this process, so that nobody takes it for one that was left behind.
-
-    Between making and locking it another process may sweep it away; then there is another one.
-    """
-    for _ in range(100):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
-        for _ in range(10):  # a sweep holds its lock for a moment only; where nothing can be locked, nothing is swept
-            locked = _lock(handle)
-            if locked or not os.path.exists(name):
-                break
-            time.sleep(0.001)
-        if os.path.exists(name):
-            return handle, Path(name)
-        os.close(handle)
-    raise OSError(errno.EBUSY, f"other processes take away what is written beside {path.name}")
-
-
-def _lock(handle: int) -> bool:
-    """Lock an open file for as long as it is open; False where another process has it. Without locks: never ours."""
-    try:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        return False
-    return True
-
-
-def _sweep(path: Path) -> None:
-    """Remove parts of ``path`` that no process writes any more: their locks went with the processes."""
-    for part in path.parent.glob(f".{glob.escape(path.name)}.*{PART}"):
-        with contextlib.suppress(OSError):  # gone by now, or another user's
-            handle = os.open(part, os.O_RDWR)
-            try:
-                if _lock(handle):
-                    part.unlink()
-            finally:
-                os.close(handle)
 
 
 def claim_path(path: str | os.PathLike, what: str) -> Path:

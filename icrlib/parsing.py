@@ -1,7 +1,7 @@
 """Files that others wrote: text, and JSON whose form is checked. What is wrong is named, with the file and place.
 
-There is one way to open them: a plain file as a stream, unpacked where it is packed, with a limit that is named. A pipe
-would be waited for for ever; an archive of some megabytes may unpack to any size, and a line may have no end.
+There is one way to open them: a plain file as a stream, unpacked where it is packed, with a limit that is named, for an
+archive of some megabytes may unpack to any size, and a pipe would be waited for for ever.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import io
 import json
 import lzma
 import os
-import re
 import stat
 import zipfile
 import zlib
@@ -22,16 +21,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 BOM = "\ufeff"
-# What needs a closer look, which costs as much as the reading itself: numbers that may be too large, by their exponent
-# (a piece of a hash that looks like one is followed by a quote, a number is not) or by twenty digits (searched as
-# zeros, for a pattern would try each digit anew), and escapes of halves of characters.
-EXPONENT, HALF = re.compile(r"[eE]\+?\d{3,}(?:[\s,\]}]|\Z)"), re.compile(r"\\u[dD]")
-AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
-
-
 MOST = 1 << 30  # bytes that a text may have once it is unpacked, for it is held whole
 STREAM = 1 << 36  # and what is read piece by piece
-LINE = 1 << 24  # bytes in a line
 # What a damaged, encrypted or unknown archive, or a disk, dies of on the way.
 UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 
@@ -99,16 +90,6 @@ def opened(path: str | os.PathLike, most: int = MOST, raw: BinaryIO | None = Non
         yield io.BufferedReader(_Counted(file, path, most), 1 << 16)
 
 
-def lines_of(file: io.BufferedReader, path: str | os.PathLike, longest: int = LINE) -> Iterator[bytes]:
-    """The lines of an open file; :class:`TooLarge` for one without an end."""
-    number = 0
-    while line := file.readline(longest + 1):
-        number += 1
-        if len(line) > longest:
-            raise TooLarge(f"{path}, line {number}: a line of more than {size(longest)}")
-        yield line
-
-
 class BadFile(ValueError):
     """A file holds something else than it should: the message is its name, the line if there is one, and ``why``."""
 
@@ -159,8 +140,8 @@ def lines(path: str | os.PathLike) -> list[str]:
 def of_json(path: str | os.PathLike, schema: dict | None = None, name: str = "it") -> object:
     """What a JSON file holds, checked against ``schema`` (JSON Schema, draft 7), where ``name`` stands for the whole.
 
-    :class:`BadFile` where it is cut off or no JSON, has another form, or holds what no file can: NaN, infinity, numbers
-    that no double holds, halves of characters. ``FileNotFoundError`` where it is missing.
+    :class:`BadFile` where it is cut off or no JSON, has another form, or holds NaN or infinity. ``FileNotFoundError``
+    where it is missing.
     """
     return parsed(text(path), path, schema, name)
 
@@ -168,11 +149,7 @@ def of_json(path: str | os.PathLike, schema: dict | None = None, name: str = "it
 def parsed(content: str, path: str | os.PathLike, schema: dict | None = None, name: str = "it") -> object:
     """:func:`of_json` for text that was read already; ``path`` is for the messages."""
     try:
-        large = EXPONENT.search(content) or b"0" * 20 in content.encode(errors="replace").translate(AS_ZEROS)
-        odd = {"parse_float": _finite, "parse_int": _whole} if large else {}
-        found = json.loads(content, parse_constant=_refuse, **odd)
-        if HALF.search(content):
-            _encodable(found)
+        found = json.loads(content, parse_constant=_refuse)
     except RecursionError as err:
         raise BadFile(path, "nested too deeply for a file of its kind") from err
     except ValueError as err:  # json.JSONDecodeError is one
@@ -229,24 +206,3 @@ def _short(value: object) -> str:
 
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is no number of JSON")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError(f"a number that is too large: {digits[:20]}")
-    return number
-
-
-def _whole(digits: str) -> int:
-    if len(digits) > 20:
-        raise ValueError(f"a number that is too large: {digits[:20]}…")
-    return int(digits)
-
-
-def _encodable(value: object) -> None:
-    try:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError as err:
-        near = ascii(err.object[max(0, err.start - 20) : err.end + 20])
-        raise ValueError(f"half of a character (a lone surrogate) in {near}") from err

@@ -85,24 +85,12 @@ def test_gzip(path, damage):
         ("", "not a whole JSON file"),
         ('{"a": NaN}', "NaN is no number"),
         ('{"a": -Infinity}', "-Infinity is no number"),
-        ('{"a": 1e999}', "too large: 1e999"),
-        ("1e999", "too large: 1e999"),
-        ('[1E999 , "e123"]', "too large: 1E999"),
-        ('{"a": ' + "9" * 5000 + "}", "too large: 9"),
         ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
-        ('{"a": "\\ud83d"}', "lone surrogate"),
-        ('{"\\udc00": 1}', "lone surrogate"),
-        ('[["\\uDABC"]]', "lone surrogate"),
     ],
 )
 def test_what_no_file_holds(path, content, why):
     path.write_text(content)
     refuse(path, why)
-
-
-def test_a_whole_character_in_two_escapes_is_none_of_these(path):
-    path.write_text('{"a": "\\ud83d\\ude00"}')
-    assert parsing.of_json(path) == {"a": "😀"}
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,10 @@ from torch import Tensor
 from icrlib.data.cache import keep_arrays, read_arrays
 from icrlib.data.text import Vocabulary
 from icrlib.files import cache_dir, sha256_of
-from icrlib.parsing import STREAM, UNREADABLE, lines_of, opened, plain
+from icrlib.parsing import STREAM, UNREADABLE, opened, plain
 from icrlib.progress import bar
 
 log = logging.getLogger(__name__)
-LONGEST = 1 << 20  # bytes in a line: a word and some thousand numbers
 _LOOK = 50  # lines that tell a file's dimension
 
 
@@ -125,8 +124,7 @@ def _numbers(numbers: list[bytes], size: int, path: Path, line: int) -> np.ndarr
 def _lines(path: Path, size: int, progress: bool) -> Iterator[bytes]:
     """The lines of the file, after a look whether they hold ``size`` numbers; the bar counts bytes on disk."""
     with open(plain(path), "rb") as raw, opened(path, STREAM, raw) as file:
-        every = lines_of(file, path, LONGEST)
-        first = [line for _, line in zip(range(_LOOK), every, strict=False)]
+        first = [line for _, line in zip(range(_LOOK), file, strict=False)]
         if first and len(first[0].split()) == 2 and all(part.isdigit() for part in first[0].split()):
             first[0] = b"\n"  # fastText's files begin with two counts
         fields = Counter(len(line.split(b" ")) - 1 for line in first if line.strip())
@@ -138,7 +136,7 @@ def _lines(path: Path, size: int, progress: bool) -> Iterator[bytes]:
             )
         yield from first
         with bar(None, f"reading {path.name}", progress, total=path.stat().st_size, unit="B", unit_scale=True) as shown:
-            for number, line in enumerate(every):
+            for number, line in enumerate(file):
                 yield line
                 if number % 20_000 == 0:
                     shown.update(raw.tell() - shown.n)

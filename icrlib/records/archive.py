@@ -12,11 +12,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from icrlib import parsing
-from icrlib.parsing import STREAM, UNREADABLE, NotPlain, TooLarge, lines_of, opened
+from icrlib.parsing import STREAM, UNREADABLE, NotPlain, TooLarge, opened
 from icrlib.records.form import RECORD
 
 SUFFIX = ".jsonl.xz"
-RECORDS = 1 << 28  # bytes in a line: a record with ranks of every query is large
 LINE = {
     "type": "object",
     "required": ["path", "record"],
@@ -66,7 +65,7 @@ def read(archive: Path, only: Path | None = None) -> Iterator[tuple[Path, dict]]
     begins = only and f'{{"path": {json.dumps(only.relative_to(folder).as_posix(), ensure_ascii=False)},'.encode()
     try:
         with opened(archive, STREAM) as file:
-            for line in lines_of(file, archive, RECORDS):
+            for line in file:
                 last += 1
                 if not begins or line.startswith(begins):
                     found = parsing.parsed(line.decode("utf-8"), archive, LINE, "the line")

@@ -40,7 +40,6 @@ def save_model(model: RetrievalModel, method: str, folder: str | Path) -> Path:
         "words": model.vocabulary.words,
         "sha256": sha256_of(weights),
     }
-    about["seal"] = _seal(about)
     write_bytes(folder / "model.safetensors", weights)
     write_bytes(folder / "model.json", json.dumps(about, ensure_ascii=False).encode())
     return folder
@@ -71,8 +70,6 @@ def load_model(
         content = (folder / "model.safetensors").read_bytes()
         if sha256_of(content) != about["sha256"]:
             raise ValueError("its checksum does not match")
-        if about.get("seal", _seal(about)) != _seal(about):  # models of earlier versions have none
-            raise ValueError("model.json is not as it was written")
         options, words = dict(about["options"]), Vocabulary(about["words"])
         tensors, noted = load_tensors(content), about["method"]
     except (ValueError, KeyError, TypeError, SafetensorError) as err:
@@ -98,8 +95,3 @@ def load_model(
         )
     model.vocabulary = model.vocabulary or words  # a model that reads whole sentences has its own
     return model.eval()
-
-
-def _seal(about: dict) -> str:
-    """A hash of what ``model.json`` says, but for the seal itself."""
-    return sha256_of(json.dumps({key: value for key, value in about.items() if key != "seal"}, sort_keys=True))
