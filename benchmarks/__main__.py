@@ -8,7 +8,7 @@ import os
 import click
 import torch
 
-TABLES = ("losses", "cocos", "evaluation", "training", "vsrn", "ltd", "start")
+TABLES = ("losses", "cocos", "evaluation", "training")
 
 
 @click.command(help="Measure speed as ratios, each pair in one run. TABLE: " + ", ".join(TABLES) + "; default: all.")

@@ -11,7 +11,6 @@ from torch.nn.functional import normalize
 from benchmarks.timing import Row, race, show
 from icrlib.data.splits import Split
 from icrlib.evaluation import measure
-from icrlib.search.index import best
 
 IMAGES, EACH, DIMENSIONS = 5_000, 5, 1024
 
@@ -26,17 +25,6 @@ def loop(images: torch.Tensor, captions: torch.Tensor, rows: range) -> list[int]
         places[order] = np.arange(len(order))
         found.append(int(places[EACH * row : EACH * (row + 1)].min()) + 1)
     return found
-
-
-def searching() -> Row:
-    """One query among 10^5 images: the ten best, against sorting all scores in NumPy."""
-    generator = torch.Generator().manual_seed(0)
-    images = normalize(torch.randn(100_000, DIMENSIONS, generator=generator), dim=1)
-    query = normalize(torch.randn(DIMENSIONS, generator=generator), dim=0)
-    a, q = images.numpy(), query.numpy()
-    assert [row for *_, row in best(images @ query, 10)] == np.argsort(-(a @ q))[:10].tolist()
-    times = race([lambda: best(images @ query, 10), lambda: np.argsort(-(a @ q))[:10]])
-    return Row("search, ten of 100,000 images", *times, "sorting all of them", "at least 1")
 
 
 def main(device: str) -> None:
@@ -68,6 +56,5 @@ def main(device: str) -> None:
         [
             Row(what, ours, product, "the bare matrix product", "at most 1.4", False),
             Row(what, ours, naive, "a NumPy loop over queries (200 of them, scaled up)", "at least 10"),
-            searching(),
         ],
     )

@@ -12,7 +12,7 @@ from pytorch_metric_learning import losses as pml
 from torch import Tensor
 from torch.nn.functional import cross_entropy, logsigmoid, normalize
 
-from benchmarks.timing import Row, compare, race, show
+from benchmarks.timing import Row, compare, show
 from icrlib import losses
 
 DIMENSIONS = 1024
@@ -177,9 +177,6 @@ def against_twins(device: str) -> list[Row]:
     twin()
     assert (x.grad - mine_grad).abs().max() < 1e-6
     rows.append(compare("SmoothAP, 128 x 5, end to end", mine, twin, "the (Q, M, M) textbook", goal="at least 200"))
-    s = (x @ y.T).detach().requires_grad_()
-    after = [step(s, s, lambda: loss(s, own)), step(s, s, lambda: textbook(s))]
-    rows.append(compare("SmoothAP, after the scores", *after, "the (Q, M, M) textbook", goal="at least 1,000"))
     return rows
 
 
@@ -214,23 +211,6 @@ def against_products(device: str) -> list[Row]:
     return rows
 
 
-def weights_against_backward(device: str) -> list[Row]:
-    """`weights` against the autograd pass that it replaces: forward and backward of `per_query`."""
-    x, y, own = batch(1024, 1024, device)
-    scores = (x @ y.T).detach().requires_grad_()
-    rows = []
-    for name in ("triplet", "triplet_sh", "ntxent", "ifm", "siglip", "dcl", "ntxent_sparse", "goal:cir x sig-ms"):
-        loss = losses.by_name(name)
-
-        def autograd(loss=loss) -> None:
-            scores.grad = None
-            loss.per_query(scores, own).sum().backward()
-
-        times = race([lambda loss=loss: loss.weights(scores, own), autograd])
-        rows.append(Row(f"weights of {name}, B = 1024", *times, "autograd through per_query", "at most 1", False))
-    return rows
-
-
 def main(device: str) -> None:
     """All tables about losses."""
     compared = []
@@ -241,4 +221,3 @@ def main(device: str) -> None:
     click.echo(f"  median over all of them: {statistics.median(row.ratio for row in compared):.1f} [at least 2]")
     show("Losses against plain twins of the same definition", against_twins(device))
     show("The price of a loss", against_products(device))
-    show("Closed-form weights", weights_against_backward(device))

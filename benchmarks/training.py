@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import random
-import tempfile
-from pathlib import Path
 
 import click
-import numpy as np
 import torch
-from PIL import Image
 from torch import nn
 from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
 
 from benchmarks.timing import compare, race, show
 from icrlib import losses, models
-from icrlib.data import backbones, features
 
 BATCH, FEATURES, WORDS, DIMENSIONS = 128, 1280, 2500, 256
 
@@ -120,42 +115,8 @@ def epochs(device: str) -> None:
         click.echo(f"  bfloat16 takes {times['bfloat16'] / times['float32']:.2f} of the time of float32")
 
 
-def picture(dice: np.random.Generator) -> Image.Image:
-    """320 x 240 pixels of cloudy noise: coarse and fine detail as photos have them, so that decoding costs the same."""
-    total = np.zeros((240, 320, 3))
-    for octave in range(6):
-        coarse = Image.fromarray(dice.integers(0, 256, (4 << octave, 5 << octave, 3), dtype=np.uint8))
-        total += np.asarray(coarse.resize((320, 240), Image.Resampling.BICUBIC)) / 2**octave
-    return Image.fromarray((total / total.max() * 255).astype(np.uint8))
-
-
-def extraction(device: str, folder: Path) -> tuple:
-    """Features of 96 photo-sized pictures, decoding included, and the same batches through the network alone."""
-    files, dice = [], np.random.default_rng(0)
-    for number in range(96):
-        path = folder / f"{number}.jpg"
-        picture(dice).save(path, quality=85)
-        files.append(path)
-    network = backbones._torchvision("resnet50", weights=None)
-    network.network.eval().requires_grad_(False).to(device)
-    size = features.BATCH[device.partition(":")[0]]
-    batches = torch.rand(size, 3, 224, 224, device=device)
-    with features.ThreadPoolExecutor(2) as pool:
-        features._compute(0, files[:4], network, 0, device, pool, lambda number: None)
-
-    def ours() -> None:
-        with features.ThreadPoolExecutor(2) as pool:
-            features._compute(0, files, network, 0, device, pool, lambda number: None)
-
-    def bare() -> None:
-        for _ in range(len(files) // size):
-            network(batches)
-
-    return ours, bare
-
-
 def main(device: str) -> None:
-    """Both tables."""
+    """The table of training, and an epoch at Flickr30k's size."""
     ours, usual = steps(device)
     show(
         "Training",
@@ -170,18 +131,3 @@ def main(device: str) -> None:
         ],
     )
     epochs(device)
-    with tempfile.TemporaryDirectory() as folder:
-        ours, bare = extraction(device, Path(folder))
-        show(
-            "Features",
-            [
-                compare(
-                    "ResNet-50 on 96 photos, decoding included",
-                    ours,
-                    bare,
-                    "the bare network",
-                    goal="at most 1.11",
-                    higher_is_better=False,
-                )
-            ],
-        )
