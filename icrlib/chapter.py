@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from icrlib.cli.parameters import read_value, value_of
-from icrlib.cli.settings import parsed
 from icrlib.data.load import more_options
 from icrlib.devices import keep_freed
 from icrlib.evidence import sentences
+from icrlib.parameters import parsed, read_value, value_of
 from icrlib.training.options import of_others, options_for
 
 SWITCH = {"type": "bool", "default": "False", "help": "true or false"}

@@ -154,7 +154,9 @@ def test_the_list_of_commands_is_there_at_once():
 def test_settings_are_those_that_a_run_takes(method, loss, dataset):
     """Each default that the help prints is what a run resolves to, where that is no rule's own affair."""
     said = icr("settings", method, loss, *(("--dataset", dataset) if dataset else ())).output
-    printed = {words[0]: words[1] for words in map(str.split, said.splitlines()) if len(words) > 1}
+    printed: dict[str, str] = {}
+    for words in map(str.split, said.splitlines()):
+        printed.setdefault(*words[:2]) if len(words) > 1 else None
     config, _ = asked.configuration(dataset or "flickr30k", method, loss)
     values = config | config["model_options"] | config["loss_options"] | config["auxiliary_options"]
     names = ("lr", "optimiser", "drop_words", "batch_size", "grad_clip", "weight_decay", "embed_dim", "tau", "margin")

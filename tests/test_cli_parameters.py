@@ -7,10 +7,10 @@ import papermill
 import pytest
 
 from icrlib.cli import runs
-from icrlib.cli.parameters import declared
 from icrlib.cli.settings import meaning
 from icrlib.losses.build import kind_of
 from icrlib.names import LOSSES, METHODS
+from icrlib.parameters import declared
 from icrlib.training.options import options_for
 from tests.test_cli import icr
 

@@ -45,9 +45,10 @@ MAY = {
     "studies": BASE | {"data", "planning", "records", "training"},
     "probes": BASE | {"data", "models", "evaluation"},
     "search": BASE | {"data", "models", "evaluation", "training", "sampling", "losses", "cocos"},
-    "chapter": BASE | {"data", "evidence", "plots", "records", "training"},
+    "parameters": BASE | {"training"},
+    "chapter": BASE | {"data", "evidence", "parameters", "plots", "records", "training"},
     "cli": BASE
-    | {"chapter", "data", "judged", "losses", "models", "paper", "planning", "records", "search", "training"},
+    | {"chapter", "data", "losses", "models", "paper", "parameters", "planning", "records", "search", "training"},
     "__main__": {"cli"},
 }
 

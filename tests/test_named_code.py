@@ -20,9 +20,9 @@ import torch
 import icrlib
 import job
 from icrlib import names, parsing, records
-from icrlib.cli.parameters import declared
 from icrlib.data import feature_folder
 from icrlib.files import read_sealed, write_sealed
+from icrlib.parameters import declared
 from icrlib.planning import asked, cost
 from icrlib.search.album import Album, of_model
 from icrlib.search.encoders import network_of

@@ -24,7 +24,6 @@ AT_HOME = {
     "models/vsrn.py": {"coco", "flickr30k"},
 }
 OTHERWISE = {
-    ("data/coco.py", "sentence"): "a caption, in a message",
     ("data/making.py", "sentence"): "a column of captions",
     ("data/backbones.py", "scenes"): "the name of a network",
 }

@@ -30,7 +30,7 @@ def test_it_is_short():
 
 def test_there_is_something_to_follow():
     found = commands()
-    assert all(words[0] == "icr" for words in found) and len(found) >= 9
+    assert all(words[0] == "icr" for words in found) and len(found) >= 8
     assert {words[1] for words in found} == {"data", "features", "run", "search", "status", "index"}
 
 

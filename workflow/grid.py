@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
-from icrlib import load_dataset
-from icrlib.cli import parameters
+from icrlib import load_dataset, parameters
 from icrlib.cli.runs import parse
 from icrlib.data.load import DATASETS, DRAWN, has_regions
 from icrlib.data.splits import Dataset

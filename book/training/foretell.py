@@ -13,8 +13,8 @@
 # # What do the weights foretell?
 #
 # Which scores does a loss push, and how hard? The book began with that question, and you can answer it for a model that has
-# learned nothing, on its first batch. What do you know of the training then? We wrote eight predictions down, committed
-# them, and only then trained their 23 runs.
+# learned nothing, on its first batch. What do you know of the training then? We wrote eight predictions down, with
+# what counts as a hit, before their 23 runs were trained.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result

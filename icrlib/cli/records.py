@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from icrlib.cli.settings import read_value
 from icrlib.data.load import USUAL
 from icrlib.names import LOSSES, METHODS
+from icrlib.parameters import read_value
 from icrlib.planning import asked, cost
 from icrlib.records.index import outlines
 

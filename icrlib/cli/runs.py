@@ -14,21 +14,17 @@ from pathlib import Path
 
 import click
 
-from icrlib import parsing
-from icrlib.cli import parameters, products
-from icrlib.cli.parameters import read_value
-from icrlib.cli.settings import listing, parsed
-from icrlib.data.karpathy import PUBLISHED
+from icrlib import parameters
+from icrlib.cli import products, rows
+from icrlib.cli.settings import listing
 from icrlib.data.load import DATASETS, DRAWN, has_regions, more_options
-from icrlib.data.precomputed import PARTS, rows_of
 from icrlib.errors import choose
 from icrlib.files import make_folder
 from icrlib.losses.build import canonical
 from icrlib.names import LOSSES, METHODS
+from icrlib.parameters import parsed, read_value
 from icrlib.planning import asked, cost, operations
-from icrlib.planning.asked import EACH
 from icrlib.progress import LINES
-from icrlib.records.folder import PACKAGE
 from icrlib.records.index import outlines
 from icrlib.training import checkpoints
 from icrlib.training.options import options_for
@@ -79,7 +75,7 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     the same command left there before is replaced, another file only with --force. Unknown names and bad values are
     refused.
     """
-    notebook, preset = _find(what)
+    notebook, preset = rows.find(what)
     declared = parameters.declared(notebook)
     values = preset | parse(given, declared, notebook, preset)
     if values.get("dataset"):
@@ -90,7 +86,7 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
         values["loss"] = canonical(values["loss"])
     _refuse_early(values, declared, notebook, plan)
     if preset:
-        _as_published(what, values)
+        rows.check_sizes(what, values)
     click.echo("\n".join(f"  {name} = {value!r}" for name, value in sorted(values.items())) or "  default parameters")
     full = {name: parameters.default(about) for name, about in declared.items()} | values
     click.echo(_expected(full))
@@ -105,9 +101,8 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     make_folder(output.parent)
     for name in ("papermill", "asyncio"):  # a process that is stopped leaves both with a task that fails: told below
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    os.environ[LINES] = "lines"  # for the notebook's process
     try:
-        with _kernels_own_words() as heard:
+        with _kernels_own_words() as heard, _told(LINES, "lines"):  # which the notebook's process inherits
             papermill.execute_notebook(
                 as_it_is(notebook),
                 as_it_is(output),
@@ -179,6 +174,17 @@ def _readable(notebook: Path) -> None:
     except Exception as err:  # nbformat has some of its own, and lets others through
         why = str(err).strip().splitlines()[0] if str(err).strip() else type(err).__name__
         raise ValueError(f"{notebook}: not a notebook that can be run ({why})") from err
+
+
+@contextlib.contextmanager
+def _told(name: str, value: str) -> Iterator[None]:
+    """A variable of the environment, for the processes that start meanwhile."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        os.environ.pop(name) if before is None else os.environ.update({name: before})
 
 
 @contextlib.contextmanager
@@ -327,64 +333,6 @@ def parse(given: tuple[str, ...], declared: dict, notebook: Path | str, preset: 
 def _takes_settings(notebook: Path | str) -> bool:
     """Whether the notebook hands every setting on to a run, as book/reproduce/run does."""
     return "chapter.settings(globals()" in Path(notebook).read_text(encoding="utf-8")
-
-
-def _find(what: str) -> tuple[Path, dict]:
-    """The notebook to run, and the parameters that a row of a table presets."""
-    if Path(what).suffix == ".ipynb":
-        if not Path(what).is_file():
-            raise FileNotFoundError(f"{what}: no such notebook here")
-        return Path(what), {}
-    from icrlib import paper
-
-    row = paper.experiment(what)
-    notebook = PACKAGE.parent / "book" / "reproduce" / "run.ipynb"
-    if not notebook.is_file():
-        raise FileNotFoundError(
-            "rows run through book/reproduce/run.ipynb, which is in the book's checkout, not in the wheel"
-        )
-    return notebook, preset(what, row)
-
-
-def _as_published(row: str, values: dict) -> None:
-    """``ValueError`` where a folder has other sizes than the row was made with: that would be another row's number."""
-    wanted, folder = PUBLISHED.get(values["dataset"], {}), Path(values.get("features") or ".")
-    for split, part in PARTS.items() if values.get("features") and wanted else ():
-        array, captions = folder / f"{part}_ims.npy", folder / f"{part}_caps.txt"
-        if not (array.is_file() and captions.is_file()):
-            continue  # whoever reads them says what is missing
-        rows, lines = rows_of(array), len(parsing.lines(captions))
-        images = rows if rows < lines else rows // EACH  # as SCAN ships them, a row a caption
-        if images == wanted[split]:
-            continue
-        beside = folder / f"{part}all_ims.npy"
-        way = (
-            f"{beside.name} lies beside it: make a folder in which {part}_ims.npy and {part}_caps.txt are links to "
-            f"{part}all_ims.npy and {part}all_caps.txt"
-            if beside.is_file()
-            else "on other data, run book/reproduce/run.ipynb with the settings that `icr tables` and --plan show"
-        )
-        raise ValueError(f"{array}: {images:,} images, and {row} has {wanted[split]:,} ({split}); {way}")
-
-
-# What a row says about itself that is no setting of a run here: how it was chosen, repeated, and on what.
-ABOUT = ("selection", "seeds", "features", "notes", "setting", "evaluation", "stated", "status")
-
-
-def preset(name: str, row: dict) -> dict:
-    """The parameters of a row; ``ValueError`` where it needs what cannot be set here, for half a row is another row."""
-    values = {key: value for key, value in row.items() if key not in (*ABOUT, "needs") and value is not None}
-    METHODS.canonical(values["method"])  # first: without its method the rest means nothing
-    owners = options_for(values["method"], values["loss"])
-    known = {"dataset", "method", "loss", *(option for names in owners.owners.values() for option in names)}
-    lacking = {key: value for key, value in values.items() if key not in known}
-    if lacking:
-        needs = "; ".join(f"{key}: {value}" for key, value in (row.get("needs") or {}).items() if value is not None)
-        raise ValueError(
-            f"{name} cannot be run as it was: nothing here sets {', '.join(f'{k}={v!r}' for k, v in lacking.items())}. "
-            "Without that it would be another row under its name." + (f" It needs {needs}." if needs else "")
-        )
-    return values
 
 
 @click.command()

@@ -10,14 +10,13 @@ from typing import Any
 
 import click
 
-from icrlib.cli.parameters import read_value
 from icrlib.data.load import DATASETS
 from icrlib.errors import choose
 from icrlib.losses.build import canonical, kind_of
 from icrlib.names import AUXILIARIES, LOSSES, METHODS
 from icrlib.training.config import published_for
 from icrlib.training.options import options_for, usual
-from icrlib.training.settings import GROUPS, SETTINGS, checked
+from icrlib.training.settings import GROUPS
 
 
 @click.command()
@@ -120,19 +119,3 @@ def _help(setting: Field) -> str:
 
 def _shown(default: Any) -> str:
     return "–" if default is None or default is inspect.Parameter.empty else str(default)
-
-
-def parsed(name: str, value: str, method: str, loss: str, auxiliary: str | None = None) -> Any:
-    """The value of ``name`` out of a text, of the kind that the setting wants; options of parts are read as JSON."""
-    owner, plain = options_for(method, loss, auxiliary).place(name)
-    read = read_value(value)
-    if owner != "setting" or read is None:
-        return read
-    kind = SETTINGS[plain].metadata["kind"]
-    if kind is str:
-        read = value
-    wrong = isinstance(read, bool) != (kind is bool) or not isinstance(read, (int, float) if kind is float else kind)
-    if wrong:
-        told = SETTINGS[plain].metadata["help"]
-        raise ValueError(f"parameter {name}: {value!r} is not of type {kind.__name__}; {told}")
-    return checked(plain, read)

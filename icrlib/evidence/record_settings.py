@@ -22,6 +22,7 @@ NEUTRAL = {
     "optimiser": "adam",
     "precision": "float32",
     "accumulate": 1,
+    "batch_parts": 1,  # of records that have it
     "positives": "diagonal",
     "relevance": "own",
     "grad_clip": 2.0,

@@ -83,6 +83,14 @@ class Circle(_Mined):
     gamma: float = 80.0
     detach: bool = True
 
+    def _by_autograd(self, scores: Tensor, positives: Tensor) -> Tensor:
+        if self.detach:
+            raise ValueError(
+                "Circle's paces are no part of its derivative (detach=True), so autograd knows no second one "
+                "(create_graph=True); take Circle(detach=False), or differentiate score_gradient() yourself"
+            )
+        return super()._by_autograd(scores, positives)
+
     @once
     def _logits(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
         """Exponents of the positive (T, 1) and of the negatives (T, M), and the log of the latter's sum (T, 1)."""

@@ -10,8 +10,8 @@ import papermill
 import pytest
 
 from icrlib import chapter
-from icrlib.cli.parameters import declared
 from icrlib.cli.runs import _refuse_early
+from icrlib.parameters import declared
 from icrlib.training.settings import SETTINGS
 
 PAGE = Path(__file__).resolve().parents[2] / "book" / "reproduce" / "run.ipynb"

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import icrlib
-from icrlib import records
-from icrlib.cli import parameters
+from icrlib import parameters, records
 from icrlib.cli.runs import parse
 from icrlib.data.fewer import fewer
 from icrlib.evidence import decision

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from icrlib.cli import parameters
+from icrlib import parameters
 from icrlib.cli.runs import parse
 from icrlib.evidence.decision import sentences
 from record_files import real

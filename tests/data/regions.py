@@ -20,6 +20,8 @@ def make(folder: Path, said: bool = True, junk: float = 0.0, most: int = MOST) -
     folder.mkdir(exist_ok=True)
     for seed, (part, images) in enumerate(PARTS.items()):
         regions = np.random.default_rng(seed).random((images, most, SIZE), dtype=np.float32)
+        regions[..., 1:3] *= 0.5  # behind one number of looks a box: x0, y0, x1, y1, area
+        regions[..., 3:5] = 0.5 + 0.5 * regions[..., 3:5]
         regions[np.arange(most) >= lengths(images)[:, None]] = junk
         np.save(folder / f"{part}_ims.npy", regions)
         if said:

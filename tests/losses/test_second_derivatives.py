@@ -18,7 +18,7 @@ POSITIVES[0, 5] = POSITIVES[3, 6] = True
 @pytest.mark.parametrize("queries", ["sum", "mean"])
 @pytest.mark.parametrize("name", list(losses.LOSSES))
 def test_along_any_direction_it_is_what_differences_of_the_gradient_say(name, queries):
-    loss, step = by_name(name, queries=queries), 1e-6
+    loss, step = by_name(name, queries=queries, **({"detach": False} if name == "circle" else {})), 1e-6
     scores = SCORES.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(loss(scores, POSITIVES) * 3, scores, create_graph=True)
     torch.testing.assert_close(gradient, 3 * loss.score_gradient(SCORES, POSITIVES))
@@ -38,7 +38,14 @@ def test_a_penalty_on_the_gradient_of_a_learned_scale():
     assert torch.autograd.gradcheck(penalty, (weight,))
 
 
-def test_a_designed_gradient_has_none_and_says_so():
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("goal:con x lin", "goal:con x lin is a designed gradient and no derivative of a loss"),
+        ("circle", r"no part of its derivative \(detach=True\)"),
+    ],
+)
+def test_a_gradient_that_autograd_does_not_know_is_refused(name, said):
     scores = SCORES.clone().requires_grad_()
-    with pytest.raises(ValueError, match="goal:con x lin is a designed gradient and no derivative of a loss"):
-        torch.autograd.grad(by_name("goal:con x lin")(scores[:, :5], POSITIVES[:, :5]), scores, create_graph=True)
+    with pytest.raises(ValueError, match=said):
+        torch.autograd.grad(by_name(name)(scores[:, :5], POSITIVES[:, :5]), scores, create_graph=True)

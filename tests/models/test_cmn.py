@@ -134,7 +134,7 @@ def test_its_products_are_those_that_torch_counts(more):
     """On shapes alone, with torch's own GRU, whose words are all there."""
     size = {"feature_dim": 24, "embed_dim": 16, "word_dim": 11} | more
     with torch.device("meta"):
-        model = models.build("cmn", words=50, **size)
+        model = models.build("cmn", words=50, places="cells", **size)
         images, numbers = torch.empty(32, 9, 24, requires_grad=True), torch.zeros(40, 5, dtype=torch.long)
         with watched(model) as found, pytest.MonkeyPatch.context() as patch:
             patch.setattr("icrlib.models.cmn.word_states", lambda gru, embed, n, _: sum(gru(embed(n))[0].chunk(2, 2)))

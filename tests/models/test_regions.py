@@ -50,6 +50,8 @@ def made(name: str) -> RetrievalModel:
 
 def pictures(junk: float = 7.0) -> torch.Tensor:
     values = torch.rand(len(LENGTHS), int(LENGTHS.max()), 9, generator=torch.Generator().manual_seed(1))
+    values[..., 4:6] *= 0.5  # boxes: x0, y0, x1, y1, area
+    values[..., 6:8] = 0.5 + 0.5 * values[..., 6:8]
     return values.masked_fill((torch.arange(values.shape[1]) >= LENGTHS[:, None])[..., None], junk)
 
 
@@ -167,7 +169,7 @@ def test_left_out_regions_are_true_ones():
 def test_a_grid_has_no_lengths():
     torch.manual_seed(0)
     with pytest.raises(ValueError, match="no grids of cells; take places='boxes'"):
-        build("cmn", **SIZES).encode_images(Regions(pictures(), LENGTHS))
+        build("cmn", places="cells", **SIZES).encode_images(Regions(pictures(), LENGTHS))
 
 
 @pytest.fixture(scope="module")

@@ -71,6 +71,7 @@ def stand_in(config: dict, earlier: bool = False) -> Dataset:
         defaults=defaults,
         options=options,
         tuned=tuned,
+        foils=name == "scenes",
     )
 
 

@@ -1,4 +1,5 @@
-"""The parameters that a notebook declares, read without what runs notebooks: that takes seconds to import.
+"""The parameters that a notebook declares, and settings out of texts; read without what runs notebooks, which takes
+seconds to import.
 
 A parameter is a line ``name = value`` or ``name: type = value`` of the cell with the tag "parameters", with its help as
 a comment behind it.
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from icrlib import parsing
+from icrlib.training.options import options_for
+from icrlib.training.settings import SETTINGS, checked
 
 CELL = {
     "type": "object",
@@ -94,3 +97,19 @@ def value_of(name: str, given: Any, about: dict[str, str]) -> Any:
         told = f"parameter {name}: {given!r} is not of type {kind}; default: {usual!r}"
         raise ValueError("; ".join([told, *filter(None, [about["help"]])]))
     return value
+
+
+def parsed(name: str, value: str, method: str, loss: str, auxiliary: str | None = None) -> Any:
+    """The value of ``name`` out of a text, of the kind that the setting wants; options of parts are read as JSON."""
+    owner, plain = options_for(method, loss, auxiliary).place(name)
+    read = read_value(value)
+    if owner != "setting" or read is None:
+        return read
+    kind = SETTINGS[plain].metadata["kind"]
+    if kind is str:
+        read = value
+    wrong = isinstance(read, bool) != (kind is bool) or not isinstance(read, (int, float) if kind is float else kind)
+    if wrong:
+        told = SETTINGS[plain].metadata["help"]
+        raise ValueError(f"parameter {name}: {value!r} is not of type {kind.__name__}; {told}")
+    return checked(plain, read)
