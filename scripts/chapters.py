@@ -30,11 +30,15 @@ PAIRING = {"formats": "ipynb,py:percent", "text_representation": PERCENT}
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 SETUP_TAG = "colab-setup"
 PATIENCE = 3600  # seconds for a kernel to start, or to send what a cell wrote; one that died is noticed at once
+# Its standard input is a pipe that ends with the build, also with one that was killed: then papermill ends, and the
+# kernel with it.
 PAPERMILL = f"""
-import sys, papermill
+import os, sys, threading, papermill
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
 given, made, empty = sys.argv[1:]
 papermill.execute_notebook(given, made, kernel_name="python3", cwd=empty, progress_bar=False, log_output=False,
-    request_save_on_cell_execute=False, start_timeout={PATIENCE}, iopub_timeout={PATIENCE})
+    request_save_on_cell_execute=False, start_timeout={PATIENCE}, iopub_timeout={PATIENCE},
+    extra_arguments=["--log-level=CRITICAL"])
 """
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # What an output depends on besides the repository. Other packages are pinned beside these.
@@ -165,7 +169,9 @@ class Book:
         for path in {Path(os.path.realpath(one)) for one in opened}:
             if path.is_relative_to(self.root):
                 inside = path.relative_to(self.root)
-                if inside.parts[:1] in (("icrlib",), ("records",), ("scripts",)) and "__pycache__" not in inside.parts:
+                top = next(iter(inside.parts), "")
+                of_code = top in ("icrlib", "scripts") and path.suffix != ".pyc" and not path.is_dir()
+                if of_code or top == "records":  # whose folders count, too: an import lists those of code
                     yield inside.as_posix()
 
 
@@ -201,11 +207,11 @@ def execute(notebook: nbformat.NotebookNode, running: list) -> tuple[nbformat.No
         nbformat.write(notebook, given)
         env |= {"PYTHONSTARTUP": str(Path(__file__).with_name("opened.py")), "ICR_OPENED": str(noted)}
         command = [sys.executable, "-c", PAPERMILL, given, made, empty]
-        with subprocess.Popen(
-            command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        ) as process:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        with subprocess.Popen(command, env=env, text=True, **pipes) as process:
             running.append(process)
-            said, _ = process.communicate()
+            said = process.stdout.read()
+            process.wait()
         if process.returncode:
             raise Failed(explain(made, said))
         return normalised(nbformat.read(made, as_version=4), outputs=True), noted.read_text().splitlines()

@@ -54,7 +54,7 @@ def main(names: tuple[str, ...], site: Path | None, output: Path | None) -> None
             for sheet in PdfReader(io.BytesIO(printed)).pages:
                 sheet.pop("/Annots", None)  # links to files of this machine
                 writer.add_page(sheet)
-            writer.add_outline_item(title.get_text().removesuffix("#") if title else name, begins)
+            writer.add_outline_item(title=title.get_text().removesuffix("#") if title else name, page_number=begins)
     writer.add_metadata({"/Title": book.config()["title"], "/Author": str(book.config()["author"])})
     writer.compress_identical_objects(remove_duplicates=True, remove_unreferenced=True)
     with atomic_path(output) as part:

@@ -1,5 +1,6 @@
 """The book on paper: the pages that are asked for, with bookmarks, and nothing of this machine."""
 
+import os
 import re
 import subprocess
 import sys
@@ -15,7 +16,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 def call(*words):
     command = [sys.executable, ROOT / "scripts" / "pdf.py", *words]
-    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    env = {name: value for name, value in os.environ.items() if name != "TQDM_DISABLE"}  # as a user has it
+    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=env)
 
 
 def test_two_pages(site, tmp_path):

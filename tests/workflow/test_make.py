@@ -55,7 +55,6 @@ def test_make_hands_every_variable_on(made):
     [
         ("reproduce", ("DATASET", "SEEDS", "SETTINGS", "KEEP", "MORE")),
         ("records", ("STUDY", "LOSS", "JOBS")),
-        ("goldens", ("NAME", "JOBS")),
         ("probes", ("STUDY",)),
         ("notebooks", ("CHAPTER", "JOBS")),
     ],
