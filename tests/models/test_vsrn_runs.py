@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import signal
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +14,9 @@ from icrlib import evaluation, names
 from icrlib.cli import main
 from icrlib.data import precomputed
 from icrlib.data.text import Vocabulary, tokenize
-from icrlib.files import read_sealed
 from icrlib.search import Index
 from icrlib.training.config import resolve
 from tests.data import photos
-from tests.killing import exit_code
-from tests.training.test_resume import same_run
 
 SMALL = dict(embed_dim=8, word_dim=6, batch_size=16, progress=False)
 PARTS = {"train": 12, "dev": 4, "test": 4}
@@ -171,34 +166,3 @@ def test_bytes_are_refused(folder):
     data.train.captions[3] = data.train.captions[3].encode()
     with pytest.raises(TypeError):
         icrlib.train(data, "vsrn", updates=2, **SMALL)
-
-
-# -- killed and resumed ------------------------------------------------------------------------------------------
-
-OPTIONS = dict(updates=12, evaluate_every=4, lr=1e-2, **SMALL)
-WORKER = f"""
-import sys, icrlib
-from tests.killing import die_in_step
-data = icrlib.load_dataset("scenes", smoke=True, regions=True, progress=False)
-die_in_step(11)
-icrlib.train(data, "vsrn", "triplet", out=sys.argv[1], **{OPTIONS!r})
-"""
-
-
-@pytest.mark.process
-def test_a_killed_run_ends_bit_identical(scenes, tmp_path):
-    """Running means, variances and counts of the batch normalisations included."""
-    whole = icrlib.train(scenes, "vsrn", "triplet", out=tmp_path / "whole", **OPTIONS)
-    assert exit_code(WORKER, str(tmp_path / "killed")) == -signal.SIGKILL
-    assert (tmp_path / "killed" / "checkpoint.pt").exists()
-    assert not (tmp_path / "killed" / "record.json").exists()
-    again = icrlib.train(scenes, "vsrn", "triplet", out=tmp_path / "killed", **OPTIONS)
-    same_run(whole, again)
-    ends = []  # the weights that were chosen may be older than the kill; those at the end are not
-    for name in ("whole", "killed"):
-        stored = torch.load(io.BytesIO(read_sealed(tmp_path / name / "checkpoint.pt")), weights_only=True)
-        ends.append(stored["parts"]["model"])
-    assert {"graph.0.norm.running_var", "final.running_mean", "final.num_batches_tracked"} <= set(ends[0])
-    assert ends[0]["final.num_batches_tracked"] == 12 and ends[0]["final.running_mean"].abs().max() > 1e-4
-    for name, value in ends[0].items():
-        assert torch.equal(value, ends[1][name]), name

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -147,34 +144,6 @@ def test_odd_names(trained, pictures):
     assert {os.path.basename(file) for file in alike} == odd | {"IMG 2.JPG"}
     shown = icr("search", "a red ring", "--index", str(pictures), "--top", "13").output
     assert len(shown.splitlines()) == 13 and "\x1b" not in shown
-
-
-KILLED = """
-import os, signal, sys
-from icrlib.search import album as a
-real, left = a.Album._embedded, int(sys.argv[3])
-def embedded(self, names, encoder):
-    global left
-    if left < len(names):
-        os.kill(os.getpid(), signal.SIGKILL)
-    left -= len(names)
-    return real(self, names, encoder)
-a.Album._embedded, a.TOGETHER, a.EVERY = embedded, 2, -1
-a.Album(sys.argv[1]).update(a.of_model(sys.argv[2], "run", "scenes"), a.Path(sys.argv[2]), progress=False)
-"""
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("moment", [0, 5])
-def test_killed_and_gone_on(trained, pictures, tmp_path, moment):
-    whole = shutil.copytree(pictures, tmp_path / "whole")
-    embed(trained, whole)
-    words = [sys.executable, "-c", KILLED, str(pictures), str(trained / "run"), str(moment)]
-    assert subprocess.run(words).returncode == -signal.SIGKILL
-    assert len(vectors(pictures) if moment else ()) == moment // 2 * 2
-    found = embed(trained, pictures)
-    assert (found.new, found.same) == (8 - moment // 2 * 2, moment // 2 * 2)
-    assert vectors(pictures) == vectors(whole), "bit for bit what one go makes"
 
 
 def test_two_processes(trained, pictures):
