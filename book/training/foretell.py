@@ -308,15 +308,12 @@ left = {loss.label: leaves_after(loss) for loss in PACE}
 left
 
 # %% [markdown]
-# Triplet and NT-Xent leave together, in 25 and 31 updates, though one norm is a thousand times the other. Triplet-SH does not
-# leave in 300. SmoothAP needs 84, since its hubs are a detour.
+# Triplet, NT-Xent and SmoothAP leave within a hundred updates, though the norms differ a thousandfold. Triplet-SH does not leave
+# in 300. Which of the three is first is no finding: a processor that rounds otherwise gave 23, 53 and 75.
 
 # %% tags=["hide-input"]
 # checked by machine
-assert smoke or left["Triplet-SH"] is None and left["SmoothAP"] > 2 * left["NT-Xent"]
-check("Triplet and NT-Xent leave together, in 25 and 31 updates,",
-      number("25 31", lambda: [left["Triplet"], left["NT-Xent"]], live=True))
-check("SmoothAP needs 84,", number("84", lambda: left["SmoothAP"], live=True))
+assert smoke or left["Triplet-SH"] is None and max(n for n in left.values() if n is not None) < 150
 assert smoke or first["Triplet"]["norm"] > 500 * first["NT-Xent, τ = 0.1"]["norm"]
 if not smoke:
     plateau = np.array([curves[loss, rho][4:16] for loss in (triplet, ntxent) for rho in (50, 100)])
