@@ -225,71 +225,21 @@ check("With 256 pairs it had −3.3 rsum, and three draws differ by 14 among the
 # %% [markdown]
 # ## How a loss leaves the collapse
 #
-# Where all scores are equal a loss gives each negative the same weight $w$, and by {eq}`eq-modes` plain descent with the rate
-# $\rho/(2Bw)$ (for means, $\rho/w$) then grows what a picture shares with its caption at a pace in which $w$ no longer stands. So, however
-# different the losses, over steps times $\rho$ all of them should draw **one** curve. That formula is about free vectors;
-# here an encoder has to move them. We collapse a VSE++ and let go of it:
+# Where all scores are equal a loss gives each negative the same weight $w$, and by {eq}`eq-modes` descent then grows what a
+# picture shares with its caption. The pace has $w$ in it; but our trainings use Adam, which divides it out, and leaves the
+# sign: in common up, apart down. So all losses that have a $w$ should leave soon, however different their norms, and
+# Triplet-SH, whose hardest negative is nobody's in particular, should not. We collapse a VSE++, let go of it, and count the
+# updates until own pairs stand out by .02 from their row and column:
 
 # %%
 setup = config.resolve(data, "vse++", "triplet", smoke=smoke, given=SIZES | WIDTH["vse++"])
 flat = icrlib.train(data, "vse++", "triplet_sh", lr=1e-2, updates=200, evaluate_every=200,
                     smoke=smoke, progress=False, **WIDTH["vse++"]).model
-B = 128
-PACE = {Triplet(): 2 * B, NTXent(): 1 / (B * 0.1), TripletSH(): 2 * B,
-        SmoothAP(): 1 / (0.01 * (B + 1) ** 2)}
-
 
 def batches(model, count, start=0):
     return itertools.islice(loop.forward(model, data.train, setup, start), count)
 
 
-@torch.no_grad()
-def shared(model):
-    """Cosine of what sets pictures apart with what sets their captions apart."""
-    step = next(batches(model, 1, start=1000))
-    x, t = (e.double() - e.double().mean(0) for e in (step.images, step.captions))
-    return float((x * t).sum() / (x.norm() * t.norm()))
-
-# %%
-def descend(loss, rho, until=1_000 if smoke else 14_000):
-    """What is shared after each 500 steps times rho of plain descent."""
-    model, seen = copy.deepcopy(flat).train(), []
-    rule = torch.optim.SGD(model.parameters(), lr=rho / PACE[loss])
-    for n, step in enumerate(batches(model, until // rho)):
-        if n * rho % 500 == 0:
-            seen.append(shared(model))
-        rule.zero_grad()
-        loss(step.scores, step.positives).backward()
-        rule.step()
-    return seen
-
-
-triplet, ntxent, hardest, smooth = PACE
-curves = {(loss, rho): descend(loss, rho)
-          for loss, rho in [*itertools.product((triplet, ntxent), (50, 100)),
-                            (hardest, 50), (smooth, 50)]}
-
-# %% tags=["remove-input"] mystnb={"image": {"alt": "What pictures and captions share, over steps times the rate. Four lines, Triplet and NT-Xent at two rates, stay close together, near 0.02, and leave it between 8,000 and 9,000. Triplet-SH stays at 0.006. SmoothAP leaves at 1,000."}, "figure": {"name": "fig-one-curve", "caption": "Out of the collapse by plain descent. Triplet and NT-Xent, at two rates each (dashed: the higher), follow one curve as far as the plateau goes. Triplet-SH, at Triplet's rate, does not move. SmoothAP is out at once, by another door."}}
-plt.figure(figsize=(6.4, 3))
-for (loss, rho), seen in curves.items():
-    name = {triplet: "triplet", ntxent: "ntxent", hardest: "triplet_sh", smooth: "smoothap"}[loss]
-    plt.plot(500 * np.arange(len(seen)), seen, "--" if rho == 100 else "-", color=plots.colour(name), lw=1.3,
-             label=loss.label if rho == 50 else None)
-plt.ylim(-0.02, 0.16)
-plt.xlabel("steps times ρ")
-plt.ylabel("shared by picture and caption")
-plt.legend(fontsize="small");
-
-# %% [markdown]
-# The numbers agree until the plateau ends near 8,000. Triplet-SH has no such $w$ and stays. SmoothAP's $w$ holds only while
-# scores differ by less than its τ of a hundredth. Beyond it the loss first makes *hubs*, pictures that score high with every
-# caption: scores spread, and no pair is known.
-#
-# Our trainings use Adam, which divides $w$ out. What is left of {eq}`eq-modes` is its sign: in common up, apart down. So all
-# losses that have a $w$ should leave equally soon, and Triplet-SH not. We count the updates until own pairs stand out by .02
-# from their row and column:
-
-# %%
 def leaves_after(loss, most=60 if smoke else 300):
     """Updates by Adam until a batch's own pairs stand out; None: not in 300."""
     model = copy.deepcopy(flat).train()
@@ -304,22 +254,20 @@ def leaves_after(loss, most=60 if smoke else 300):
         rule.step()
 
 
-left = {loss.label: leaves_after(loss) for loss in PACE}
+losses = Triplet(), NTXent(), TripletSH(), SmoothAP()
+left = {loss.label: leaves_after(loss) for loss in losses}
 left
 
 # %% [markdown]
 # Triplet, NT-Xent and SmoothAP leave within a hundred updates, though the norms differ a thousandfold. Triplet-SH does not leave
-# in 300. Which of the three is first is no finding: a processor that rounds otherwise gave 23, 53 and 75.
+# in 300. How many updates it takes is rounding: other processors gave 25, 31 and 84, and 23, 53 and 75. (Plain descent with
+# rates in proportion to $1/w$ drew one curve for Triplet and NT-Xent on the first of them, and several on the others. So we
+# took that figure out.)
 
 # %% tags=["hide-input"]
 # checked by machine
 assert smoke or left["Triplet-SH"] is None and max(n for n in left.values() if n is not None) < 150
 assert smoke or first["Triplet"]["norm"] > 500 * first["NT-Xent, τ = 0.1"]["norm"]
-if not smoke:
-    plateau = np.array([curves[loss, rho][4:16] for loss in (triplet, ntxent) for rho in (50, 100)])
-    assert np.ptp(plateau[:, 6:], axis=0).max() < 0.01 and max(curves[hardest, 50]) < 0.01
-    assert min(max(curves[loss, rho]) for loss, rho in curves if loss in (triplet, ntxent)) > 0.1
-    assert max(curves[smooth, 50][:8]) > 0.05 > plateau.max()
 
 # %% [markdown]
 # ## What the first batch does not foretell
@@ -380,7 +328,7 @@ paper.styled(pd.DataFrame([
     "Rank correlations (Kendall's τ-b) with what the trained models can do; p by permutation.", name="kendall")
 
 # %% [markdown]
-# One of twelve has a small p, 0.008: on VSE++ losses that push fewer negatives end higher. Twelve tests ask for 0.004, and on
+# One of twelve has a small p, about 0.01: on VSE++ losses that push fewer negatives end higher. Twelve tests ask for 0.004, and on
 # the bag of words it is gone. (With the *share of updates cut* the norm agrees in order, τ-b = +0.79.) The swap twins, which
 # ask whether a model knows what belongs together, are not in these numbers either: both encoders see the same losses, and one
 # answers 78 % and the other guesses.
@@ -389,8 +337,8 @@ paper.styled(pd.DataFrame([
 # checked by machine
 if not smoke:
     order = kendall(summary["vse++"]["norm"].to_numpy(), summary["vse++"]["cut"].to_numpy())
-    check("One of twelve has a small p, 0.008:",
-          number("12", len(found)), number("0.008", found["n_eff", "vse++", "rsum"][1]))
+    check("One of twelve has a small p, about 0.01:",
+          number("12", len(found)), number("0.01", found["n_eff", "vse++", "rsum"][1], live=True, off=0.006))
     check("Twelve tests ask for 0.004,", number("0.004", 0.05 / 12))
     check("With the share of updates cut the norm agrees in order, τ-b = +0.79.", number("+0.79", order[0]))
     assert sorted(p for _, p in found.values())[1] > 0.05 and found["n_eff", "bow", "rsum"][1] > 0.5 and order[1] < 0.001
@@ -403,7 +351,7 @@ assert {method: len(table) for method, table in summary.items()} == {"vse++": 13
 #
 # - Four of eight predictions came true: the constant, the effect of means, the misprint's gain with 32 pairs, and that
 #   256 pairs add nothing that shows.
-# - Out of the collapse, Triplet and NT-Xent follow one curve once the rate is measured by their weight; Triplet-SH stays.
+# - Out of a collapse all losses lead soon that weigh every negative, a thousandfold norm or not; Triplet-SH stays.
 # - Under Adam a loss's size acts through clipping alone: Triplet-SH with means is Triplet-SH without clipping, 63 rsum
 #   below the usual one.
 # - The untrained norm says who is cut, and not for how long: NT-Xent at τ = 0.02 in 19 % of its updates.
