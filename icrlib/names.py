@@ -177,7 +177,6 @@ METHODS = Registry(
         "bow": "icrlib.models.bow:BagOfWords",
         "vsrn": "icrlib.models.vsrn:VSRN",
         "vse_infty": "icrlib.models.vse_infty:VSEInfty",
-        "scan": "icrlib.models.scan:SCAN",
         "cmn": "icrlib.models.cmn:CMN",
         "xvlm": "icrlib.models.xvlm:XVLM",
         "ltd": "icrlib.models.ltd:LTD",

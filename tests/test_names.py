@@ -20,7 +20,6 @@ AT_HOME = {
     "data/karpathy.py": set(DATASETS),
     "data/scenes": {"scenes", "rendered", "stamps"},
     "models/cmn.py": {"scenes"},
-    "models/scan.py": {"coco"},
     "models/vsrn.py": {"coco", "flickr30k"},
 }
 OTHERWISE = {

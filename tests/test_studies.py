@@ -27,8 +27,6 @@ STILL_TO_RUN |= {
     "ladder_tuning",
     "ladder",
     "ladder_parts",
-    "ladder_scan_tuning",
-    "ladder_scan",
     "quick_tuning",
     "quick",
 }
@@ -155,8 +153,6 @@ def test_the_ladder_has_each_system_on_captions_of_both_kinds(monkeypatch):
     parts = {run.tag: run for run in ladder.ladder_parts.plan()}
     assert parts["foils-apart"].settings["negatives"] == parts["maxima-foils-apart"].settings["negatives"] == "foils"
     assert parts["norelation-plain"].settings["relation"] == "none" and len(parts) == 8
-    monkeypatch.setattr(ladder, "chosen", lambda *asked: {"lr": 3e-3})
-    assert Counter(run.tag for run in ladder.ladder_scan.plan()) == {"plain": 5, "apart": 5}
 
 
 def test_ecir_s_losses_are_asked_again_where_the_baseline_reads(monkeypatch):

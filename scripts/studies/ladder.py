@@ -30,7 +30,6 @@ SYSTEMS: dict[str, tuple[str, dict]] = {
     "vse-infty": ("vse_infty", POOLED | {"pool": "gpo", "updates": SHORT}),
     "means": ("vse_infty", POOLED | {"pool": "mean", "updates": SHORT}),
 }
-SCAN = ("scan", sized("scan") | {"updates": SHORT // 2})  # an update of it takes as long as five of the others
 MAXIMA = ("vse_infty", POOLED | {"pool": "max", "updates": QUICK})  # its search is ``quick_tuning``
 PHRASINGS = {"plain": {}, "apart": {"phrasing": "apart"}}
 # What was searched elsewhere: method, where, what is asked of the search. Runs there did not count by kind of twin.
@@ -71,21 +70,6 @@ def ladder_starts() -> Iterator[Run]:
         data = {"seed": draw, "train": 1500, "val": VAL, "test": TEST, "regions": True}
         settings = MODULAR | {"lr": 3e-3, "updates": 300}
         yield Run("ladder_starts", "scenes", "cmn", "ntxent", start, f"draw{draw}", settings, data)
-
-
-@study()
-def ladder_scan_tuning() -> Iterator[Run]:
-    """A rate for SCAN, with NT-Xent on plain captions, on two draws."""
-    for seed, lr in product(TUNING_DRAWS[:2], RATES):
-        yield scenes("ladder_scan_tuning", SCAN[0], "ntxent", seed, f"lr{lr:g}", SCAN[1] | {"lr": lr})
-
-
-@study(search="ladder_scan_tuning", wanted=5)
-def ladder_scan() -> Iterator[Run]:
-    """What words that look at regions read, on five draws: captions plain and told apart."""
-    settings = SCAN[1] | {"lr": chosen("ladder_scan_tuning", SCAN[0], "ntxent")["lr"]}
-    for seed, (phrasing, data) in product(FEWER_DRAWS, PHRASINGS.items()):
-        yield scenes("ladder_scan", SCAN[0], "ntxent", seed, phrasing, settings, **data)
 
 
 @study(search="ladder_tuning", wanted=5)

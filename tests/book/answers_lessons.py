@@ -192,7 +192,6 @@ WRONG = {
         ),
     },
     "systems/modular": {
-        "check_words": (20, 22, 13),
         "check_find": (
             lambda right, r, c, m, k: (r @ m, (k * r @ m).softmax(0) @ c),
             lambda right, r, c, m, k: ((k * r @ m).softmax(0) @ (r @ m), c[(r @ m).argmax()]),

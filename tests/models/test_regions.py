@@ -26,10 +26,6 @@ MODELS = {
     "vse_infty": {},
     "vse_infty max": {"pool": "max"},
     "vse_infty mean": {"pool": "mean", "padding": "released"},
-    "scan": {},
-    "scan lse": {"pool": "lse"},
-    "scan i-t": {"attend": "i-t"},
-    "scan i-t lse": {"attend": "i-t", "pool": "lse"},
     "cmn": {"places": "boxes"},
     "cmn mean": {"places": "boxes", "find": "mean", "relation": "places"},
     "xvlm": {},
@@ -181,7 +177,7 @@ def load(folder):
     return icrlib.load_dataset("flickr8k", features=folder, min_count=1)
 
 
-OPTIONS = {"vsrn": {}, "vse_infty": {}, "scan": {}, "cmn": {"places": "boxes"}}
+OPTIONS = {"vsrn": {}, "vse_infty": {}, "cmn": {"places": "boxes"}}
 
 
 @pytest.mark.parametrize("method", OPTIONS)
@@ -224,7 +220,7 @@ def test_resumed(data, tmp_path, monkeypatch):
 def test_a_model_that_knows_no_lengths_refuses_by_name(data, method, tmp_path):
     """Before anything is trained or encoded, with the ways out."""
     name = METHODS[method].__name__ if isinstance(method, str) else method.__name__
-    message = f"{name} cannot tell regions from padding.*_lens.npy.*vsrn, vse_infty, scan, cmn.*mean of its regions"
+    message = f"{name} cannot tell regions from padding.*_lens.npy.*vsrn, vse_infty, cmn.*mean of its regions"
     with pytest.raises(ValueError, match=message):
         icrlib.train(data, method, updates=1, progress=False)
     if method == "vse++":

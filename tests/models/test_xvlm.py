@@ -350,7 +350,6 @@ def test_what_is_refused(options, said):
 
 def test_who_cannot_rerank_is_told(scenes, trained):
     for given, said in (
-        ({"method": "scan"}, "rerank= asks a matching head, and SCAN has none"),
         ({"method": "vse_infty"}, "rerank= asks a matching head, and VSE∞ has none"),
         ({"method": "xvlm", **LESS}, "objective='con' leaves untrained; take auxiliary='matching'"),
         ({"method": "xvlm", "rerank": 0}, "rerank must be a whole number of at least 1; got 0"),
@@ -358,10 +357,10 @@ def test_who_cannot_rerank_is_told(scenes, trained):
     ):
         with pytest.raises(ValueError, match=said):
             icrlib.train(scenes, updates=1, progress=False, **({"rerank": 5} | given))
-    plain = models.build("scan", 12, 30, embed_dim=8, word_dim=6)
+    plain = models.build("vse_infty", 12, 30, embed_dim=8, word_dim=6)
     for call in (evaluation.rerank, lambda model, split: evaluation.evaluate(model, split, rerank=3)):
         plain.vocabulary = trained.model.vocabulary
-        with pytest.raises(ValueError, match="rerank= asks a matching head, and SCAN has none"):
+        with pytest.raises(ValueError, match="rerank= asks a matching head, and VSEInfty has none"):
             call(plain, scenes.val)
     with pytest.raises(ValueError, match="rerank must be a whole number of at least 1; got 0"):
         evaluation.rerank(trained.model, scenes.val, top=0)
