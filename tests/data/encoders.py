@@ -13,45 +13,24 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 WORDS = ["a", "man", "plays", "guitar", "two", "dogs", "run", "through", "snow", "red", "blue", "ring", "left", "of"]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-CONFIG = {
-    "hidden_size": 12,
-    "num_attention_heads": 3,
-    "num_hidden_layers": 2,
-    "intermediate_size": 20,
-    "layer_norm_eps": 1e-5,
-}
-LAYER = {
-    "q": "attention.self.query",
-    "k": "attention.self.key",
-    "v": "attention.self.value",
-    "o": "attention.output.dense",
-    "norm": "attention.output.LayerNorm",
-}
+CONFIG = {"hidden_size": 12, "num_attention_heads": 3, "num_hidden_layers": 2, "layer_norm_eps": 1e-5}
 
 
-def random_weights(seed: int = 0, positions: int = 300) -> dict[str, torch.Tensor]:
+def random_weights(seed: int = 0) -> dict[str, torch.Tensor]:
     """Weights of a model with :data:`CONFIG`, large enough that attention is far from uniform."""
-    generator = torch.Generator().manual_seed(seed)
-    d, inner = CONFIG["hidden_size"], CONFIG["intermediate_size"]
+    d, inner = CONFIG["hidden_size"], 20
     shapes = {
-        "embeddings.word_embeddings.weight": (len(WORDS) + 4, d),
-        "embeddings.position_embeddings.weight": (positions, d),
-        "embeddings.token_type_embeddings.weight": (2, d),
+        f"embeddings.{name}_embeddings.weight": (count, d)
+        for name, count in (("word", len(WORDS) + 4), ("position", 300), ("token_type", 2))
     }
-    linear = {}
-    for layer in range(CONFIG["num_hidden_layers"]):
-        at = f"encoder.layer.{layer}."
-        linear |= {at + LAYER[part]: (d, d) for part in "qkvo"}
-        linear |= {at + "intermediate.dense": (inner, d), at + "output.dense": (d, inner)}
-    norms = ["embeddings.LayerNorm"] + [
-        f"encoder.layer.{layer}.{name}"
-        for layer in range(CONFIG["num_hidden_layers"])
-        for name in (LAYER["norm"], "output.LayerNorm")
-    ]
-    for name, shape in linear.items():
+    linear, norms = {}, ["embeddings.LayerNorm"]
+    for at in (f"encoder.layer.{layer}." for layer in range(CONFIG["num_hidden_layers"])):
+        linear |= {f"{at}attention.{part}": (d, d) for part in ("self.query", "self.key", "self.value", "output.dense")}
+        linear |= {f"{at}intermediate.dense": (inner, d), f"{at}output.dense": (d, inner)}
+        norms += [f"{at}attention.output.LayerNorm", f"{at}output.LayerNorm"]
+    for name, shape in (linear | dict.fromkeys(norms, (d,))).items():
         shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
-    for name in norms:
-        shapes |= {f"{name}.weight": (d,), f"{name}.bias": (d,)}
+    generator = torch.Generator().manual_seed(seed)
     return {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
 
 
@@ -73,41 +52,39 @@ def make_folder(folder: Path, seed: int = 0, **config) -> Path:
 def slow(weights: dict[str, torch.Tensor], config: dict, ids: list[int]) -> np.ndarray:
     """The unit vector of one caption's tokens: float64, one head, query and key at a time."""
     w = {name: value.double().numpy() for name, value in weights.items() if value.is_floating_point()}
-    eps = config["layer_norm_eps"]
-    heads, d = config["num_attention_heads"], config["hidden_size"]
-    wide = d // heads
+    wide = config["hidden_size"] // config["num_attention_heads"]
 
     def norm(x, name):
         variance = sum((value - x.mean()) ** 2 for value in x) / len(x)
-        return (x - x.mean()) / math.sqrt(variance + eps) * w[f"{name}.weight"] + w[f"{name}.bias"]
+        x = (x - x.mean()) / math.sqrt(variance + config["layer_norm_eps"])
+        return x * w[f"{name}.weight"] + w[f"{name}.bias"]
 
     def linear(x, name):
         return w[f"{name}.weight"] @ x + w[f"{name}.bias"]
 
-    def gelu(value):
-        return value * 0.5 * (1 + math.erf(value / math.sqrt(2)))
+    def attended(query, keys, values):
+        scores = [query @ key / math.sqrt(wide) for key in keys]
+        shares = [math.exp(score - max(scores)) for score in scores]
+        return sum(share / sum(shares) * value for share, value in zip(shares, values, strict=True))
 
     rows = []
     for place, number in enumerate(ids):
-        row = w["embeddings.word_embeddings.weight"][number].copy()
-        row += w["embeddings.position_embeddings.weight"][place]
-        row += w["embeddings.token_type_embeddings.weight"][0]
+        parts = (("word", number), ("position", place), ("token_type", 0))
+        row = sum(w[f"embeddings.{name}_embeddings.weight"][index] for name, index in parts)
         rows.append(norm(row, "embeddings.LayerNorm"))
-    for layer in range(config["num_hidden_layers"]):
-        at, names = f"encoder.layer.{layer}.", LAYER
-        q, k, v = ([linear(row, at + names[part]) for row in rows] for part in "qkv")
+    for at in (f"encoder.layer.{layer}." for layer in range(config["num_hidden_layers"])):
+        q, k, v = (
+            [linear(row, f"{at}attention.self.{name}").reshape(-1, wide) for row in rows]
+            for name in ("query", "key", "value")
+        )
         after = []
-        for i, row in enumerate(rows):
-            mixed = np.zeros(d)
-            for head in range(heads):
-                part = slice(head * wide, (head + 1) * wide)
-                scores = [q[i][part] @ k[j][part] / math.sqrt(wide) for j in range(len(rows))]
-                shares = [math.exp(score - max(scores)) for score in scores]
-                for j, share in enumerate(shares):
-                    mixed[part] += share / sum(shares) * v[j][part]
-            row = norm(row + linear(mixed, at + names["o"]), at + names["norm"])
-            inner = np.array([gelu(value) for value in linear(row, at + "intermediate.dense")])
-            after.append(norm(row + linear(inner, at + "output.dense"), at + "output.LayerNorm"))
+        for row, query in zip(rows, q, strict=True):
+            heads = [attended(query[h], [key[h] for key in k], [value[h] for value in v]) for h in range(len(query))]
+            mixed = linear(np.concatenate(heads), f"{at}attention.output.dense")
+            row = norm(row + mixed, f"{at}attention.output.LayerNorm")
+            inner = linear(row, f"{at}intermediate.dense")
+            inner = np.array([value * 0.5 * (1 + math.erf(value / math.sqrt(2))) for value in inner])
+            after.append(norm(row + linear(inner, f"{at}output.dense"), f"{at}output.LayerNorm"))
         rows = after
     mean = sum(rows) / len(rows)
     return mean / math.sqrt(sum(value**2 for value in mean))
