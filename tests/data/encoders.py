@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import numpy as np
 import torch
 from safetensors.torch import save_file
+from scipy.special import ndtr, softmax
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 WORDS = ["a", "man", "plays", "guitar", "two", "dogs", "run", "through", "snow", "red", "blue", "ring", "left", "of"]
@@ -50,41 +50,24 @@ def make_folder(folder: Path, seed: int = 0, **config) -> Path:
 
 
 def slow(weights: dict[str, torch.Tensor], config: dict, ids: list[int]) -> np.ndarray:
-    """The unit vector of one caption's tokens: float64, one head, query and key at a time."""
+    """The unit vector of one caption's tokens, in NumPy and float64."""
     w = {name: value.double().numpy() for name, value in weights.items() if value.is_floating_point()}
-    wide = config["hidden_size"] // config["num_attention_heads"]
+    count = config["num_attention_heads"]
 
     def norm(x, name):
-        variance = sum((value - x.mean()) ** 2 for value in x) / len(x)
-        x = (x - x.mean()) / math.sqrt(variance + config["layer_norm_eps"])
-        return x * w[f"{name}.weight"] + w[f"{name}.bias"]
+        scaled = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + config["layer_norm_eps"])
+        return scaled * w[f"{name}.weight"] + w[f"{name}.bias"]
 
     def linear(x, name):
-        return w[f"{name}.weight"] @ x + w[f"{name}.bias"]
+        return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
 
-    def attended(query, keys, values):
-        scores = [query @ key / math.sqrt(wide) for key in keys]
-        shares = [math.exp(score - max(scores)) for score in scores]
-        return sum(share / sum(shares) * value for share, value in zip(shares, values, strict=True))
-
-    rows = []
-    for place, number in enumerate(ids):
-        parts = (("word", number), ("position", place), ("token_type", 0))
-        row = sum(w[f"embeddings.{name}_embeddings.weight"][index] for name, index in parts)
-        rows.append(norm(row, "embeddings.LayerNorm"))
-    for at in (f"encoder.layer.{layer}." for layer in range(config["num_hidden_layers"])):
-        q, k, v = (
-            [linear(row, f"{at}attention.self.{name}").reshape(-1, wide) for row in rows]
-            for name in ("query", "key", "value")
-        )
-        after = []
-        for row, query in zip(rows, q, strict=True):
-            heads = [attended(query[h], [key[h] for key in k], [value[h] for value in v]) for h in range(len(query))]
-            mixed = linear(np.concatenate(heads), f"{at}attention.output.dense")
-            row = norm(row + mixed, f"{at}attention.output.LayerNorm")
-            inner = linear(row, f"{at}intermediate.dense")
-            inner = np.array([value * 0.5 * (1 + math.erf(value / math.sqrt(2))) for value in inner])
-            after.append(norm(row + linear(inner, f"{at}output.dense"), f"{at}output.LayerNorm"))
-        rows = after
-    mean = sum(rows) / len(rows)
-    return mean / math.sqrt(sum(value**2 for value in mean))
+    words, places, kinds = (w[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type"))
+    x = norm(words[ids] + places[: len(ids)] + kinds[0], "embeddings.LayerNorm")
+    for at in (f"encoder.layer.{layer}" for layer in range(config["num_hidden_layers"])):
+        parts = [np.split(linear(x, f"{at}.attention.self.{name}"), count, 1) for name in ("query", "key", "value")]
+        heads = [softmax(q @ k.T / q.shape[1] ** 0.5, axis=1) @ v for q, k, v in zip(*parts, strict=True)]
+        mixed = linear(np.concatenate(heads, 1), f"{at}.attention.output.dense")
+        x = norm(x + mixed, f"{at}.attention.output.LayerNorm")
+        inner = linear(x, f"{at}.intermediate.dense")
+        x = norm(x + linear(inner * ndtr(inner), f"{at}.output.dense"), f"{at}.output.LayerNorm")  # exact GELU
+    return x.mean(0) / np.linalg.norm(x.mean(0))

@@ -73,7 +73,7 @@ def test_vectors_are_computed_once_and_kept_by_teacher_and_captions(tiny):
     assert torch.equal(vectors(tiny.train.captions[::-1], turned), first.flip(0)) and turned.computed
     assert len(files()) == 3
     vectors(CAPTIONS, Counting())
-    assert "be5ef6e7" in {file.name[:8] for file in files()}, "what was made before is found under its name"
+    assert "095e8e80" in {file.name[:8] for file in files()}, "what was made before is found under its name"
 
 
 def test_a_damaged_cache_is_named_and_made_anew(caplog):
@@ -137,7 +137,7 @@ def test_a_place_of_somebodys_code_is_taken():
 
 def test_lsa_equals_a_twin(tiny):
     """TF-IDF by hand in float64 and NumPy's full SVD: the same cosines between captions."""
-    captions = tiny.train.captions
+    captions = [*tiny.train.captions, " ".join([tiny.train.captions[0]] * 3)]  # whose words count by their logarithm
     lsa = teacher("lsa", captions=captions)
     words = sorted({word for text in captions for word in tokenize(text)})
     counts = np.array([[tokenize(text).count(word) for word in words] for text in captions], float)
@@ -176,7 +176,7 @@ def test_lsa_is_deterministic_and_its_captions_are_its_identity(tiny):
 )
 def test_an_object_with_encode_is_held(form):
     name = hold(Words(form=form))
-    assert name == hold(Words()) == "own-a36e0bc5" != hold(Words(scale=2.0))
+    assert name == hold(Words()) == "own-66178c86" != hold(Words(scale=2.0))
     made = teacher(name)
     assert made.name == name and made.size == len(Words.words)
     expected = torch.nn.functional.normalize(torch.tensor(Words().encode(CAPTIONS)), dim=1).float()
@@ -205,6 +205,3 @@ def test_the_floor_is_the_best_constant():
     cost = (1 - torch.nn.functional.cosine_similarity(values, best[None])).mean()
     assert floor(values) == pytest.approx(float(cost.detach()))
     assert torch.autograd.grad(cost, best)[0].abs().max() < 1e-9  # no better direction near it
-    others = torch.randn(2000, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    tried = torch.nn.functional.normalize(others, dim=1)
-    assert float((1 - values @ tried.T).mean(0).min()) >= floor(values)

@@ -62,12 +62,11 @@ class HandedOver(Teacher):
     def _answers(self, captions: list[str]) -> Tensor:
         """The model's answer as (n, d) float32; ``ValueError`` where it is none."""
         answer = self.model.encode(captions)
-        if isinstance(answer, Tensor):
-            answer = answer.detach().float().cpu()
         try:
-            values = torch.from_numpy(np.array(answer, np.float32))
+            rows = answer.detach().float().cpu().numpy() if isinstance(answer, Tensor) else answer
+            values = torch.from_numpy(np.array(rows, np.float32))
         except (TypeError, ValueError) as err:  # texts, or rows of several sizes
             raise ValueError(f"encode of {len(captions)} texts gave no array of numbers ({err})") from err
         if values.ndim != 2 or len(values) != len(captions) or not values.isfinite().all():
-            raise ValueError(f"encode of {len(captions)} texts gave {tuple(values.shape)}; wanted a finite row for each")
+            raise ValueError(f"encode of {len(captions)} texts gave {tuple(values.shape)}; wanted finite rows")
         return values
