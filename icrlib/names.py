@@ -109,12 +109,14 @@ def imported(place: str, what: str = "class") -> Any:
     try:
         loaded = importlib.import_module(module)
     except ModuleNotFoundError as err:
-        raise ValueError(f"{what} {place!r}: there is no module {err.name!r}; is its folder on PYTHONPATH?") from err
+        why = f"there is no module {err.name!r} ({err}); is its folder on PYTHONPATH?"
+        raise ValueError(f"{what} {place!r}: {why}") from err
     except (Exception, SystemExit) as err:  # the module's own code runs: whatever it dies of, and one that leaves
         raise ValueError(f"{what} {place!r}: importing {module} fails:\n  {died(err)}") from err
-    if not hasattr(loaded, name):
-        raise ValueError(f"{what} {place!r}: {module} has no {name!r}")
-    return getattr(loaded, name)
+    try:
+        return getattr(loaded, name)
+    except AttributeError as err:
+        raise ValueError(f"{what} {place!r}: {module} has no {name!r} ({err})") from err
 
 
 def died(err: BaseException) -> str:

@@ -42,7 +42,7 @@ def opened(path: str | os.PathLike, raw: BinaryIO | None = None) -> Iterator[Bin
     """
     path = Path(path)
     if path.exists() and not path.is_file():
-        raise BadFile(path, "cannot be read: a folder, a pipe or a device, and no file")
+        raise BadFile(path, "cannot be read: a pipe, a device or a folder, and no file")
     with contextlib.ExitStack() as stack:
         file = raw or stack.enter_context(open(path, "rb"))
         if path.suffix in (".gz", ".xz"):
