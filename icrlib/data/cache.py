@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from icrlib.files import StorageError, write_bytes
+from icrlib.files import StorageError, atomic_path, write_bytes
 from icrlib.parsing import UNREADABLE
 
 log = logging.getLogger(__name__)
@@ -56,9 +56,8 @@ def write_array(path: str | os.PathLike, values: np.ndarray) -> None:
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Write arrays by name, whole or not at all; each with its checksum, as .npz files have them."""
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # noise does not compress
-    write_bytes(path, buffer.getvalue())
+    with atomic_path(path) as temporary, open(temporary, "wb") as file:
+        np.savez(file, **arrays)  # noise does not compress
 
 
 def arrays_of(path: Path) -> dict[str, np.ndarray]:
