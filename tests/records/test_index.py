@@ -37,8 +37,8 @@ def book(tmp_path, monkeypatch):
     return reads
 
 
-def seeds(found: list[dict]) -> list[int]:
-    return [record["config"]["seed"] for record in found]
+def seeds(those: list[dict]) -> list[int]:
+    return [record["config"]["seed"] for record in those]
 
 
 def test_an_outline_is_the_part_of_a_record_that_is_planned_with(book):
@@ -60,9 +60,9 @@ def test_only_what_is_new_or_changed_is_read_again(book):
     changed = json.dumps(content(1, rsum=101.0))
     with open(paths[1], "w") as file:
         file.write(changed)
-    found = records.outlines("mine")
-    assert seeds(found) == [1, 2, 3] and book == ["seed1.json", "seed3.json"]
-    assert found[0]["chosen"]["val_rsum"] == 101.0
+    outlined = records.outlines("mine")
+    assert seeds(outlined) == [1, 2, 3] and book == ["seed1.json", "seed3.json"]
+    assert outlined[0]["chosen"]["val_rsum"] == 101.0
     about = os.stat(paths[1])  # as long as before, at another time
     with open(paths[1], "w") as file:
         file.write(changed.replace("101.0", "102.0"))
@@ -93,8 +93,8 @@ def test_a_damaged_record_is_named_each_time(book):
     for _ in range(2):
         with pytest.raises(ValueError, match="seed1.json: not a record"):
             records.outlines("mine")
-        said = []
-        assert seeds(records.outlines("mine", damaged=said)) == [0, 2] and len(said) == 1
+        damaged = []
+        assert seeds(records.outlines("mine", damaged=damaged)) == [0, 2] and len(damaged) == 1
 
 
 def pack(study: str = "mine") -> tuple:

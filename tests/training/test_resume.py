@@ -67,13 +67,13 @@ def same_run(expected, again) -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("where", ["in a step", "in a checkpoint write", "between evaluations"])
 def test_killed_run_ends_bit_identical(tiny, tmp_path, where):
-    whole = icrlib.train(tiny, loss="triplet_sh", out=tmp_path / "whole", progress=False)
+    unbroken = icrlib.train(tiny, loss="triplet_sh", out=tmp_path / "unbroken", progress=False)
     assert work(where, tmp_path / "killed") == -signal.SIGKILL
     assert not (tmp_path / "killed" / "record.json").exists()
     assert (tmp_path / "killed" / "checkpoint.pt").exists()
     began = time.time_ns()
     again = icrlib.train(tiny, loss="triplet_sh", out=tmp_path / "killed", progress=False)
-    same_run(whole, again)
+    same_run(unbroken, again)
     assert (tmp_path / "killed" / "record.json").stat().st_mtime_ns >= began
 
 
@@ -216,15 +216,15 @@ icrlib.train(make_tiny(), out=out, progress=False, probe=out + "-probe.json", **
 def test_all_parts_survive_a_kill(tiny, tmp_path, given, step):
     """Multiplier, learned scalars, AdamP, averages, dropped words, probe: bit for bit as without a break."""
     pytest.importorskip("adamp")
-    whole = icrlib.train(tiny, out=tmp_path / "whole", probe=tmp_path / "whole.json", progress=False, **given)
+    unbroken = icrlib.train(tiny, out=tmp_path / "unbroken", probe=tmp_path / "unbroken.json", progress=False, **given)
     killed = exit_code(ALL_WORKER, str(tmp_path / "killed"), str(step), json.dumps(given))
     assert killed == -signal.SIGKILL and (tmp_path / "killed" / "checkpoint.pt").exists()
     again = icrlib.train(tiny, out=tmp_path / "killed", probe=tmp_path / "killed.json", progress=False, **given)
-    same_run(whole, again)
-    assert (tmp_path / "whole.json").read_text() == (tmp_path / "killed.json").read_text()
-    moments = json.loads((tmp_path / "whole.json").read_text())["moments"]
-    updates = whole.record["config"]["updates"]
+    same_run(unbroken, again)
+    assert (tmp_path / "unbroken.json").read_text() == (tmp_path / "killed.json").read_text()
+    moments = json.loads((tmp_path / "unbroken.json").read_text())["moments"]
+    updates = unbroken.record["config"]["updates"]
     assert [m["update"] for m in moments] == sorted({round(updates * k / 29) for k in range(30)})
     assert len(moments[0]["scores"]) == len(moments[0]["scores"][0]) == 16
     if "learn_bias" in given:
-        assert abs(whole.history[-1]["bias"] + 6) < 0.3, "20 steps of 0.01 and 20 of 0.001; decay would take 0.6"
+        assert abs(unbroken.history[-1]["bias"] + 6) < 0.3, "20 steps of 0.01 and 20 of 0.001; decay would take 0.6"
