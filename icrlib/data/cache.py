@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from icrlib.files import DamagedFile, StorageError, read_sealed, write_bytes, write_sealed
+from icrlib.files import StorageError, atomic_path, write_bytes
+from icrlib.parsing import UNREADABLE
 
 log = logging.getLogger(__name__)
 
@@ -54,16 +55,20 @@ def write_array(path: str | os.PathLike, values: np.ndarray) -> None:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays by name, sealed."""
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # noise does not compress
-    write_sealed(path, buffer.getvalue())
+    """Write arrays by name, whole or not at all; each with its checksum, as .npz files have them."""
+    with atomic_path(path) as temporary, open(temporary, "wb") as file:
+        np.savez(file, **arrays)  # noise does not compress
 
 
 def arrays_of(path: Path) -> dict[str, np.ndarray]:
-    """What :func:`write_arrays` wrote; :class:`icrlib.files.DamagedFile` where a byte of it is another."""
-    with np.load(io.BytesIO(read_sealed(path)), allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}
+    """What :func:`write_arrays` wrote; ``ValueError`` where a byte of it is another."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise
+    except (*UNREADABLE, ValueError, TypeError) as err:  # the last: a single array
+        raise ValueError(f"{path}: damaged ({err})") from err
 
 
 def read_arrays(path: Path, what: str, again: str) -> dict[str, np.ndarray] | None:
@@ -75,13 +80,13 @@ def read_arrays(path: Path, what: str, again: str) -> dict[str, np.ndarray] | No
         return arrays_of(path)
     except FileNotFoundError:
         return None
-    except (DamagedFile, OSError, ValueError) as err:
+    except (OSError, ValueError) as err:
         log.warning("%s: the cache of %s cannot be used (%s); %s again", path, what, err, again)
         return None
 
 
 def keep_arrays(path: Path, arrays: Mapping[str, np.ndarray], what: str) -> None:
-    """Write the arrays, whole or not at all and sealed; a cache that cannot be written is named and done without.
+    """Write the arrays, whole or not at all; a cache that cannot be written is named and done without.
 
     ``what``: "the dataset is", for the sentence that says so.
     """

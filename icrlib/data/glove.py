@@ -21,7 +21,7 @@ from torch import Tensor
 from icrlib.data.cache import keep_arrays, read_arrays
 from icrlib.data.text import Vocabulary
 from icrlib.files import cache_dir, sha256_of
-from icrlib.parsing import STREAM, UNREADABLE, opened, plain
+from icrlib.parsing import UNREADABLE, opened
 from icrlib.progress import bar
 
 log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ def _numbers(numbers: list[bytes], size: int, path: Path, line: int) -> np.ndarr
 
 def _lines(path: Path, size: int, progress: bool) -> Iterator[bytes]:
     """The lines of the file, after a look whether they hold ``size`` numbers; the bar counts bytes on disk."""
-    with open(plain(path), "rb") as raw, opened(path, STREAM, raw) as file:
+    with open(path, "rb") as raw, opened(path, raw) as file:
         first = [line for _, line in zip(range(_LOOK), file, strict=False)]
         if first and len(first[0].split()) == 2 and all(part.isdigit() for part in first[0].split()):
             first[0] = b"\n"  # fastText's files begin with two counts
