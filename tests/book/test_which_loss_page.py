@@ -6,13 +6,10 @@ import copy
 import itertools
 import re
 
-import numpy as np
 import pytest
 
-import icrlib
 from icrlib import parameters, records
 from icrlib.cli.runs import parse
-from icrlib.data.fewer import fewer
 from icrlib.evidence import decision
 from icrlib.evidence.decision.commands import missing
 from icrlib.studies import Study, lists, studies
@@ -248,28 +245,3 @@ def test_a_loss_without_its_own_search_is_searched_first(made):
     assert said.endswith(f"0 of 9 runs. {search}, then {runs}") and said.count("\n") == 0
     made["photo_vsrn"].pop()
     assert f"(VSRN with NT-Xent): 2 of 3 runs. {runs}" in decision.list_missing(decide(), "regions 6000")
-
-
-# 400 of the photos.
-
-
-def test_fewer_photos_are_the_same_for_everybody_and_keep_their_captions(tmp_path):
-    folder = tmp_path / "f8k"
-    folder.mkdir()
-    for part, number in (("train", 30), ("dev", 4), ("test", 5)):
-        np.save(folder / f"{part}_ims.npy", np.arange(number, dtype=np.float32)[:, None].repeat(3, 1))
-        (folder / f"{part}_caps.txt").write_text("".join(f"{i} {k}\n" for i in range(number) for k in range(5)))
-        (folder / f"{part}_ids.txt").write_text("".join(f"{i}\n" for i in range(number)))
-    made = fewer(folder, 12, tmp_path / "runs")
-    rows = np.load(made / "train_ims.npy")[:, 0].astype(int).tolist()
-    assert len(set(rows)) == 12 and rows == sorted(rows) and rows != list(range(12))
-    captions = (made / "train_caps.txt").read_text().splitlines()
-    assert captions == [f"{i} {k}" for i in rows for k in range(5)]
-    assert (made / "train_ids.txt").read_text().split() == [str(i) for i in rows]
-    for name in ("dev_ims.npy", "test_ims.npy", "dev_caps.txt", "test_caps.txt", "test_ids.txt"):
-        assert (made / name).read_bytes() == (folder / name).read_bytes()
-    assert fewer(folder, 12, tmp_path / "runs") == made and len(list((tmp_path / "runs").iterdir())) == 1
-    data = icrlib.load_dataset("flickr8k", features=made)
-    assert len(data.train) == 12 and data.train.image_of.tolist() == [i for i in range(12) for _ in range(5)]
-    with pytest.raises(ValueError, match="31 photos are wanted of 30"):
-        fewer(folder, 31, tmp_path / "runs")
