@@ -163,57 +163,14 @@ def test_grid_of_summarised_records():
         paper.grid(evidence.summarise([record("ntxent", 0)]))
 
 
-def test_every_row_is_an_experiment():
-    names = [name for name in paper.experiments() if name.startswith("goal/")]
-    assert len(names) == 90 + 6 + 12 and "goal/4/vit_ft/cir x sig-ms" in names
-    for name in names:
-        settings = paper.experiment(name)
-        assert settings["status"] == "not run" and settings["dataset"] == "coco"
-        needs = settings["needs"]
-        assert needs["data"] and needs["gpu_hours_why"] and (needs["gpu_hours"] is None or needs["gpu_hours"] > 1)
-        objective = name.rpartition("/")[2]
-        if " x " in objective:
-            assert settings["loss"] == f"goal:{objective}" and settings["seeds"] == 3 and settings["eps"] is None
-            assert needs["weights"] and needs["gpu"].startswith("V100 32 GB")
-        else:
-            assert settings["seeds"] is None and "quoted" in settings["notes"] and needs["gpu"] is None
-
-
-def test_an_experiment_says_what_is_stated_where():
-    settings = paper.experiment("goal/4/vit_ft/cir x sig-ms")
-    assert settings["method"] == "vse++" and settings["image_encoder"] == "fine-tuned"
-    assert (settings["margin"], settings["tau"]) == (0.2, 10.0) and settings["stated"]["tau"] == "Fig. 2 only"
-    assert settings["stated"]["eps"] == "nowhere" and "ViT" in settings["needs"]["weights"]
-    assert paper.experiment("goal/3/r152/con x con")["image_encoder"] == "frozen"
-    assert paper.experiment("goal/2/r152_ft")["loss"] == "triplet_sh"
-    assert paper.experiment("goal/6/scan")["loss"] is None
-    assert "Flickr30k" in paper.experiment("goal/6/xvlm/cir x sig-ms")["needs"]["data"]
-
-
 def test_gpu_hours_are_a_bound_by_a_formula():
-    frozen, why = gpu_hours("r152")
-    assert frozen == round(30 * 566_435 * 2 * 11.51e9 / 15.7e12 / 3600, 1) and why.startswith("at least")
-    assert gpu_hours("r152_ft")[0] == round(33 * 566_435 * 2 * 11.51e9 / 15.7e12 / 3600, 1)
-    assert gpu_hours("vit")[0] > frozen
-    for setting in ("butd", "wsl", "xvlm", "scan"):
-        hours, why = gpu_hours(setting)
-        assert hours is None and why
+    assert gpu_hours("r152") == round(30 * 566_435 * 2 * 11.51e9 / 15.7e12 / 3600, 1) < gpu_hours("vit")
+    assert gpu_hours("r152_ft") == round(33 * 566_435 * 2 * 11.51e9 / 15.7e12 / 3600, 1)
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ("goal/4/vit_ft/cir x sigms", "unknown objective 'cir x sigms'.*Did you mean 'cir x sig-ms'"),
-        ("goal/4/vit_ft/cir x sig_ms", "Did you mean 'cir x sig-ms'"),
-        ("goal/4/vitft/cir x sig", "unknown setting of GOAL's Table 4 'vitft'.*Did you mean 'vit_ft'"),
-        ("goal/3/vit/cir x sig", "unknown setting of GOAL's Table 3 'vit'; allowed: 'r152', 'r152_ft'"),
-        ("goal/6/scann", "unknown row of GOAL's Table 6 'scann'.*Did you mean 'scan'"),
-        ("goal/1/con x con", "unknown table of 'goal/1/con x con'"),
-        ("gaol/4/vit", "unknown row 'gaol/4/vit'; .*'goal/TABLE/SETTING/OBJECTIVE'"),
-    ],
-)
-def test_bad_rows_are_refused(row, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("row", ["goal/3/r152/con x con", "gaol/4/vit", "ecir/1.9"])
+def test_bad_rows_are_refused(row):
+    with pytest.raises(ValueError, match="unknown row"):
         paper.experiment(row)
 
 
@@ -222,6 +179,3 @@ def test_command_line_prints_them():
     assert shown.exit_code == 0 and "33.9 ± .9" in shown.output and "VSE++ (ResNet152, fine-tuned)" in shown.output
     assert "goal/6" in CliRunner().invoke(main, ["tables"]).output
     assert "MS-COCO, image to text" in CliRunner().invoke(main, ["tables", "goal/6"]).output
-    plan = CliRunner().invoke(main, ["run", "goal/3/r152/cir x sig-ms", "--plan"])
-    assert plan.exit_code == 1 and "cannot be run as it was" in plan.output and "ResNet-152" in plan.output
-    assert CliRunner().invoke(main, ["run", "goal/5/wsl/cir x sig-ms", "--plan"]).exit_code == 1  # no VSE∞ here
