@@ -80,5 +80,4 @@ def settings(names: Mapping[str, Any], method: str, loss: str) -> dict[str, Any]
         if type(names.get(name)) in (bool, int, float, str):  # a name of the notebook's own is rarely a plain value
             owners.place(name)
     given = {name: names[name] for name in dict.fromkeys(known + spelled) if names.get(name) is not None}
-    parts = method, loss, names.get("auxiliary")
-    return {name: parsed(name, v, *parts) if isinstance(v, str) else v for name, v in given.items()}
+    return {name: parsed(name, v, owners) if isinstance(v, str) else v for name, v in given.items()}

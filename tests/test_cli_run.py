@@ -1,4 +1,4 @@
-"""`icr run` in a shell: what it shows while it trains and at its end, what Ctrl-C leaves, which options it takes."""
+"""`icr run`: strict about names and values, what it shows while it trains and at its end, and what it writes where."""
 
 from __future__ import annotations
 
@@ -7,19 +7,168 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 
-import icrlib
+from icrlib import parameters
+from icrlib.cli import runs
 from icrlib.progress import LINES, Report
 
 from .data.photos import make
 from .killing import ROOT
-from .test_cli import icr
+from .test_cli import icr, write_notebook
 
 SMALL = ("-p", "updates=6", "-p", "batch_size=8", "-p", "embed_dim=8", "-p", "method=bow", "-p", "evaluate_every=3")
 RUN = str(ROOT / "book" / "reproduce" / "run.ipynb")
+
+
+def given(*values):
+    return [word for value in values for word in ("-p", value)]
+
+
+@pytest.fixture
+def notebook(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    declared = "n: int = 0  # a number\nlr: float = None  # a rate\nquick: bool = False\nplace: str = ''"
+    return write_notebook("page.ipynb", declared, "assert n < 5, 'too large'\nprint('n is', n, lr, quick, place)")
+
+
+def test_parameters_are_read_with_type_and_help(notebook):
+    found = parameters.declared(notebook)
+    assert found["n"] == {"default": "0", "type": "int", "help": "a number"}
+    assert runs.parse(("n=3", "lr=1", "quick=true", "place=7"), found, notebook) == {
+        "n": 3,
+        "lr": 1,
+        "quick": True,
+        "place": "7",
+    }
+    for default in ("None", "compute()"):  # neither a type nor a value says what is wanted
+        assert runs.parse(("lr=0.5",), {"lr": {"default": default, "type": "", "help": ""}}, notebook) == {"lr": 0.5}
+    Path("song.ipynb").write_text(json.dumps({"cells": [{"source": "", "cell_type": "song"}]}))
+    result = icr("run", "song.ipynb")
+    assert result.exit_code == 1 and "Error: song.ipynb: " in result.output
+
+
+@pytest.mark.parametrize("value", ["m=1", "n=one", "n=1.5", "n=true", "quick=1", "lr=NaN", "n"])
+def test_a_notebook_of_ones_own_is_strict_about_names_and_values(notebook, value):
+    result = icr("run", notebook, "out.ipynb", "-p", value)
+    assert result.exit_code == 1 and value.partition("=")[0] in result.output and not Path("out.ipynb").exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        (("seed=2.5",), "seed"),
+        (("updates=abc",), "updates"),
+        (("sede=1",), "Did you mean 'seed'"),
+        (("learning_rate=1e-3",), "Did you mean 'lr'"),
+        (("loss=ntxnt",), "Did you mean 'ntxent'"),
+        (("dataset=flickr",), "flickr8k"),
+        (("dataset=flickr8k", "min_cout=1"), "Did you mean 'min_count'"),
+        (("dataset=flickr8k", "features=/nope"), "/nope"),
+        (("tau=inf",), "tau"),
+        (("embed_dim=99999999999",), "embed_dim"),
+        (("embed_dim=0",), "embed_dim"),
+        (("seed=99999999999999999999",), "2**64"),
+        (("loss=triplet", "tau=0.05"), "tau"),
+        (("method=bow", "word_dim=9"), "word_dim"),
+        (("eta=0.1",), "eta"),
+        (("method=vsrn",), "regions"),
+    ],
+)
+def test_what_no_run_takes_is_refused_before_a_kernel_starts(values, word, tmp_path):
+    result = icr("run", RUN, tmp_path / "out.ipynb", *given(*values))
+    assert result.exit_code == 1 and word in " ".join(result.output.split()), result.output
+    assert not (tmp_path / "out.ipynb").exists()
+
+
+def test_a_plan_says_what_past_records_suggest():
+    result = icr("run", RUN, "--plan", *given("train=10", "val=4", "test=4", "drop_words=0.1"))
+    assert result.exit_code == 0 and "plan: about" in result.output and "drop_words = 0.1" in result.output
+
+
+def test_rows_preset_parameters():
+    row = icr("run", "ecir/1.4", "--plan", "-p", "features=somewhere")
+    assert row.exit_code == 0, row.output
+    assert "loss = 'smoothap'" in row.output and "epochs = 150" in row.output and "lr_update = 75" in row.output
+    vsrn = icr("run", "ecir/1.8", "--plan", "-p", "features=somewhere")
+    assert "method = 'vsrn'" in vsrn.output and "lr_update = 50" in vsrn.output and "embed_dim = 2048" in vsrn.output
+    for wrong in ("ecir/1.99", "nowhere.ipynb", "ltd/ours"):
+        result = icr("run", wrong, "--plan")
+        assert result.exit_code == 1 and wrong in result.output
+
+
+def test_a_row_is_no_row_on_another_test_set(tmp_path):
+    """As SCAN ships COCO: test_… has 1,000 images, testall_… the 5,000 of the table, a feature row a caption."""
+    for part, images in (("train", 113_287), ("dev", 5_000), ("test", 1_000), ("testall", 5_000)):
+        np.save(tmp_path / f"{part}_ims.npy", np.ones((images * (5 if part == "testall" else 1), 1), np.float16))
+        (tmp_path / f"{part}_caps.txt").write_text("a dog\n" * 5 * images)
+    wrong = icr("run", "ecir/2.3", "--plan", "-p", f"features={tmp_path}")
+    assert wrong.exit_code == 1 and "test_ims.npy: 1,000 images" in wrong.output and "testall_" in wrong.output
+    for end in ("ims.npy", "caps.txt"):
+        (tmp_path / f"testall_{end}").replace(tmp_path / f"test_{end}")
+    assert icr("run", "ecir/2.3", "--plan", "-p", f"features={tmp_path}").exit_code == 0
+
+
+@pytest.mark.process
+def test_runs_keep_their_notebooks(notebook, tmp_path):
+    """Other parameters, another notebook; the same command replaces its own, also a failed one, and nothing else."""
+    for values in ((), ("n=1",), ("n=2",), ("n=2",)):
+        assert icr("run", notebook, *given(*values)).exit_code == 0
+    made = {path.name: path.read_text() for path in Path("runs").iterdir()}
+    assert len(made) == 3 and "page.ipynb" in made
+    assert all(any(f"n is {n}" in text for text in made.values()) for n in (0, 1, 2))
+    for _ in range(2):
+        failed = icr("run", notebook, "out.ipynb", "-p", "n=7")
+        assert failed.exit_code == 1 and "AssertionError: too large" in failed.output
+    before = Path("out.ipynb").read_bytes()
+    assert icr("run", notebook, "out.ipynb", "-p", "n=1").exit_code == 1 and Path("out.ipynb").read_bytes() == before
+    assert icr("run", notebook, "out.ipynb", "-p", "n=1", "--force").exit_code == 0
+    assert "n is 1" in Path("out.ipynb").read_text()
+
+
+@pytest.mark.parametrize(
+    "content", [b"Dear Ann", b"", b"\xff\x00", b"[]", b'{"metadata": {"papermill": null}}', b'{"metadata": {}}']
+)
+def test_files_of_other_origin_stay(notebook, content):
+    Path("out.ipynb").write_bytes(content)
+    result = icr("run", notebook, "out.ipynb")
+    assert result.exit_code == 1 and "--force" in result.output and Path("out.ipynb").read_bytes() == content
+
+
+def test_a_notebook_is_never_its_own_output(notebook):
+    before = Path(notebook).read_bytes()
+    os.symlink(Path(notebook).resolve(), "link.ipynb")
+    Path("folder.ipynb").mkdir()
+    for name in (notebook, "link.ipynb", "folder.ipynb"):
+        result = icr("run", notebook, name, "--force")
+        assert result.exit_code == 1 and name in result.output and Path(notebook).read_bytes() == before
+
+
+@pytest.mark.process
+def test_a_kernel_that_does_not_start_is_one_line(notebook, tmp_path, monkeypatch):
+    spec = tmp_path / "kernels" / "python3"
+    spec.mkdir(parents=True)
+    (spec / "kernel.json").write_text(json.dumps({"argv": [sys.executable, "-c", "1/0"], "display_name": "broken"}))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "0")
+    result = icr("run", notebook, "out.ipynb")
+    assert result.exit_code == 1 and "ipykernel install --sys-prefix" in result.output, result.output
+
+
+@pytest.mark.process
+def test_a_killed_kernel_says_so(tmp_path, monkeypatch):
+    """With the status that says that trying again makes sense."""
+    monkeypatch.chdir(tmp_path)
+    page = write_notebook(
+        "page.ipynb", "out: str = ''  # folder", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
+    )
+    for out, word in (("here", "kept in here"), ("", "-p out=")):
+        result = icr("run", page, "-p", f"out={out}")
+        assert result.exit_code == 75 and "was killed" in result.output and word in result.output
 
 
 def test_lines_instead_of_a_bar(monkeypatch, capsys):
@@ -44,55 +193,17 @@ def test_what_a_run_says(tmp_path, monkeypatch):
     make(tmp_path / "photos", train=16, val=8, test=8)
     monkeypatch.chdir(tmp_path)
     assert icr("features", "photos", "features", "--backbone", "scenes").exit_code == 0
-    given = ("dataset=flickr8k", "features=features", "min_count=1", "out=runs/mine")
-    words = ("run", RUN, *(word for value in given for word in ("-p", value)))
-    done = subprocess.run([sys.executable, "-m", "icrlib", *words, *SMALL], capture_output=True, text=True)
+    values = ("dataset=flickr8k", "features=features", "min_count=1", "out=runs/mine")
+    words = [sys.executable, "-m", "icrlib", "run", RUN, *given(*values), *SMALL]
+    done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "IPKernelApp" not in done.stderr + done.stdout and '"loss_options"' not in done.stdout
-    for said in (
-        "bow ntxent seed 0: 6 updates",
-        "update      3 of 6",
-        "test rsum ",
-        "model: runs/mine",
-        "record: runs/mine/record.json",
-        "--features features",
-    ):
-        assert said in done.stdout, done.stdout
+    for text in ("bow ntxent seed 0: 6 updates", "update      3 of 6", "test rsum ", "record: runs/mine"):
+        assert text in done.stdout, done.stdout
     record = json.loads((tmp_path / "runs" / "mine" / "record.json").read_text())
     assert record["config"]["data_options"]["min_count"] == 1
     (made,) = (tmp_path / "runs").glob("*.ipynb")
     assert nbformat.read(made, 4).metadata.papermill.parameters["min_count"] == 1
-
-
-@pytest.mark.parametrize(
-    "given, what",
-    [
-        (("dataset=flickr8k", "min_cout=1"), "Did you mean 'min_count'"),
-        (("train=10", "val=4", "test=4"), "plan:"),
-        (("dataset=flickr8k", "train=10", "val=4"), "unknown"),
-        (("tau=inf",), "not of type float"),
-        (("embed_dim=99999999999",), "cannot be made"),
-        (("seed=99999999999999999999",), "below 2**64"),
-    ],
-)
-def test_options_of_the_data_and_bad_values(given, what):
-    result = icr("run", RUN, "--plan", *(word for value in given for word in ("-p", value)))
-    assert what in " ".join(result.output.split()), result.output
-    assert result.exit_code == (0 if what == "plan:" else 1)
-
-
-@pytest.mark.parametrize(
-    "settings, what",
-    [
-        ({"embed_dim": "ten"}, "embed_dim must be"),
-        ({"embed_dim": True}, "embed_dim must be a whole number"),
-        ({"lr": float("inf")}, "lr must be"),
-    ],
-)
-def test_values_that_no_run_takes(settings, what):
-    data = icrlib.load_dataset("scenes", smoke=True)
-    with pytest.raises(ValueError, match=what):
-        icrlib.train(data, progress=False, smoke=True, **settings)
 
 
 @pytest.mark.process
@@ -100,17 +211,16 @@ def test_values_that_no_run_takes(settings, what):
 @pytest.mark.parametrize("out", [True, False])
 def test_ctrl_c(tmp_path, out):
     """To the whole group, as a terminal sends it: one sentence on what is kept, exit 130, and the run goes on."""
-    given = ["updates=40000", "method=bow", "train=100", "val=20", "test=20", "evaluate_every=5"]
-    given += [f"out={tmp_path / 'run'}"] if out else []
-    words = [sys.executable, "-m", "icrlib", "run", RUN, str(tmp_path / "n.ipynb")]
-    words += [word for value in given for word in ("-p", value)]
+    values = ["updates=40000", "method=bow", "train=100", "val=20", "test=20", "evaluate_every=5"]
+    values += [f"out={tmp_path / 'run'}"] if out else []
+    words = [sys.executable, "-m", "icrlib", "run", RUN, str(tmp_path / "n.ipynb"), *given(*values)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     for line in process.stdout:
         if "of 40,000" in line:
             break
     os.killpg(process.pid, signal.SIGINT)
-    said = process.communicate()[1]
-    assert process.returncode == 130, said
-    assert ("is kept in" in said if out else "nothing of this run is kept. With -p out=") and "Traceback" not in said
+    message = process.communicate()[1]
+    assert process.returncode == 130 and "Traceback" not in message, message
+    assert ("is kept in" if out else "nothing of this run is kept, without -p out=") in message
     if out:
         assert "interrupted at update" in icr("status", str(tmp_path)).output

@@ -149,8 +149,6 @@ def test_settings_lists_the_parts_and_their_options():
         "methods: vse++, bow",
     ):
         assert text in listed
-    shown = CliRunner().invoke(main, ["run", "--help"]).output
-    assert "drop_words" in shown and "embed_dim" in shown and "losses: triplet" in shown
 
 
 def test_a_name_that_two_have_must_be_spelled_out(tiny):

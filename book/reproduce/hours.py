@@ -118,7 +118,7 @@ OBJECTIVES = paper.table("goal/3")["objective"].nunique()
 GOAL = {"r152": ("3", "frozen ResNet-152"), "vit": ("4", "frozen ViT"),
         "r152_ft": ("3", "fine-tuned ResNet-152"), "vit_ft": ("4", "fine-tuned ViT")}
 for setting, (which, name) in GOAL.items():
-    at_peak = paper.experiment(f"goal/{which}/{setting}/con x con")["needs"]["gpu_hours"] * 3600 * goal.PEAK
+    at_peak = goal.gpu_hours(setting) * 3600 * goal.PEAK
     TABLES[f"GOAL {which}, {name}"] = [at_peak] * (OBJECTIVES * paper.goal.RUNS)
 regions = TABLES["ECIR 1, VSRN, regions"]
 both = TABLES["ECIR 1, VSE++, fresh crops"] + regions

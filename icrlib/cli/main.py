@@ -63,9 +63,10 @@ class Friendly(click.Group):
             if isinstance(err, BrokenPipeError):  # whoever read this has seen enough; click ends quietly
                 raise
             raise click.ClickException(in_words(err)) from err
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as err:
             # Everything is written whole or not at all, and what was done so far is kept by what did it.
-            click.echo("\nstopped; what was finished is kept, and the same command goes on from there", err=True)
+            usual = "stopped; what was finished is kept, and the same command goes on from there"
+            click.echo(f"\n{str(err) or usual}", err=True)
             sys.exit(STOPPED)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from dataclasses import Field, fields
-from typing import Any
+from dataclasses import fields
 
 import click
 
@@ -31,11 +30,21 @@ def settings(method: str, loss: str, auxiliary: str | None, dataset: str | None)
     icr settings
     icr settings bow triplet_sh --dataset scenes
     """
-    click.echo(listing(method, loss, auxiliary, dataset))
+    owner = ""
+    listed = rows(method, loss, auxiliary, dataset)
+    width, start = (max(len(row[place]) for row in listed) for place in (1, 2))
+    indent = " " * (width + start + 6)
+    for row in listed:
+        click.echo(f"\n{row[0]}" if row[0] != owner else "", nl=row[0] != owner)
+        owner, name, default, about = row
+        text = textwrap.fill(about, 110, initial_indent=indent, subsequent_indent=indent).lstrip()
+        click.echo(f"  {name:<{width}}  {default:<{start}}  {text}")
+    click.echo(f"\nmethods: {', '.join(METHODS)}\nlosses: {', '.join(LOSSES)}, goal:T x P")
+    click.echo(f"auxiliaries: {', '.join(AUXILIARIES)}; of your own: package.module:Name")
 
 
-def listing(method: str, loss: str, auxiliary: str | None = None, dataset: str | None = None) -> str:
-    """The list as text; settings first, by group, then the options of the parts, and what parts there are.
+def rows(method: str, loss: str, auxiliary: str | None, dataset: str | None) -> list[tuple[str, str, str, str]]:
+    """(owner, name, default, help) of each setting, by group, and of each option of the parts.
 
     Defaults are those that a run takes: what the data dictates, else what the method was published with.
     """
@@ -47,36 +56,22 @@ def listing(method: str, loss: str, auxiliary: str | None = None, dataset: str |
         levels |= asked.unread(choose(dataset, DATASETS, "dataset"), method).defaults_for(method, loss)
     auxiliary = auxiliary or levels.get("auxiliary")
     options = options_for(method, loss, auxiliary)
-    owners, taken = options.owners, usual(options, levels)
-    rows = [
-        (
-            group.__name__.lower(),
-            field.name,
-            _shown(taken["setting"].get(field.name, field.default)),
-            _help(field),
-        )
-        for group in GROUPS
-        for field in fields(group)
-    ]
+    taken = usual(options, levels)
+    found = []
+    for group in GROUPS:
+        for field in fields(group):
+            allowed = field.metadata.get("allowed")
+            about = field.metadata["help"] + (f" ({', '.join(allowed)})" if allowed else "")
+            found.append((group.__name__.lower(), field.name, taken["setting"].get(field.name, field.default), about))
     kinds = {"model": METHODS.find(method), "loss": kind_of(loss)[0]}
     if auxiliary is not None:
         kinds["auxiliary"] = AUXILIARIES.find(auxiliary)
     for owner, kind in kinds.items():
-        parameters = inspect.signature(kind).parameters
-        rows += [
-            (owner, name, _shown(taken[owner].get(name, parameters[name].default)), meaning(kind, name))
-            for name in owners[owner]
-        ]
-    width, start = max(len(row[1]) for row in rows), max(len(row[2]) for row in rows)
-    lines, last = [], ""
-    for owner, name, default, told in rows:
-        if owner != last:
-            lines += ["", f"{owner}"]
-            last = owner
-        indent = " " * (width + start + 6)
-        text = textwrap.fill(told, 110, initial_indent=indent, subsequent_indent=indent).lstrip()
-        lines.append(f"  {name:<{width}}  {default:<{start}}  {text}")
-    return "\n".join([*lines, "", *_parts()]).lstrip("\n")
+        for name in options.owners[owner]:
+            default = taken[owner].get(name, inspect.signature(kind).parameters[name].default)
+            found.append((owner, name, default, meaning(kind, name)))
+    nothing = (None, inspect.Parameter.empty)
+    return [(owner, name, "–" if value in nothing else str(value), about) for owner, name, value, about in found]
 
 
 GREEK = {"alpha": "α", "tau": "τ", "varepsilon": "ε", "epsilon": "ε", "gamma": "γ", "beta": "β", "lambda": "λ"}
@@ -84,14 +79,14 @@ GREEK = {"alpha": "α", "tau": "τ", "varepsilon": "ε", "epsilon": "ε", "gamma
 
 def meaning(kind: type, name: str) -> str:
     """What an option of a model, a loss or an auxiliary means: the sentence of the docstrings that names it."""
-    told = []
+    sentences = []
     for one in kind.__mro__:
         text = " ".join((one.__dict__.get("__doc__") or "").split(">>>")[0].split())
         text = re.sub(r"\.\. math::.*?(?=[A-Z][a-z]+ |``|$)", "", text)
-        told += re.split(r"(?<=[.;])\s+(?=[A-Z`(-])", text)
+        sentences += re.split(r"(?<=[.;])\s+(?=[A-Z`(-])", text)
     # One that explains it, "``name``: …", rather than one that mentions it, however far up it stands.
     for wanted in (rf"^(- |``\w+``, )*``{name}``(, ``\w+``)*:", rf"``{name}(?:``|=)"):
-        for sentence in told:
+        for sentence in sentences:
             if re.search(wanted, sentence):
                 return f"{_readable(sentence)} (option of {kind.__name__})"
     return f"option of {kind.__name__}"
@@ -102,20 +97,3 @@ def _readable(text: str) -> str:
     text = re.sub(r":\w+:`~?([^`]*)`", r"\1", text).replace("`", "")
     text = re.sub(r"\\([a-z]+)", lambda found: GREEK.get(found[1], found[1]), text)
     return text.strip(" -").rstrip(".;")
-
-
-def _parts() -> list[str]:
-    return [
-        f"methods: {', '.join(METHODS)}",
-        f"losses: {', '.join(LOSSES)}, goal:T x P",
-        f"auxiliaries: {', '.join(AUXILIARIES) or 'none yet'}; of your own: package.module:Name",
-    ]
-
-
-def _help(setting: Field) -> str:
-    about = setting.metadata
-    return about["help"] + (f" ({', '.join(about['allowed'])})" if "allowed" in about else "")
-
-
-def _shown(default: Any) -> str:
-    return "–" if default is None or default is inspect.Parameter.empty else str(default)

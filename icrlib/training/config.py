@@ -6,7 +6,6 @@ import hashlib
 import inspect
 import json
 from dataclasses import asdict, dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from icrlib.data import targets
@@ -14,9 +13,9 @@ from icrlib.data.splits import Dataset
 from icrlib.errors import at_least, true_or_false
 from icrlib.losses.build import by_name, canonical
 from icrlib.names import AUXILIARIES, METHODS
-from icrlib.training import options, settings
-from icrlib.training.fields import Asked
-from icrlib.training.settings import NEUTRAL
+from icrlib.training import options
+from icrlib.training.rules import RULES, Context
+from icrlib.training.settings import NEUTRAL, SETTINGS, checked
 
 _NEVER = object()
 REPEATS = ("blocks",)  # of a model's numbers the one that counts layers, of which there may be none
@@ -24,29 +23,6 @@ REPEATS = ("blocks",)  # of a model's numbers the one that counts layers, of whi
 # Where it ran, and how it was asked for: neither is part of what it is. Epochs are in updates and drops.
 NOT_KEPT = ("auxiliary", "epochs", "lr_update", "finetune_epochs", "drops", "per_epoch")
 NO_PART = ("device", "threads", "asked", "changed", "epochs", "lr_update", "finetune_epochs", "per_epoch", "data_seed")
-
-# What fills in and checks the settings: each rule upon what those before it have decided. An epoch is known before
-# lengths are counted in it, and a length before its drops and its start; a smoke run cuts the length first, and shows a
-# start all the same. What is not there (a network, words) is forgotten before anybody asks what follows from it. What
-# was given and does nothing is refused before the weighing forgets what was not given. Averaging rounds the length.
-RULES = (
-    settings.batches,
-    settings.machine,
-    settings.epoch,
-    settings.length,
-    settings.drops,
-    settings.smoke,
-    settings.start,
-    settings.finetuning,
-    settings.network,
-    settings.rates,
-    settings.words,
-    settings.effects,
-    settings.weighing,
-    settings.learned,
-    settings.averaging,
-    settings.selection,
-)
 
 
 @dataclass(frozen=True)
@@ -83,12 +59,9 @@ class Config:
 
     def flat(self) -> dict:
         """All of it as one level of names and plain JSON values: what a record holds."""
-        whole = asdict(self)
-        return {
-            **{k: v for k, v in whole.items() if k not in ("settings", "asked")},
-            **whole["settings"],
-            "asked": whole["asked"],
-        }
+        values = asdict(self)
+        settings, asked = values.pop("settings"), values.pop("asked")
+        return values | settings | {"asked": asked}
 
     def identity(self) -> str:
         """Ten hex digits that name this run."""
@@ -97,62 +70,56 @@ class Config:
 
 def identity(flat: dict) -> str:
     """The identity of a configuration as a record holds it: what differs from the neutral values, hashed."""
-    part = {
-        name: value
-        for name, value in flat.items()
-        if name not in NO_PART and (name not in NEUTRAL or NEUTRAL[name] != value)
-    }
+    part = {name: value for name, value in flat.items() if name not in NO_PART and NEUTRAL.get(name, _NEVER) != value}
     return hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:10]
 
 
 def resolve(data: Dataset, method: str, loss: str, *, seed: int = 0, smoke: bool = False, given: dict) -> Config:
-    """Fill in what ``given`` (flat names and values) leaves open, by ``RULES``, and check all of it.
+    """Fill in what ``given`` (flat names and values) leaves open, by :mod:`icrlib.training.rules`, and check all of it.
 
     Given comes before what the data set dictates (``data.defaults_for``), that before what the method was published
     with, that before a setting's own default. None stands for a setting that was left alone. ``ValueError`` for a name
     or value that is not allowed, and for a setting that the chosen parts would ignore.
     """
-    method = METHODS.canonical(method)
-    loss = canonical(loss)
+    method, loss = METHODS.canonical(method), canonical(loss)
     kind = METHODS.find(method)
-    given = _target({name: value for name, value in given.items() if value is not None})
-    defaults = data.defaults_for(method, loss)
-    published = published_for(kind, loss, data.name)
-    levels = (given, defaults, published)
     if data.word_vectors is not None and not kind.takes_word_vectors:
         raise ValueError(
             f"{kind.label or method} starts its words from nothing and takes no word vectors; load the "
             "data without word_vectors=, or take method='ltd'"
         )
+    for name, value in (("seed", seed), ("data_seed", data.options.get("seed") or 0)):
+        if at_least(name, value, 0) >= 1 << 64:
+            raise ValueError(f"{name} must be below 2**64; got {value}")
+    given = _target({name: value for name, value in given.items() if value is not None})
+    levels = (given, data.defaults_for(method, loss), published_for(kind, loss, data.name))
     auxiliary, objective = _objective(levels)
-    owners = options.options_for(method, loss, auxiliary)
-    asked, *others = (options.given(owners, given), *(options.usual(owners, level) for level in (defaults, published)))
-    chosen = {owner: {**others[1][owner], **others[0][owner], **asked[owner]} for owner in owners.owners}
+    names = options.options_for(method, loss, auxiliary)
+    levels = [options.given(names, levels[0]), *(options.usual(names, level) for level in levels[1:])]
+    chosen = {owner: {**levels[2][owner], **levels[1][owner], **levels[0][owner]} for owner in names.owners}
     _check_sizes(kind, chosen["model"])
-    chosen["model"] = {name: v for name, v in chosen["model"].items() if kind.neutral.get(name, _NEVER) != v}
-    _check_seeds(seed, data)
     made = by_name(loss, **chosen["loss"])
-    wanted = Asked(data, kind, made, seed, smoke, *(level["setting"] for level in (asked, *others)))
-    values = {name: f.default for name, f in settings.SETTINGS.items()} | chosen["setting"]
+    run = Context(data, kind, made, seed, smoke, *(level["setting"] for level in levels))
+    values = {name: field.default for name, field in SETTINGS.items()} | chosen["setting"]
     values |= {"auxiliary": auxiliary, "objective": objective}
     for rule in RULES:
-        values = values | rule(MappingProxyType(values), wanted)
+        rule(values, run)
     return Config(
         dataset=data.name,
         data_options=data.options,
         data_hash=data.fingerprint,
         data_seed=data.options.get("seed"),
         method=method,
-        model_options=chosen["model"],
+        model_options={name: v for name, v in chosen["model"].items() if kind.neutral.get(name, _NEVER) != v},
         loss=loss,
-        loss_options={k: v for k, v in asdict(made).items() if k not in options.NOT_OPTIONS},
+        loss_options={name: v for name, v in asdict(made).items() if name not in options.NOT_OPTIONS},
         auxiliary=auxiliary,
         auxiliary_options=chosen["auxiliary"],
         seed=seed,
-        settings={k: v for k, v in values.items() if k not in NOT_KEPT},
+        settings={name: value for name, value in values.items() if name not in NOT_KEPT},
         drops=values["drops"],
         per_epoch=values["per_epoch"],
-        backbone=data.options.get("backbone") if settings.on_pictures(data) else None,
+        backbone=data.options.get("backbone") if run.on_pictures else None,
         smoke=smoke,
         asked=given,
     )
@@ -171,18 +138,8 @@ def _check_sizes(kind: type, chosen: dict) -> None:
         usual = parameters[name].default if name in parameters else None
         if isinstance(usual, bool):
             true_or_false(name, value)
-            continue
-        whole = any(isinstance(one, int) and not isinstance(one, bool) for one in (usual, value))
-        if whole and not isinstance(usual, float):  # a share, which the model looks at itself
+        elif type(usual) is int or (type(value) is int and not isinstance(usual, float)):
             at_least(name, value, 0 if name in REPEATS else 1)
-
-
-def _check_seeds(seed: int, data: Dataset) -> None:
-    """Seeds are whole numbers that 64 bits hold."""
-    at_least("seed", seed, 0)
-    for name, value in (("seed", seed), ("data_seed", data.options.get("seed") or 0)):
-        if value >= 1 << 64:
-            raise ValueError(f"{name} must be below 2**64; got {value}")
 
 
 def _target(given: dict) -> dict:
@@ -199,11 +156,10 @@ def _target(given: dict) -> dict:
 
 def _objective(levels: tuple[dict, ...]) -> tuple[str | None, str]:
     """The auxiliary's name and the objective: with an auxiliary "dual" unless something else is said."""
-
-    def pick(name: str) -> Any:
-        return next((settings.checked(name, level[name]) for level in levels if level.get(name) is not None), None)
-
-    auxiliary, objective = pick("auxiliary"), pick("objective")
+    auxiliary, objective = (
+        next((checked(name, level[name]) for level in levels if level.get(name) is not None), None)
+        for name in ("auxiliary", "objective")
+    )
     if auxiliary is not None:
         auxiliary = AUXILIARIES.canonical(auxiliary)
     objective = objective or ("con" if auxiliary is None else "dual")

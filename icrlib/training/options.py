@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from icrlib.errors import meant
 from icrlib.losses.build import options_of as loss_options_of
@@ -16,17 +17,20 @@ NOT_OPTIONS = ("memory_budget", "triplet_weight", "pair_weight")  # the first ch
 HELP = {name: field.metadata["help"] for name, field in SETTINGS.items()}
 
 
+@dataclass(frozen=True)
 class Options:
-    """Whose option is it? Settings, and the options of the chosen model, loss and auxiliary, under flat names.
+    """Flat names by owner: "setting", "model", "loss", "auxiliary".
 
     A name that two of them have must be spelled out, such as ``loss_margin`` or ``model_margin``.
     """
 
-    def __init__(self, **owners: Iterable[str]) -> None:
-        self.owners = {"setting": list(SETTINGS), **{owner: list(names) for owner, names in owners.items()}}
+    owners: dict[str, list[str]]
 
-    def place(self, name: str) -> tuple[str, str]:
-        """(owner, name) of a flat or spelled-out name; ``ValueError`` for unknown and ambiguous ones."""
+    def place(self, name: str, more: Iterable[str] = ()) -> tuple[str, str]:
+        """(owner, name) of a flat or spelled-out name; ``ValueError`` for unknown and ambiguous ones.
+
+        ``more``: what else the reader may have meant.
+        """
         having = [owner for owner, names in self.owners.items() if name in names]
         if len(having) == 1:
             return having[0], name
@@ -36,24 +40,19 @@ class Options:
         owner, _, rest = name.partition("_")
         if rest in self.owners.get(owner, ()):
             return owner, rest
-        raise ValueError(self._unknown(name))
-
-    def _unknown(self, name: str) -> str:
-        known = [option for names in self.owners.values() for option in names]
-        own = "; ".join(
-            f"of the {owner}: {', '.join(names) or 'none'}"
-            for owner, names in self.owners.items()
-            if owner != "setting"
+        known = [*more, *(option for names in self.owners.values() for option in names)]
+        others = [f"of the {owner}: {', '.join(self.owners[owner]) or 'none'}" for owner in [*self.owners][1:]]
+        raise ValueError(
+            f"unknown option {name!r}.{meant(name, known, HELP)} Options {'; '.join(others)}. "
+            "`icr settings` lists the settings"
         )
-        settings = ", ".join(self.owners["setting"])
-        return f"unknown option {name!r}.{meant(name, known, HELP)} Options {own}. Settings: {settings}."
 
 
 def options_for(method: str, loss: str, auxiliary: str | None = None) -> Options:
     """All names that a run of these parts takes, with their owners."""
     of_loss = [name for name in loss_options_of(loss) if name not in NOT_OPTIONS]
     extra = [] if auxiliary is None else list(inspect.signature(AUXILIARIES.find(auxiliary)).parameters)
-    return Options(model=model_options_of(method), loss=of_loss, auxiliary=extra)
+    return Options({"setting": [*SETTINGS], "model": model_options_of(method), "loss": of_loss, "auxiliary": extra})
 
 
 def of_others(known: Iterable[str]) -> list[str]:
@@ -63,21 +62,21 @@ def of_others(known: Iterable[str]) -> list[str]:
     return sorted(every - {*known, *NOT_OPTIONS})
 
 
-def given(owners: Options, values: Mapping) -> dict[str, dict]:
+def given(options: Options, values: Mapping) -> dict[str, dict]:
     """What a person gave, by owner, each setting checked; ``ValueError`` for a name that nobody takes."""
-    found: dict[str, dict] = {owner: {} for owner in owners.owners}
+    found: dict[str, dict] = {owner: {} for owner in options.owners}
     for spelled, value in values.items():
-        owner, name = owners.place(spelled)
+        owner, name = options.place(spelled)
         if name in found[owner]:
             raise ValueError(f"{name} of the {owner} is given twice; say it once, in the object or beside it")
         found[owner][name] = checked(name, value) if owner == "setting" else value
     return found
 
 
-def usual(owners: Options, values: Mapping) -> dict[str, dict]:
+def usual(options: Options, values: Mapping) -> dict[str, dict]:
     """Defaults of data or method, by the first owner that takes each; what nobody here takes is left out."""
-    found: dict[str, dict] = {owner: {} for owner in owners.owners}
+    found: dict[str, dict] = {owner: {} for owner in options.owners}
     for name, value in values.items():
-        for owner in [owner for owner, names in owners.owners.items() if name in names][:1]:
+        for owner in [owner for owner, names in options.owners.items() if name in names][:1]:
             found[owner][name] = checked(name, value) if owner == "setting" else value
     return found

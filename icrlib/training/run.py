@@ -100,7 +100,6 @@ def train(
             f"data_seed={data_seed!r}, but this data was drawn with seed {drawn!r}; load it with that "
             "seed, or give its name and leave the loading to train"
         )
-    parts.check_sizes(method, data.train.features.shape[-1])
     method, loss, settings = parts.named(method, loss, settings)
     config = resolve(data, method, loss, seed=seed, smoke=smoke, given=settings)
     for path, what in ((record, "record"), (probe, "probe")):

@@ -10,8 +10,6 @@ import papermill
 import pytest
 
 from icrlib import chapter
-from icrlib.cli.runs import _refuse_early
-from icrlib.parameters import declared
 from icrlib.training.settings import SETTINGS
 
 PAGE = Path(__file__).resolve().parents[2] / "book" / "reproduce" / "run.ipynb"
@@ -44,11 +42,9 @@ def test_settings_are_taken_by_name():
 
 @pytest.mark.parametrize(("loss", "name"), [("triplet", "tau"), ("ntxent", "margin"), ("ntxent", "word_dim")])
 def test_an_option_of_another_loss_or_model_is_refused_as_the_library_does(loss, name):
-    """papermill asks nobody: it would train with the default and say nothing; ``icr run`` refuses before it starts."""
+    """papermill asks nobody: it would train with the default and say nothing."""
     with pytest.raises(ValueError, match=f"unknown option '{name}'"):
         chapter.settings({name: 0.05 if name == "tau" else 4, "lr": None}, "bow", loss)
-    with pytest.raises(ValueError, match=f"unknown option '{name}'"):
-        _refuse_early({"method": "bow", "loss": loss, name: 4}, declared(PAGE), PAGE, plan=True)
 
 
 @pytest.mark.process

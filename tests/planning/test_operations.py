@@ -61,11 +61,12 @@ def test_products_are_those_that_torch_counts(method, options):
     ("name", "options"),
     [("latent", {"target": "form", "hidden": 5}), ("tokens", {"decoder_words": 9, "softmax": "time"})],
 )
-def test_decoders_products_are_those_that_torch_counts(name, options):
+def test_decoders_products_are_those_that_torch_counts(name, options, monkeypatch):
     """As they are, but on vectors of captions that learn."""
     captions, words, d, vocabulary = 40, 7, 16, 50
     decoder = AUXILIARIES[name](**options)
-    decoder.wanted = lambda data: torch.randn(captions, targets.size_of("form"))
+    monkeypatch.setattr(targets, "for_dataset", lambda data, name: name)
+    monkeypatch.setattr(targets, "vectors", lambda split, teacher: torch.randn(captions, targets.size_of("form")))
     model = SimpleNamespace(options={"embed_dim": d}, reads_words=True)
     decoder.prepare(SimpleNamespace(vocabulary=range(vocabulary), train=None), model)
     step = SimpleNamespace(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from icrlib.errors import choose
-from icrlib.paper.experiments import ecir, goal, ltd
+from icrlib.paper.experiments import ecir, ltd
 
-PAPERS = {"ecir": ecir, "goal": goal, "ltd": ltd}
+PAPERS = {"ecir": ecir, "ltd": ltd}
 
 
 def experiments() -> list[str]:
@@ -16,16 +16,12 @@ def experiments() -> list[str]:
 def experiment(row: str) -> dict:
     """Settings of one row of a published table.
 
-    ``"ecir/1.1"`` to ``"ecir/2.8"`` are ECIR's Table 1, as the released job files ran it.
-    ``"goal/4/vit_ft/cir x sig-ms"`` is a cell of GOAL's Table 4 as far as the paper states it, and what it would need.
-    ``"ltd/1.1"`` to ``"ltd/4.2.2"`` are the rows of LTD's Tables 1 and 2, as the released job files ran them;
-    ``"ltd/figure-2/0.1"`` is a curve of its Figure 2.
+    ``"ecir/1.1"`` to ``"ecir/2.8"`` are ECIR's Table 1, as the released job files ran it. ``"ltd/1.1"`` to
+    ``"ltd/4.2.2"`` are the rows of LTD's Tables 1 and 2, as the released job files ran them; ``"ltd/figure-2/0.1"`` is
+    a curve of its Figure 2.
 
     Keys are arguments of :func:`icrlib.load_dataset` (``dataset``) and :func:`icrlib.train`, and ``selection``,
     ``seeds``, ``features`` and ``notes``, which say what cannot be said by an argument. Raises ``ValueError`` for an
     unknown row.
     """
-    paper = PAPERS.get(row.partition("/")[0])
-    if paper is None:
-        choose(row, [*ecir.rows(), *ltd.rows()], "row", more=[goal.FORM])
-    return paper.experiment(row)
+    return PAPERS[choose(row, experiments(), "row").partition("/")[0]].experiment(row)
