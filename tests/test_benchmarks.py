@@ -16,12 +16,3 @@ def test_each_table_runs_with_its_checks_of_equal_values(table, monkeypatch):
     monkeypatch.setattr(timing, "once", False)  # put back afterwards
     found = CliRunner().invoke(main, ["--once", "--device", "cpu", table], catch_exceptions=False)
     assert found.exit_code == 0 and " times " in found.output
-
-
-def test_once_calls_once_and_otherwise_in_turns(monkeypatch):
-    calls = []
-    for once, wanted in ((True, "ab"), (False, "abababab")):
-        monkeypatch.setattr(timing, "once", once)
-        calls.clear()
-        assert len(timing.race([lambda: calls.append("a"), lambda: calls.append("b")], repeats=3)) == 2
-        assert "".join(calls) == wanted

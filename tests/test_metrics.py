@@ -144,9 +144,9 @@ def test_joined_chunks_of_queries_are_the_whole():
 
 
 def test_what_is_refused():
-    with pytest.raises(ValueError, match=r"unknown ties 'pesimistic'.*Did you mean 'pessimistic'\?"):
+    with pytest.raises(ValueError, match="pessimistic"):
         from_scores(S3, OWN3, ties="pesimistic")
-    with pytest.raises(ValueError, match="row 0 of positives has no negative"):
+    with pytest.raises(ValueError, match="row 0"):
         from_scores(S3, torch.ones(3, 3).bool())
     with pytest.raises(NonFiniteScores, match=r"scores\[1, 2\] is nan"):
         from_scores(torch.where(torch.arange(9).view(3, 3) == 5, torch.nan, S3), OWN3)

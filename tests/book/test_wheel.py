@@ -70,7 +70,9 @@ def committed(folder, *suffixes):
 
 
 def test_library_comes_from_the_wheel(python, tmp_path):
-    where = call(python, "-c", "import icrlib; print(icrlib.__file__)", cwd=tmp_path).strip()
+    """And the scripts of the explorable pages with it."""
+    code = "import icrlib; from icrlib import toy; assert '<script>' in toy.wind_up().data; print(icrlib.__file__)"
+    where = call(python, "-c", code, cwd=tmp_path).strip()
     assert str(python.parents[1]) in where and str(ROOT) not in where
 
 
