@@ -188,4 +188,8 @@ def test_what_cannot_be_ranked_is_refused(tiny):
         evaluation.measure(*of(torch.ones(2, 3), captions, 0, 0, 1, 1))
     with pytest.raises(ValueError, match="vocabulary"):
         icrlib.evaluate(VSE(12, 20, 8, 4), tiny.test)
-    assert evaluation.measure(*of(torch.ones(2, 3), torch.ones(4, 3), 0, 0, 1, 1))["rsum"] == 0  # collapsed
+
+
+def test_a_collapsed_model_scores_nothing(tiny):
+    split = tiny.test
+    assert evaluation.measure(torch.ones(len(split), 4), torch.ones(len(split.captions), 4), split)["rsum"] == 0

@@ -43,7 +43,7 @@ def test_label_keyboard_and_screen_reader():
     page, _ = page_of(slider(start=1))
     control, output = page.input, page.output
     assert control["type"] == "range" and control["max"] == "2" and control["value"] == "1"
-    assert page.label["for"] == control["id"] == output["for"]
+    assert page.label["for"] == control["id"] and output["for"] == [control["id"]]
     assert control["aria-valuetext"] == "0.5" and "tabindex" not in control.attrs and "disabled" not in control.attrs
     # Without scripts (and in print) the first frame is there, with its description.
     assert page.img["alt"] == "frame for 0.5" and page.img["src"].startswith("data:image/png")

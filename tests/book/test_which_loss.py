@@ -116,9 +116,11 @@ def parameters(text):
     """The parameters of each command that trains, without those that are of the reader's own folder."""
     pieces = re.findall(r"(?:-p [\w.]+=[^\s`]+ *)+", re.sub(r"\\\n[#\s]*", " ", text))
     found = [dict(re.findall(r"-p ([\w.]+)=([^\s`]+)", piece)) for piece in pieces]
-    own = {"dataset", "features", "out", "seed", "root"}
+    of_reader = {"dataset", "features", "out", "seed", "root"}
     return [
-        {name: one[name] for name in one if name not in own} for one in found if {"method", "loss", "lr"} <= set(one)
+        {name: one[name] for name in one if name not in of_reader}
+        for one in found
+        if {"method", "loss", "lr"} <= set(one)
     ]
 
 
