@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import torch
 
 ROOT = Path(__file__).parents[1]
@@ -44,3 +45,11 @@ def until(happened: Callable[[], bool], *processes: subprocess.Popen) -> None:
         ended = [one.args for one in processes if one.poll() is not None]
         assert not ended or happened(), f"it ended too early: {ended}"
         time.sleep(0.05)
+
+
+def gone(process: psutil.Process) -> bool:
+    """Whether it ended, though nobody may have asked for its exit status yet."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

@@ -3,7 +3,6 @@
 import os
 from functools import cache
 
-import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
@@ -11,7 +10,6 @@ from click.testing import CliRunner
 import icrlib
 import make_records
 from icrlib import records
-from icrlib.data.fewer import fewer
 from icrlib.planning import asked
 from icrlib.records import files, write
 from icrlib.studies import Run, Unfinished, lists, studies, study
@@ -187,24 +185,6 @@ def test_a_run_is_the_same_run_in_a_notebook():
     other = Run("mine", "scenes", "bow", "ntxent", 3, "x", {}, {"seed": 4})
     assert other.parameters == named | {"data_seed": 4}
     assert run.on(None, "cuda").parameters["device"] == "cuda" and "features" not in run.on(None).data
-
-
-def test_fewer_photos_are_the_same_for_everybody_and_keep_their_captions(tmp_path):
-    folder = tmp_path / "f8k"
-    folder.mkdir()
-    for part, number in (("train", 30), ("dev", 4), ("test", 5)):
-        np.save(folder / f"{part}_ims.npy", np.arange(number, dtype=np.float32)[:, None].repeat(3, 1))
-        (folder / f"{part}_caps.txt").write_text("".join(f"{i} {k}\n" for i in range(number) for k in range(5)))
-        (folder / f"{part}_ids.txt").write_text("".join(f"{i}\n" for i in range(number)))
-    made = fewer(folder, 12, tmp_path / "runs")
-    rows = np.load(made / "train_ims.npy")[:, 0].astype(int).tolist()
-    assert len(set(rows)) == 12 and rows == sorted(rows) and rows != list(range(12))
-    captions = (made / "train_caps.txt").read_text().splitlines()
-    assert captions == [f"{i} {k}" for i in rows for k in range(5)]
-    for name in ("dev_ims.npy", "test_ims.npy", "dev_caps.txt", "test_caps.txt", "test_ids.txt"):
-        assert (made / name).read_bytes() == (folder / name).read_bytes()
-    with pytest.raises(ValueError, match="31 photos"):
-        fewer(folder, 31, tmp_path / "runs")
 
 
 # What trains them
