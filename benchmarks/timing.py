@@ -1,11 +1,11 @@
-"""Time two things side by side, and write the table."""
+"""Time two things side by side, in turns, so that a busy machine slows both alike."""
 
 from __future__ import annotations
 
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import click
 import torch
@@ -13,60 +13,48 @@ import torch
 once = False  # call everything once, cold: no figures, but a bench that runs
 
 
-@dataclass
-class Row:
-    """``ours`` and ``theirs`` in seconds (the medians of several calls). ``goal``: what the ratio should reach."""
+class Row(NamedTuple):
+    """``ours`` and ``theirs`` in seconds. ``price``: the ratio is what ours costs, not how many times faster it is."""
 
     what: str
     ours: float
     theirs: float
     against: str
     goal: str = ""
-    higher_is_better: bool = True
+    price: bool = False
 
-    @property
-    def ratio(self) -> float:
-        """How many times faster ours is; or, for a price, how many times what it is compared with."""
-        return self.theirs / self.ours if self.higher_is_better else self.ours / self.theirs
-
-
-def seconds(call: Callable[[], object], repeats: int = 7) -> float:
-    """Median wall time of ``call`` after one call to warm up; fewer repeats for slow ones."""
-    return race([call], repeats)[0]
+    def __str__(self) -> str:
+        ratio = self.ours / self.theirs if self.price else self.theirs / self.ours
+        words = "times the cost of" if self.price else "times faster than"
+        times = f"{self.ours * 1e3:9.1f} ms  {ratio:8.2f} {words} {self.against} ({self.theirs * 1e3:.1f} ms)"
+        return f"  {self.what:<42}{times}  [{self.goal}]" if self.goal else f"  {self.what:<42}{times}"
 
 
 def race(calls: list[Callable[[], object]], repeats: int = 7) -> list[float]:
-    """Median wall time of each; the calls take turns, so that a busy machine slows all of them alike."""
+    """Median wall seconds of each call, after one to warm up; fewer repeats for slow ones."""
     times: list[list[float]] = [[] for _ in calls]
     for call in () if once else calls:
         call()
     for _ in range(1 if once else repeats):
-        for call, own in zip(calls, times, strict=True):
+        for call, seconds in zip(calls, times, strict=True):
             _wait()
             start = time.perf_counter()
             call()
             _wait()
-            own.append(time.perf_counter() - start)
+            seconds.append(time.perf_counter() - start)
         if sum(map(sum, times)) > 60:
             break
-    return [statistics.median(own) for own in times]
+    return [statistics.median(seconds) for seconds in times]
 
 
-def compare(what: str, ours: Callable, theirs: Callable, against: str, repeats: int = 7, **options) -> Row:
+def compare(what: str, ours: Callable, theirs: Callable, against: str, goal: str = "", price: bool = False) -> Row:
     """One row of a table: both timed in turns."""
-    return Row(what, *race([ours, theirs], repeats), against, **options)
+    return Row(what, *race([ours, theirs]), against, goal, price)
 
 
 def show(title: str, rows: list[Row]) -> None:
-    """Print the rows as they are known."""
-    click.echo(f"\n{title}")
-    width = max(len(row.what) for row in rows)
-    for row in rows:
-        word = "times faster than" if row.higher_is_better else "times the cost of"
-        click.echo(
-            f"  {row.what:<{width}}  {row.ours * 1e3:9.1f} ms  {row.ratio:8.2f} {word} {row.against} "
-            f"({row.theirs * 1e3:.1f} ms)" + (f"  [{row.goal}]" if row.goal else "")
-        )
+    """Print a table."""
+    click.echo("\n".join([f"\n{title}", *map(str, rows)]))
 
 
 def _wait() -> None:

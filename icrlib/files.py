@@ -1,12 +1,12 @@
-"""Files that are whole or absent: atomic writes and content hashes."""
+"""Files that are whole or absent: atomic writes, folders for one process at a time, content hashes."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +14,6 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 LOCK = ".lock"
-PART = ".part"
 
 
 class StorageError(ValueError, OSError):
@@ -26,13 +25,25 @@ def cache_dir() -> Path:
     return Path(os.environ.get("ICRLIB_CACHE") or platformdirs.user_cache_dir("icrlib"))
 
 
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """What the system says about writing ``path`` becomes a :class:`StorageError` with the way out."""
+    try:
+        yield
+    except (OSError, NotImplementedError) as err:  # the second: a file system without locks
+        why = getattr(err, "strerror", None) or str(err)
+        raise StorageError(
+            f"{path}: this cannot be written ({why[:1].lower()}{why[1:]}). Free some space, or choose another folder, "
+            "such as with out= or ICRLIB_CACHE; nothing that was there before is lost."
+        ) from err
+
+
 def make_folder(path: str | os.PathLike) -> Path:
     """Make the folder and those above it; :class:`StorageError` says why it cannot be."""
-    try:
-        Path(path).mkdir(parents=True, exist_ok=True)
-    except OSError as err:
-        raise StorageError(_explain(Path(path), err)) from err
-    return Path(path)
+    path = Path(path)
+    with _explained(path):
+        path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 @contextlib.contextmanager
@@ -42,12 +53,11 @@ def alone(folder: str | os.PathLike, taken: str) -> Iterator[None]:
     The lock goes with the process, however that ends.
     """
     lock = FileLock(make_folder(folder) / LOCK)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise ValueError(f"{folder}: {taken}") from None
-    except (OSError, NotImplementedError) as err:  # a folder that may only be read, a file system without locks
-        raise StorageError(_explain(Path(folder), err)) from err
+    with _explained(Path(folder)):
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise ValueError(f"{folder}: {taken}") from None
     try:
         yield
     finally:
@@ -57,46 +67,43 @@ def alone(folder: str | os.PathLike, taken: str) -> Iterator[None]:
 def busy(folder: str | os.PathLike) -> bool:
     """Is a process in ``folder``, by :func:`alone`? Looks, and writes nothing."""
     path = Path(folder) / LOCK
-    if not path.exists():
-        return False
     try:
-        with FileLock(path).acquire(timeout=0):
-            return False
+        if path.exists():
+            with FileLock(path).acquire(timeout=0):
+                pass
     except Timeout:
         return True
     except (OSError, NotImplementedError):  # where nothing can be written, nobody writes
-        return False
+        pass
+    return False
 
 
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; on success it replaces ``path`` in one step.
+    """Yield a temporary path beside ``path``; what is written there replaces ``path`` in one step.
 
     A reader therefore sees the old file or the new one, never a part. If the block raises, or the process is killed,
     ``path`` keeps what it held. A full disk or a folder that may not be written raises :class:`StorageError`, which
     names the file and the way out.
     """
     path = Path(path)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
-        os.close(handle)
-    except OSError as err:
-        raise StorageError(_explain(path, err)) from err
-    temporary = Path(name)
-    try:
-        yield temporary
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        # mkstemp makes private files; give the new one what a plain open() would have given.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    except OSError as err:
-        raise StorageError(_explain(path, err)) from err
+        with _explained(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield temporary
+            with open(temporary, "rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def write_bytes(path: str | os.PathLike, content: bytes) -> None:
+    """Write ``content`` to ``path`` atomically."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def claim_path(path: str | os.PathLike, what: str) -> Path:
@@ -108,19 +115,10 @@ def claim_path(path: str | os.PathLike, what: str) -> Path:
     path = Path(path)
     if path.exists():
         raise ValueError(f"{path}: this {what} exists, and a {what} is written once. Choose another path.")
-    with contextlib.suppress(_Tried), atomic_path(path):
-        raise _Tried
+    with _explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path.parent).close()
     return path
-
-
-class _Tried(Exception):
-    """The way out of a write that was only tried."""
-
-
-def write_bytes(path: str | os.PathLike, content: bytes) -> None:
-    """Write ``content`` to ``path`` atomically."""
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(content)
 
 
 def is_within(path: str | os.PathLike, folder: str | os.PathLike) -> bool:
@@ -134,36 +132,8 @@ def sha256_of(*parts: bytes | str | os.PathLike) -> str:
     for part in parts:
         if isinstance(part, os.PathLike):
             with open(part, "rb") as file:
-                while chunk := file.read(1 << 20):
-                    digest.update(chunk)
+                hashlib.file_digest(file, lambda: digest)
         else:
             digest.update(part.encode() if isinstance(part, str) else part)
         digest.update(b"\0")
     return digest.hexdigest()
-
-
-def _explain(path: Path, err: Exception) -> str:
-    if getattr(err, "errno", None) == errno.ENOSPC:
-        return f"{path}: no space left on the device. Free some, or choose another folder; nothing was lost."
-    if getattr(err, "errno", None) in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
-        return f"{path}: this folder cannot be written ({err.strerror}). Choose another with out= or ICRLIB_CACHE."
-    return f"{path}: could not be written ({err}). Nothing that was there before is lost."
-
-
-class DamagedFile(ValueError):
-    """A file that this library wrote is not as it was written."""
-
-
-def write_sealed(path: str | os.PathLike, content: bytes) -> None:
-    """Write ``content`` atomically behind its SHA-256, so that :func:`read_sealed` notices any damage."""
-    write_bytes(path, hashlib.sha256(content).digest() + content)
-
-
-def read_sealed(path: str | os.PathLike) -> bytes:
-    """Content that :func:`write_sealed` wrote; :class:`DamagedFile` if a byte of it changed or is missing."""
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for for ever
-        raise DamagedFile(f"{path}: no plain file")
-    stored = Path(path).read_bytes()
-    if hashlib.sha256(stored[32:]).digest() != stored[:32]:
-        raise DamagedFile(f"{path}: damaged (its checksum does not match)")
-    return stored[32:]

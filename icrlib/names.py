@@ -1,67 +1,37 @@
-"""What there is, by name: methods, losses, auxiliaries, vocabularies, each imported only when somebody asks for it.
+"""What there is, by name: methods, losses, auxiliaries, each imported only when somebody asks for it.
 
-A new one is a file of its own and one line here; or no line at all, for everywhere that a name is taken, a caller's own
-``"package.module:Name"`` is taken, too.
-
-**Code that data names never runs.** A name that a file says is looked up among the registered ones; another has to be
-handed over by the caller (:func:`handed`). :func:`imported` is the only place where a name becomes code, and within
-:func:`from_file` it refuses whatever was not handed over: also what no reader thought of.
+A new one is a file of its own and one line here; or no line at all, for everywhere that a caller says a name, a
+``"package.module:Name"`` of the caller's own is taken, too. A *file* may name registered things only (:func:`handed`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import sys
 import traceback
 from collections import UserDict
-from collections.abc import Container, Iterable, Iterator
-from contextvars import ContextVar
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from icrlib.errors import choose
 
-# The file whose names are being looked up, and what of other code the caller has handed over for it.
-_READING: ContextVar[tuple[str, frozenset[str]] | None] = ContextVar("reading", default=None)
 
+def handed(file: str | os.PathLike, what: str, noted: object, given: str | None, known: Collection[str]) -> str:
+    """The name to use: the one ``given`` by the caller, else what the ``file`` notes, if it is one of the ``known``.
 
-class NotHandedOver(ValueError):
-    """A file names code of somebody's own. ``what`` it is to be ("method"), and the name as the file has it."""
-
-    def __init__(self, file: str | os.PathLike, what: str, noted: object, known: Iterable[str] = ()) -> None:
-        self.what, self.noted = what, noted
-        there = f" ({', '.join(known)})" if known else ""
-        told = f"{file}: this file names the {what} {noted!r}, which is not one of the library's{there}"
-        if is_own(noted):
-            told += (
-                f". Code is never imported because a file says so: if you trust it, hand it over, {what}={noted!r} "
-                f"(--{what} {noted})"
-            )
-        elif str(noted).startswith("own-"):
-            told += "; it is an object that somebody held, icrlib.data.targets.hold(model): hold it here, too"
-        super().__init__(told)
-
-
-@contextlib.contextmanager
-def from_file(file: str | os.PathLike, allowed: Iterable[str] = ()) -> Iterator[None]:
-    """Within it only registered names become code, and those that the caller ``allowed``; others raise
-    :class:`NotHandedOver`, which names the ``file``."""
-    token = _READING.set((str(file), frozenset(allowed)))
-    try:
-        yield
-    finally:
-        _READING.reset(token)
-
-
-def handed(file: str | os.PathLike, what: str, noted: object, given: str | None, known: Container[str]) -> str:
-    """The name to use: the caller's, or the file's if it is a registered one; else :class:`NotHandedOver`."""
+    Every name that comes from a file passes here before it is looked up, so that a file never makes code run.
+    ``ValueError`` names the file and the way out. ``what`` it is to be: "method", also the name of the option.
+    """
     if given is not None:
         return given
     if isinstance(noted, str) and noted in known:
         return noted
-    raise NotHandedOver(file, what, noted, known)
+    raise ValueError(
+        f"{file}: this file names the {what} {noted!r}, which is not one of the library's ({', '.join(known)}). Code "
+        f"never runs because a file says so: if you trust it, hand it over, {what}= (--{what}) with that name"
+    )
 
 
 class Registry(UserDict):
@@ -84,29 +54,28 @@ class Registry(UserDict):
         self.what, self.aliases, self.usual, self.base, self.has = what, dict(aliases or {}), usual, base, has
 
     def __getitem__(self, name: str) -> type:
-        found = super().__getitem__(name)
-        return _at(found, self.what) if isinstance(found, str) else found
+        place = super().__getitem__(name)
+        return imported(place, self.what) if isinstance(place, str) else place
 
     def canonical(self, name: str, more: tuple[str, ...] = ()) -> str:
         """The one spelling of ``name``; ``ValueError`` lists what there is. ``more``: patterns for that message."""
         name = self.aliases.get(name, name)
-        if is_own(name):
-            return name
-        return choose(name, self, self.what, more=(*more, "package.module:Name"))
+        return name if is_own(name) else choose(name, self, self.what, more=(*more, "package.module:Name"))
 
     def find(self, name: str) -> type:
         """The class of that name, or of a caller's own ``"package.module:Name"``."""
         name = self.canonical(name)
-        return self._checked(imported(name, self.what), name) if is_own(name) else self[name]
+        return self._checked(imported(name, self.what)) if is_own(name) else self[name]
 
     def name_of(self, given: object) -> str:
         """The name that leads to a class, or to that of an object, from any process; ``ValueError`` where none does."""
         kind = self._checked(given if isinstance(given, type) else type(given))
         place = f"{kind.__module__}:{kind.__qualname__}"
-        if (known := next((name for name, at in self.data.items() if at in (place, kind)), None)) is not None:
-            return known
-        found = getattr(sys.modules.get(kind.__module__), kind.__name__, None)
-        if not is_own(place) or kind.__module__ == "__main__" or found is not kind:
+        for name, registered in self.data.items():
+            if registered in (place, kind):
+                return name
+        reached = getattr(sys.modules.get(kind.__module__), kind.__name__, None)
+        if not is_own(place) or kind.__module__ == "__main__" or reached is not kind:
             raise ValueError(
                 f"{self.what} {kind.__qualname__} of {kind.__module__}: no name leads to it from another process, so "
                 f"no record could say what was trained. Put the class at the top of a file, such as mine.py beside "
@@ -114,13 +83,12 @@ class Registry(UserDict):
             )
         return place
 
-    def _checked(self, kind: object, name: str = "") -> type:
-        base = _at(self.base, self.what) if self.base else object
-        if isinstance(kind, type) and issubclass(kind, base):
+    def _checked(self, kind: object) -> type:
+        if not self.base or (isinstance(kind, type) and issubclass(kind, imported(self.base))):
             return kind
-        got = name or f"{kind.__module__}:{kind.__qualname__}" if isinstance(kind, type) else repr(kind)
         raise ValueError(
-            f"{got} is no {self.what}: a {self.what} is a subclass of {self.base.replace(':', '.')} and has {self.has}"
+            f"{getattr(kind, '__qualname__', repr(kind))} is no {self.what}: a {self.what} is a subclass of "
+            f"{self.base.replace(':', '.')} and has {self.has}"
         )
 
 
@@ -131,43 +99,33 @@ def is_own(name: object) -> bool:
 
 
 def imported(place: str, what: str = "class") -> Any:
-    """What is at ``"package.module:Name"``: for methods, losses, encoders, networks, whatever a caller names.
+    """What is at ``"package.module:Name"``: for methods, losses, encoders, networks, whatever a *caller* names.
 
-    ``ValueError`` where it is of another form, and says which half of it is missing or what the module itself died of;
-    :class:`NotHandedOver` where a file named it (:func:`from_file`).
+    ``ValueError`` where it is of another form, and says which half of it is missing or what the module itself died of.
     """
     if not is_own(place):
         raise ValueError(f"{what} {place!r}: write PACKAGE.MODULE:NAME, as import takes it")
-    reading = _READING.get()
-    if reading is not None and place not in reading[1]:
-        raise NotHandedOver(reading[0], what, place)
-    return _at(place, what)
-
-
-def _at(place: str, what: str) -> Any:
     module, _, name = place.partition(":")
     try:
-        found = importlib.import_module(module)
+        loaded = importlib.import_module(module)
     except ModuleNotFoundError as err:
-        raise ValueError(
-            f"{what} {place!r}: there is no module {err.name!r} ({err}); is its folder on PYTHONPATH?"
-        ) from err
-    except (Exception, SystemExit) as err:  # its own code runs: whatever it dies of, and also one that leaves
+        why = f"there is no module {err.name!r} ({err}); is its folder on PYTHONPATH?"
+        raise ValueError(f"{what} {place!r}: {why}") from err
+    except (Exception, SystemExit) as err:  # the module's own code runs: whatever it dies of, and one that leaves
         raise ValueError(f"{what} {place!r}: importing {module} fails:\n  {died(err)}") from err
     try:
-        return getattr(found, name)
+        return getattr(loaded, name)
     except AttributeError as err:
         raise ValueError(f"{what} {place!r}: {module} has no {name!r} ({err})") from err
 
 
 def died(err: BaseException) -> str:
     """What somebody's own code died of, and where, in a line."""
-    last = "".join(traceback.format_exception_only(err)).strip().splitlines()[-1]
-    where = traceback.extract_tb(err.__traceback__)[-1]
-    file, line = where.filename, where.lineno
-    if isinstance(err, SyntaxError) and err.filename:  # the last to run was the importer
-        file, line = err.filename, err.lineno
-    return f"{last} ({Path(file).name}, line {line})"
+    frame = traceback.extract_tb(err.__traceback__)[-1]
+    place = f" ({Path(frame.filename).name}, line {frame.lineno})"
+    if isinstance(err, SyntaxError):  # it says its place itself, and the last to run was the importer
+        place = ""
+    return f"{type(err).__name__}: {' '.join(str(err).split())}{place}"
 
 
 METHODS = Registry(
@@ -218,13 +176,6 @@ AUXILIARIES = Registry(
     },
     base="icrlib.auxiliary.base:Auxiliary",
     has="forward(step), the value of a batch, and prepare(data, model) where it needs targets",
-)
-VOCABULARIES = Registry(
-    "vocabulary",
-    {
-        "words": "icrlib.data.text:Vocabulary",
-        "sentences": "icrlib.data.targets.sentences:Sentences",
-    },
 )
 
 

@@ -37,8 +37,8 @@ class Run:
     """One run: ``data``, options of its data set, its parts, and the ``settings`` that are given; ``tag``: its name.
 
     ``study``: the folder below ``records/studies`` that keeps its record. ``photos``: it is trained on so many of the
-    training photos only (:func:`icrlib.data.fewer.fewer`); None: on all. ``resolved``: its configuration and the sizes
-    of its data, where that was read already; then the run is named by its identity, and not by its tag.
+    training photos only (``train=`` of :func:`icrlib.load_dataset`); None: on all. ``resolved``: its configuration and
+    the sizes of its data, where that was read already; then the run is named by its identity, and not by its tag.
     """
 
     study: str
@@ -53,14 +53,10 @@ class Run:
     smoke: bool = False
     resolved: tuple[dict, dict] | None = field(default=None, repr=False, compare=False)
 
-    def on(self, features: str | Path | None, device: str = "cpu", into: Path | None = None) -> Run:
-        """The same run on this machine's features and ``device``; ``into`` gets a folder of the photos that it sees."""
-        from icrlib.data.fewer import fewer
-
-        if features and self.photos and into:
-            features = fewer(Path(features), self.photos, into)
-        data = dict(self.data) | ({"features": str(features)} if features else {})
-        return replace(self, data=data, settings=dict(self.settings) | {"device": device})
+    def on(self, features: str | Path | None, device: str = "cpu") -> Run:
+        """The same run on this machine's features and ``device``."""
+        more = ({"features": str(features)} if features else {}) | ({"train": self.photos} if self.photos else {})
+        return replace(self, data=dict(self.data) | more, settings=dict(self.settings) | {"device": device})
 
     def configuration(self) -> tuple[dict, dict]:
         """(configuration as a record would hold it, sizes of its data), without reading data that is costly to read."""

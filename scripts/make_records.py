@@ -104,7 +104,7 @@ def train(run: Run, features: Path | None) -> None:
     """One run, unless its record is there by now, its study leaves it out, or another process is at it."""
     if run.done or (run.study in studies and studies[run.study].leaves_out(run)):
         return
-    own = run.on(features, into=RUNS)
+    own = run.on(features)
     data = icrlib.load_dataset(run.dataset, **own.data)
     try:
         made = icrlib.train(

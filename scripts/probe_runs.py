@@ -17,9 +17,10 @@ import icrlib
 from icrlib import probes, records
 from icrlib.data.splits import Dataset
 from icrlib.data.targets import teacher, vectors
+from icrlib.data.targets.teachers import TEACHERS
 from icrlib.files import write_bytes
 from icrlib.models.base import RetrievalModel
-from icrlib.names import from_file
+from icrlib.names import handed
 from icrlib.progress import bar
 from icrlib.records import probed
 from icrlib.studies import Run, studies
@@ -57,8 +58,7 @@ def asked(about: dict, run: Run, record: dict, data: Dataset) -> dict:
     """{"caption": {fact: percent right}, …} of a run's model, or of the target's vectors, and chance."""
     again = None
     if "target" in about:
-        with from_file(run.path):  # the record names it
-            target = teacher(about["target"])
+        target = teacher(handed(run.path, "target", about["target"], None, TEACHERS))
         found = {
             name: (None, vectors(getattr(data, name).captions, target, progress=False))
             for name in ("train", "val", "test")

@@ -69,7 +69,7 @@ def test_what_a_run_says(tmp_path, monkeypatch):
     [
         (("dataset=flickr8k", "min_cout=1"), "Did you mean 'min_count'"),
         (("train=10", "val=4", "test=4"), "plan:"),
-        (("dataset=flickr8k", "train=10"), "unknown"),
+        (("dataset=flickr8k", "train=10", "val=4"), "unknown"),
         (("tau=inf",), "not of type float"),
         (("embed_dim=99999999999",), "cannot be made"),
         (("seed=99999999999999999999",), "below 2**64"),

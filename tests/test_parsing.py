@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
+import os
 
 import pytest
 from hypothesis import given, settings
@@ -11,16 +13,6 @@ from hypothesis import strategies as st
 
 from icrlib import parsing
 
-ANY = settings(max_examples=300)
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**15), 10**15)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
-    max_leaves=12,
-)
 SCHEMA = {
     "type": "object",
     "required": ["name", "sizes"],
@@ -36,11 +28,11 @@ def path(tmp_path):
 def refuse(path, match, read=parsing.of_json, **more):
     with pytest.raises(parsing.BadFile, match=match) as err:
         read(path, **more)
-    assert str(err.value).startswith(str(path))
+    assert str(err.value).startswith(str(path)) and "\n" not in str(err.value)
 
 
 @pytest.mark.parametrize(
-    ("raw", "found"),
+    ("raw", "expected"),
     [
         (b"a\nb\n", ["a", "b"]),
         (b"a\r\nb", ["a", "b"]),
@@ -50,47 +42,43 @@ def refuse(path, match, read=parsing.of_json, **more):
         ("x\u2028y\u0085z\x0bw\x0c\x1c\nb".encode(), ["x\u2028y\u0085z\x0bw\x0c\x1c", "b"]),
     ],
 )
-def test_lines(path, raw, found):
+def test_lines(path, raw, expected):
     path.write_bytes(raw)
-    assert parsing.lines(path) == found
+    assert parsing.lines(path) == expected
 
 
 def test_text_that_is_none(path):
     path.write_bytes(b"one\ntwo\rthree\n")
-    refuse(path, "line 2: a carriage return", parsing.lines)
+    refuse(path, "line 2: .*carriage return", parsing.lines)
     path.write_bytes(b"one\ntwo\nth\xffree\n")
-    refuse(path, "line 3: not UTF-8 text .*byte 10", parsing.lines)
+    refuse(path, "line 3: .*UTF-8.*byte 10", parsing.lines)
     with pytest.raises(FileNotFoundError):
         parsing.lines(path.with_name("nowhere"))
     refuse(path.parent, "cannot be read", parsing.text)
+    os.mkfifo(path.with_name("pipe"))
+    refuse(path.with_name("pipe"), "pipe", parsing.text)  # and does not wait for somebody to write to it
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [lambda raw: raw[:-9], lambda raw: raw[:5], lambda raw: b"plain", lambda raw: raw[:20] + b"\0\0\0" + raw[23:]],
-)
-def test_gzip(path, damage):
-    packed = path.with_name("a.json.gz")
-    whole = gzip.compress(json.dumps({"a": list(range(50))}).encode())
-    packed.write_bytes(whole)
+@pytest.mark.parametrize("packer", [gzip, lzma])
+def test_packed_files(path, packer, monkeypatch):
+    packed = path.with_name(f"a.json.{'gz' if packer is gzip else 'xz'}")
+    content = packer.compress(json.dumps({"a": list(range(50))}).encode())
+    packed.write_bytes(content)
     assert parsing.of_json(packed) == {"a": list(range(50))}
-    packed.write_bytes(damage(whole))
-    refuse(packed, "cannot be read")
+    for damaged in (content[:-9], content[:5], b"plain", content[:20] + b"\0\0\0" + content[23:]):
+        packed.write_bytes(damaged)
+        refuse(packed, "cannot be read")
+    monkeypatch.setattr(parsing, "PIECE", 1000)
+    packed.write_bytes(packer.compress(b"[" + b" " * 1000 * parsing.MOST))
+    refuse(packed, "more than")
 
 
 @pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        ('{"a": 1', "not a whole JSON file"),
-        ("", "not a whole JSON file"),
-        ('{"a": NaN}', "NaN is no number"),
-        ('{"a": -Infinity}', "-Infinity is no number"),
-        ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
-    ],
+    "content", ['{"a": 1', "", '{"a": NaN}', '{"a": -Infinity}', "[" * 100_000 + "]" * 100_000, "9" * 5000]
 )
-def test_what_no_file_holds(path, content, why):
+def test_what_is_no_json(path, content):
     path.write_text(content)
-    refuse(path, why)
+    refuse(path, "not a whole JSON file")
 
 
 @pytest.mark.parametrize(
@@ -98,10 +86,10 @@ def test_what_no_file_holds(path, content, why):
     [
         ({"sizes": []}, "it has no name"),
         ({}, "it has no name, sizes"),
-        ([1], "it must be object; got \\[1\\]"),
+        ([1], r"it must be object; got \[1\]"),
         ({"name": 3, "sizes": []}, "it.name must be string; got 3"),
-        ({"name": "a", "sizes": [1, True]}, "it.sizes\\[1\\] must be integer; got True"),
-        ({"name": "a", "sizes": "x" * 100}, "it.sizes must be array; got 'x+…"),
+        ({"name": "a", "sizes": [1, True]}, r"it.sizes\[1\] must be integer; got True"),
+        ({"name": "a", "sizes": "x" * 100}, "it.sizes must be array; got 'x+[.]+"),
     ],
 )
 def test_the_form_is_checked(path, value, why):
@@ -111,26 +99,17 @@ def test_the_form_is_checked(path, value, why):
     assert parsing.of_json(path, SCHEMA)["sizes"] == [1]
 
 
-@ANY
-@given(value=JSON)
-def test_any_json_is_read_as_json_reads_it(path, value):
-    path.write_text(json.dumps(value))
-    assert parsing.of_json(path) == json.loads(path.read_text())
-    wrong = parsing.misfit(value, SCHEMA)
-
-    def whole(size):
-        return not isinstance(size, bool) and isinstance(size, (int, float)) and size == int(size)
-
-    fits = (
-        isinstance(value, dict)
-        and isinstance(value.get("name"), str)
-        and isinstance(value.get("sizes"), list)
-        and all(map(whole, value["sizes"]))
-    )
-    assert (wrong is None) == fits
+def test_lines_of_json(path):
+    assert parsing.json_lines(path, SCHEMA) == []
+    line = json.dumps({"name": "a", "sizes": []})
+    path.write_text(f"{line}\n{line}\n")
+    assert len(parsing.json_lines(path, SCHEMA)) == 2
+    for bad in ("{", "[]", '{"name": "a"}', "\x00"):
+        path.write_text(f"{line}\n{bad}\n")
+        refuse(path, "line 2", parsing.json_lines, schema=SCHEMA)
 
 
-@ANY
+@settings(max_examples=200)
 @given(raw=st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(path, raw):
     path.write_bytes(raw)

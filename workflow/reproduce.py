@@ -118,7 +118,7 @@ def main(study, only_plan, profile, partition, jobs, threads, mem, runtime, plac
             _partition(partition, slurm, profile)
         place = (place or (ROOT / "runs" if study else RUNS)).resolve()
         dry = bool({"-n", "--dry-run", "--dryrun"} & set(more.split()))
-        stages = _of_study(study, device, place, only_plan or dry, asked) if study else [_of_grid(device, asked)]
+        stages = _of_study(study, device, only_plan or dry, asked) if study else [_of_grid(device, asked)]
         for runs in stages:
             found = plan(runs, place, asked["fresh"])
             at_once, flags = _share(about, found, jobs, threads)
@@ -161,7 +161,7 @@ def _of_grid(device: str | None, asked: dict) -> list[Run]:
     return planned(grid, tuned_settings)
 
 
-def _of_study(name: str, device: str | None, place: Path, look: bool, asked: dict) -> Iterator[list[Run]]:
+def _of_study(name: str, device: str | None, look: bool, asked: dict) -> Iterator[list[Run]]:
     """What is missing of a study, a search before what waits for it; ``look``: only to say what that is."""
     try:
         choose(name, studies, "study")
@@ -178,7 +178,7 @@ def _of_study(name: str, device: str | None, place: Path, look: bool, asked: dic
             if one.needs == "features" and not features and not look:
                 raise ValueError(f"{one.name} is about photos: give FEATURES=folder with their features")
             click.echo(f"{one.name}, {one.question}")
-            yield [run.on(features, device or "cpu", None if look else place) for run in missing]
+            yield [run.on(features, device or "cpu") for run in missing]
     except Unfinished as err:
         if not look:
             raise

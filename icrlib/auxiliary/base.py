@@ -139,15 +139,11 @@ class Criterion(nn.Module):
 
     def notes(self) -> dict[str, float]:
         """What was learned, as it is now: the history shows it."""
-        found = {}
-        if self.log_scale is not None:
-            found["tau"] = (-self.log_scale).exp().item()
-        if self.bias is not None:
-            found["bias"] = self.bias.item()
-        return found
+        tau = {} if self.log_scale is None else {"tau": (-self.log_scale).exp().item()}
+        return tau if self.bias is None else tau | {"bias": self.bias.item()}
 
     def parameter_groups(self, lr: float) -> list[dict]:
         """What an optimiser takes: the auxiliary's weights, and the loss's scalars, which never decay."""
-        own = [] if self.auxiliary is None else [p for p in self.auxiliary.parameters()]
-        groups = [{"params": own, "base": lr}] if own else []
-        return groups + ([{"params": self.scalars, "base": lr, "weight_decay": 0.0}] if self.scalars else [])
+        weights = [] if self.auxiliary is None else list(self.auxiliary.parameters())
+        groups = [{"params": weights, "base": lr}, {"params": self.scalars, "base": lr, "weight_decay": 0.0}]
+        return [group for group in groups if group["params"]]

@@ -30,21 +30,16 @@ class LatentTarget(Auxiliary):
 
     def prepare(self, data: Any, model: nn.Module) -> None:
         """The targets of all training captions, from the cache if they are there; and the decoder."""
-        found = self.wanted(data)
+        self.teacher = targets.for_dataset(data, self.target)
         # Not part of a checkpoint: they follow from the data and the teacher, and are large.
-        self.register_buffer("targets", found, persistent=False)
+        self.register_buffer("targets", targets.vectors(data.train, self.teacher), persistent=False)
         dims = model.options["embed_dim"]
         hidden = self.hidden or dims // 2
-        sizes = (dims, hidden, hidden, found.shape[1])
+        sizes = (dims, hidden, hidden, self.targets.shape[1])
         layers = [nn.Linear(inputs, outputs) for inputs, outputs in zip(sizes, sizes[1:], strict=False)]
         for layer in layers:
             nn.init.xavier_uniform_(layer.weight)
         self.decode = nn.Sequential(layers[0], nn.ReLU(), layers[1], nn.ReLU(), layers[2])
-
-    def wanted(self, data: Any) -> Tensor:
-        """Target vectors (C, size) of the training captions, unit rows."""
-        self.teacher = targets.for_dataset(data, self.target)
-        return targets.vectors(data.train, self.teacher)
 
     def forward(self, step: Step) -> Tensor:
         wanted = self.targets[step.batch.captions.to(self.targets.device)]

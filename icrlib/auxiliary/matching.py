@@ -17,9 +17,9 @@ START = 0.07  # the released temperature before it learns
 
 
 class Matching(Auxiliary):
-    r"""Draw hard pairs from a batch and ask the model's matching head, ``model.match``, about them.
+    r"""Draw hard pairs from a batch for the model's matching head, ``model.match``.
 
-    Asked are the pairs of the batch, for each caption one image and for each image one caption that do not belong to
+    It gets the pairs of the batch, for each caption one image and for each image one caption that do not belong to
     it, B + B + B of B pairs. They are drawn by chances that follow the similarities s of the first stage,
 
     .. math:: p_{qj} \propto \mathrm{softmax}_j(s_{qj} / \tau) + 10^{-5},
@@ -60,19 +60,19 @@ class Matching(Auxiliary):
         return cross_entropy(logits.float(), right)
 
     def pairs(self, step: Step) -> tuple[Tensor, Tensor, Tensor]:
-        """Row and column (P,) of the pairs that are asked about, and whether they belong together, 1 or 0."""
+        """Row and column (P,) of the pairs for the head, and whether they belong together, 1 or 0."""
         scores, same = step.scores.detach(), self.same(step)
-        own = self.own(same)
-        columns, rows = torch.arange(len(own)), torch.arange(len(scores))
+        positive = self.positive(same)
+        columns, rows = torch.arange(len(positive)), torch.arange(len(scores))
         dice = self.dice(step)
         of_caption = drawn(self.chances(scores.T, same.T, step.tau), dice)
         of_image = drawn(self.chances(scores, same, step.tau), dice)
-        parts = [(own, columns), (of_caption, columns), (rows, of_image)]
-        found = torch.cat([torch.stack(part) for part in parts], 1)
-        right = torch.zeros(found.shape[1], dtype=torch.long)
-        right[: len(own)] = 1
-        there = (found >= 0).all(0)  # a batch of one image has no other
-        return tuple(part[there].to(scores.device) for part in (*found, right))
+        parts = [(positive, columns), (of_caption, columns), (rows, of_image)]
+        pairs = torch.cat([torch.stack(part) for part in parts], 1)
+        right = torch.zeros(pairs.shape[1], dtype=torch.long)
+        right[: len(positive)] = 1
+        complete = (pairs >= 0).all(0)  # a batch of one image has no other
+        return tuple(part[complete].to(scores.device) for part in (*pairs, right))
 
     def same(self, step: Step) -> Tensor:
         """Which images and captions of the batch belong together, bool (B, M): of one image, or positives."""
@@ -80,8 +80,8 @@ class Matching(Auxiliary):
         return (step.batch.images.cpu()[:, None] == of) | step.positives.cpu()
 
     @staticmethod
-    def own(same: Tensor) -> Tensor:
-        """Row (M,) of each caption's own image: in a batch of pairs the one that it came with."""
+    def positive(same: Tensor) -> Tensor:
+        """Row (M,) of each caption's image: in a batch of pairs the one that it came with."""
         if same.shape[0] == same.shape[1] and bool(same.diagonal().all()):
             return torch.arange(len(same))
         return same.float().argmax(0)
@@ -108,7 +108,7 @@ class Matching(Auxiliary):
         **sizes: Any,
     ) -> int | None:
         """What the head of ``model`` says of itself, on the pairs of a batch; ``pair``: its sizes."""
-        return model.match_operations(asked(images, captions), words, **(pair or {})) if model else None
+        return model.match_operations(pair_count(images, captions), words, **(pair or {})) if model else None
 
     @staticmethod
     def kept(
@@ -120,11 +120,11 @@ class Matching(Auxiliary):
         pair: dict | None = None,
         **sizes: Any,
     ) -> float:
-        return model.match_kept(asked(images, captions), words, **(pair or {})) if model else 0.0
+        return model.match_kept(pair_count(images, captions), words, **(pair or {})) if model else 0.0
 
 
-def asked(images: int | None, captions: int) -> int:
-    """How many pairs a batch asks about."""
+def pair_count(images: int | None, captions: int) -> int:
+    """How many pairs a batch has for the head."""
     return 2 * captions + (images or captions)
 
 
@@ -133,5 +133,4 @@ def drawn(chances: Tensor, dice: np.random.Generator) -> Tensor:
     ends = chances.cumsum(1)
     thrown = torch.from_numpy(dice.random(len(chances)))[:, None] * ends[:, -1:]
     # The first whose end lies beyond: never one with chance 0, which ends where the one before it does.
-    found = (ends <= thrown).sum(1)
-    return found.masked_fill(ends[:, -1] == 0, -1)
+    return (ends <= thrown).sum(1).masked_fill(ends[:, -1] == 0, -1)

@@ -14,7 +14,7 @@ SOFTMAX = {"vocabulary": 2, "time": 1}  # which axis of (batch, word, vocabulary
 
 
 class TokenDecoder(Auxiliary):
-    r"""A GRU that starts from the caption's vector is told the words so far and guesses the next (RF §6.3).
+    r"""A GRU that starts from the caption's vector reads the words so far and guesses the next (RF §6.3).
 
     Own embedding of the words; the GRU's first state is the normalised caption vector; a linear layer gives a score for
     each word of the vocabulary. The value is the negative log-likelihood of the words, summed over each caption's

@@ -42,7 +42,7 @@ def audit(
     if (model is None) == (encoder is None):
         raise click.UsageError("say what is measured: --model FOLDER, or --encoder PACKAGE.MODULE:NAME")
     made = encoder_of(model, encoder, features, **own)
-    found = measured(made, karpathy.read(photos, whole=False)[split], batch_size)
+    found = measured(made, karpathy.read(photos, complete=False)[split], batch_size)
     click.echo(
         f"{made.name}: {found.photos:,} photos of the split {split!r}, {found.captions:,} captions; rsum "
         f"{found.measures['rsum']:.1f}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import shlex
 import signal
 import sys
 
@@ -23,7 +22,6 @@ COMMANDS = {
     "search": ("albums", "Search photos by words, or by a picture."),
     "audit": ("audit", "Measure a model, or an encoder of your own, on photos with captions."),
 }
-TYPED = "icrlib.typed"
 STOPPED = 128 + signal.SIGINT  # how a program ends that Ctrl-C stopped
 
 
@@ -45,10 +43,6 @@ class Friendly(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.meta[TYPED] = list(args)
-        return super().parse_args(ctx, args)
-
     def resolve_command(self, ctx: click.Context, args: list[str]):
         from icrlib.errors import choose
 
@@ -68,20 +62,11 @@ class Friendly(click.Group):
         except (ValueError, OSError, ImportError, MemoryError) as err:
             if isinstance(err, BrokenPipeError):  # whoever read this has seen enough; click ends quietly
                 raise
-            raise click.ClickException(f"{in_words(err)}{_again(err, ctx.meta[TYPED])}") from err
+            raise click.ClickException(in_words(err)) from err
         except KeyboardInterrupt:
             # Everything is written whole or not at all, and what was done so far is kept by what did it.
             click.echo("\nstopped; what was finished is kept, and the same command goes on from there", err=True)
             sys.exit(STOPPED)
-
-
-def _again(err: Exception, typed: list[str]) -> str:
-    """The same command with what it lacked: code that a file names has to be named by who types, too."""
-    from icrlib.names import NotHandedOver, is_own
-
-    if not isinstance(err, NotHandedOver) or not is_own(err.noted):
-        return ""
-    return f"\n  icr {shlex.join([*typed, f'--{err.what}', err.noted])}"
 
 
 @click.group(cls=Friendly, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from icrlib.cli import products
 from icrlib.data import feature_folder, karpathy, making
 from icrlib.data import features as extraction
+from icrlib.data.backbones import NAMES
 from icrlib.data.load import DATASETS, DRAWN
 from icrlib.errors import choose
 
@@ -21,10 +21,9 @@ def data() -> None:
 
 
 @data.command()
-@click.argument("name", metavar="[NAME]", required=False)
-@click.argument("folder", metavar="ROOT", type=FOLDER, required=False)
-@click.option("--root", type=FOLDER, help="The same, by name.")
-def check(name: str | None, folder: Path | None, root: Path | None) -> None:
+@click.argument("words", metavar="[NAME] ROOT", nargs=-1)
+@click.option("--root", help="The same, by name.")
+def check(words: tuple[str, ...], root: str | None) -> None:
     """Count what ROOT holds (dataset*.json and images) and list every problem at once.
 
     ROOT may be a folder of finished features, too. Where its images have unequally many regions, train_lens.npy,
@@ -38,27 +37,23 @@ def check(name: str | None, folder: Path | None, root: Path | None) -> None:
     icr data check photos/
     icr data check flickr8k --root photos/
     """
-    if name and folder is None and root is None:
-        name, folder = None, Path(name)
-    root = root or folder
-    if root is None:
+    *names, place = (*words, root) if root else words or [""]
+    if not place or len(names) > 1:
         raise click.UsageError("say which folder: icr data check ROOT, or icr data check NAME --root ROOT")
-    if name:
+    for name in names:
         choose(name, [known for known in DATASETS if known not in DRAWN], "dataset")
-    features = any(root.glob("*_ims.npy")) and not any(root.glob("dataset*.json*"))
-    counts, problems, notes = (feature_folder if features else karpathy).check(root)
-    published = karpathy.PUBLISHED.get(name, {})
-    for part, found in counts.items():
-        words = found["words"] / max(1, found["captions"])
-        differs = published.get(part, found["images"]) != found["images"]
+    features = any(Path(place).glob("*_ims.npy")) and not any(Path(place).glob("dataset*.json*"))
+    counts, problems, notes = (feature_folder if features else karpathy).check(Path(place))
+    published = karpathy.PUBLISHED[names[0]] if names else {}
+    for part, count in counts.items():
+        words_each = count["words"] / max(1, count["captions"])
+        differs = published.get(part, count["images"]) != count["images"]
         click.echo(
-            f"{part:6} {found['images']:>8,} images {found['captions']:>9,} captions, {words:.1f} words each"
+            f"{part:6} {count['images']:>8,} images {count['captions']:>9,} captions, {words_each:.1f} words each"
             + (f" (published: {published[part]:,} images)" if differs else "")
         )
-    for note in notes:
-        click.echo(note)
-    for problem in problems:
-        click.echo(f"problem: {problem}")
+    for line in (*notes, *(f"problem: {problem}" for problem in problems)):
+        click.echo(line)
     click.echo(f"{len(problems)} problems" if problems else "no problems")
     raise SystemExit(bool(problems))
 
@@ -86,7 +81,7 @@ def make(folder: Path, **options) -> None:
     Without --captions: text files beside the pictures (1.jpg, 1.txt, a caption a line), else the one table or JSON in
     FOLDER, else a folder a class, whose pictures are all called "a photo of a dog". Pictures may lie in FOLDER/images.
 
-    
+    \b
     icr data make photos/ --captions captions.csv
     icr data make coco/ --captions captions_train2017.json --captions captions_val2017.json
     icr data make photos/ --captions table.tsv --image id --caption says --val 0.1 --test 0.1
@@ -104,16 +99,12 @@ def make(folder: Path, **options) -> None:
 @click.argument("root", type=FOLDER)
 @click.argument("folder", type=FOLDER)
 @click.option(
-    "--backbone",
-    default="resnet50",
-    show_default=True,
-    help="resnet50, resnet152, vit_b_16, efficientnet_lite2, scenes, or package.module:function.",
+    "--backbone", default="resnet50", show_default=True, help=f"{', '.join(NAMES)}, or package.module:function."
 )
 @click.option("--regions", default=0, help="Grid cells a side instead of one pooled vector, such as 4.")
 @click.option("--skip-bad", is_flag=True, help="Leave out photos that cannot be decoded.")
 @click.option("--device", default="auto", show_default=True)
 @click.option("--workers", default=4, show_default=True, help="Threads that decode pictures.")
-@products.FORCE
 def features(root: Path, folder: Path, **options) -> None:
     """Compute features of all photos in ROOT once, into FOLDER; goes on where a killed one was.
 
@@ -123,8 +114,8 @@ def features(root: Path, folder: Path, **options) -> None:
     """
     done = extraction.extract(root, folder, **options)
     counts = feature_folder.noted(done).get("photos", {})
-    if counts.get(feature_folder.REST):
-        click.echo(f"{counts[feature_folder.REST]:,} photos have no caption: no training uses them, and a search does")
+    if rest := counts.get(feature_folder.REST):
+        click.echo(f"{rest:,} photos have no caption: no training uses them, and a search does")
     if not counts or "train" in counts:
         click.echo(f"{done}: ready; use it as features={done}")
     else:

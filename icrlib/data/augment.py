@@ -52,16 +52,16 @@ def drop_words(
 
 
 def with_foils(
-    told: tuple[Tensor, Tensor], positives: Tensor, foils: tuple[Tensor, Tensor]
+    captions: tuple[Tensor, Tensor], positives: Tensor, foils: tuple[Tensor, Tensor]
 ) -> tuple[tuple[Tensor, Tensor], Tensor]:
     """(numbers, lengths), positives: those of a batch with false captions behind its own, columns without a positive.
 
-    ``told`` and ``foils``: word numbers (M, L) and lengths (M,); ``positives`` bool (B, M).
+    ``captions`` and ``foils``: word numbers (M, L) and lengths (M,); ``positives`` bool (B, M).
     """
-    width = max(part[0].shape[1] for part in (told, foils))
-    numbers = torch.cat([pad(part[0], (0, width - part[0].shape[1])) for part in (told, foils)])
+    width = max(part[0].shape[1] for part in (captions, foils))
+    numbers = torch.cat([pad(part[0], (0, width - part[0].shape[1])) for part in (captions, foils)])
     columns = torch.cat([positives, positives.new_zeros(len(positives), len(foils[0]))], 1)
-    return (numbers, torch.cat([told[1], foils[1]])), columns
+    return (numbers, torch.cat([captions[1], foils[1]])), columns
 
 
 def erase(pictures: Tensor, seed: int, batch: int, share: float) -> Tensor:

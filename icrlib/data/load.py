@@ -47,9 +47,9 @@ def load_dataset(
     ``"flickr8k"``, ``"flickr30k"`` and ``"coco"``, and your own data under one of these names, come from ``root``, a
     folder of photos with one ``dataset*.json`` in Karpathy's format (:func:`icrlib.data.photos.load`), or from
     ``features``, a folder of pre-computed features (:func:`icrlib.data.precomputed.load`); with both, the features of
-    the photos are kept there. ``word_vectors``: a text file in GloVe's form, with ``word_size`` numbers a word, where
-    the embedding of a method that takes them starts (:func:`icrlib.data.glove.load`). ``smoke`` keeps a small part, for
-    trying things out.
+    the photos are kept there. With ``train=400`` only so many of the training photos are used. ``word_vectors``: a text
+    file in GloVe's form, with ``word_size`` numbers a word, where the embedding of a method that takes them starts
+    (:func:`icrlib.data.glove.load`). ``smoke`` keeps a small part, for trying things out.
 
     Raises ``ValueError`` for an unknown name or option, ``FileNotFoundError`` for a missing folder or file.
     """
@@ -60,7 +60,7 @@ def load_dataset(
 
 def _with_vectors(data: Dataset, path: str | os.PathLike, size: int) -> Dataset:
     """The data with a vector for each word; they belong to what the data is, so its fingerprint is another one."""
-    matrix = glove.load(path, data.vocabulary, size=size).matrix
+    matrix = glove.load(path, data.vocabulary, size=size)
     mark = sha256_of(matrix.numpy().tobytes())[:16]
     return replace(
         data,
@@ -79,16 +79,16 @@ def _load(
             raise ValueError(f"the dataset {name!r} makes its own pictures and features; leave root= and features= out")
         _check_options(DRAWN[name], options, name)
         return DRAWN[name](smoke=smoke, **options)
-    if root is not None:
-        _check_options(photos.load, options, name)
-        return photos.load(root, name=name, features=features, smoke=smoke, **options)
-    if features is None:
+    if root is None and features is None:
         raise ValueError(
             f"the dataset {name!r} needs root=FOLDER with dataset*.json (icr data make writes it) and the photos, or "
             "features=FOLDER with train_ims.npy, train_caps.txt, dev_…, test_… (the layout of SCAN and VSRN)"
         )
-    _check_options(precomputed.load, options, name)
-    return precomputed.load(features, name=name, smoke=smoke, **options)
+    if root is None:
+        _check_options(precomputed.load, options, name)
+        return precomputed.load(features, name=name, smoke=smoke, **options)
+    _check_options(photos.load, options, name)
+    return photos.load(root, name=name, features=features, smoke=smoke, **options)
 
 
 # What has a parameter of its own wherever data are asked for, or comes from load_dataset's own arguments.
@@ -98,12 +98,8 @@ NAMED = ("root", "features", "folder", "name", "smoke", "seed", "regions", "imag
 def more_options(name: str) -> list[str]:
     """Further options of a data set by name, such as ``min_count`` of photos or ``train`` of scenes."""
     choose(name, DATASETS, "dataset")
-    loader = DRAWN.get(name, photos.load)
-    return [
-        option
-        for option, about in inspect.signature(loader).parameters.items()
-        if option not in NAMED and about.kind is not inspect.Parameter.VAR_KEYWORD
-    ]
+    options = inspect.signature(DRAWN.get(name, photos.load)).parameters.values()
+    return [one.name for one in options if one.name not in NAMED and one.kind is not inspect.Parameter.VAR_KEYWORD]
 
 
 def has_regions(name: str) -> bool:
@@ -112,11 +108,9 @@ def has_regions(name: str) -> bool:
 
 
 def _check_options(loader: Callable, options: dict, name: str) -> None:
-    given = ("root", "features", "folder", "name", "smoke")  # these come from load_dataset's own arguments
-    taken = {
-        option: about.default for option, about in inspect.signature(loader).parameters.items() if option not in given
-    }
+    known = {option: about.default for option, about in inspect.signature(loader).parameters.items()}
+    known = {option: usual for option, usual in known.items() if option not in ("features", "folder", "name", "smoke")}
     for option, value in options.items():
-        choose(option, taken, f"option of the dataset {name!r}")
-        if isinstance(taken[option], bool):
+        choose(option, known, f"option of the dataset {name!r}")
+        if isinstance(known[option], bool):
             true_or_false(option, value)

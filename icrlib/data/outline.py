@@ -13,8 +13,7 @@ PHOTOS = {"words": 14.0, "padded": 27.0, "each": 5.0, "vocabulary": 8_481}
 @dataclass(frozen=True)
 class Outline:
     """``images`` of each split; ``shape`` of one image's features; whether the data holds ``pictures``; ``captions``:
-    what is typical of them; ``options``, ``defaults``, ``tuned`` and ``foils`` as the
-    :class:`icrlib.data.splits.Dataset` will have them."""
+    what is typical of them; the others are those of :class:`icrlib.data.splits.Dataset`."""
 
     images: Mapping[str, int]
     shape: tuple[int, ...]

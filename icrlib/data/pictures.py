@@ -47,16 +47,24 @@ def open_picture(path: str | os.PathLike, small: int | None = None) -> Image.Ima
             if small and opened.mode in PLAIN:  # at once, before it is copied: a large one takes gigabytes
                 opened.thumbnail((small, small))
             opened.load()
-            upright = _upright(opened)
-            return _eight_bits(upright).convert("RGB")
+            return _eight_bits(_upright(opened)).convert("RGB")
     except FileNotFoundError:
         raise
     except UnidentifiedImageError as err:
-        heif = path.suffix.lower() in (".heic", ".heif") and not _heif()
-        way = "pip install pillow-heif opens HEIC" if heif else f"photos come as {', '.join(_formats())}"
+        way = f"photos come as {', '.join(_formats())}, and HEIC where pillow-heif is installed"
         raise BadPicture(f"{path}: cannot be decoded (no picture of a known format; {way})") from err
     except Exception as err:  # decoders raise struct.error, KeyError, IndexError, zlib.error, …
         raise BadPicture(f"{path}: cannot be decoded ({err or type(err).__name__}); get it again") from err
+
+
+@cache
+def _formats() -> tuple[str, ...]:
+    try:
+        import pillow_heif  # teaches Pillow the format of iPhones
+    except ImportError:
+        return FORMATS
+    pillow_heif.register_heif_opener()
+    return (*FORMATS, "HEIF")
 
 
 def _upright(picture: Image.Image) -> Image.Image:
@@ -73,29 +81,11 @@ def taken(path: str | os.PathLike) -> str | None:
     try:
         with Image.open(path, formats=_formats()) as opened:
             exif = opened.getexif()
-            said = exif.get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.DateTimeOriginal)
-            said = said or exif.get(ExifTags.Base.DateTime)
+            date = exif.get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.DateTimeOriginal)
+            date = date or exif.get(ExifTags.Base.DateTime)
     except Exception:  # a date is a courtesy, and what is called EXIF holds anything
         return None
-    return str(said)[:19] if said else None
-
-
-@cache
-def _heif() -> bool:
-    """Whether pillow-heif is there; it teaches Pillow the format of iPhones."""
-    try:
-        import pillow_heif
-    except ImportError:
-        return False
-    pillow_heif.register_heif_opener()
-    return True
-
-
-@cache
-def _formats() -> tuple[str, ...]:
-    """What this Pillow can open of those; some builds lack one."""
-    Image.init()
-    return tuple(name for name in (*FORMATS, *(("HEIF",) if _heif() else ())) if name in Image.OPEN)
+    return str(date)[:19] if date else None
 
 
 def _eight_bits(picture: Image.Image) -> Image.Image:
@@ -104,12 +94,10 @@ def _eight_bits(picture: Image.Image) -> Image.Image:
         raise ValueError("its pixels are floating-point numbers, which have no agreed white; save it with 8 bits")
     if picture.mode != "I" and not picture.mode.startswith("I;16"):
         return picture
-    values = np.asarray(picture).astype(np.int64)
-    if picture.mode == "I" and values.max(initial=0) <= 255:
-        scaled = values.clip(0, 255)
-    else:
-        scaled = values.clip(0, 65535) // 257  # 65535 is white
-    return Image.fromarray(scaled.astype(np.uint8))
+    values = np.asarray(picture).astype(np.int64).clip(0, 65535)
+    if picture.mode != "I" or values.max(initial=0) > 255:
+        values = values // 257  # 65535 is white
+    return Image.fromarray(values.astype(np.uint8))
 
 
 def one_ahead(groups: Iterable[T]) -> Iterator[T]:
@@ -127,22 +115,18 @@ def squeezed(side: int, mean: tuple, std: tuple, crop: int | None = None, squash
     shift, scale = (torch.tensor(v)[:, None, None] for v in (mean, std))
 
     def prepare(picture: Image.Image) -> Tensor:
-        if crop and max(picture.size) > NARROW * min(picture.size):
-            picture = _middle(picture)
+        if crop:  # of a very long picture only the middle is used, and scaling the whole would take all memory
+            most = NARROW * min(picture.size)
+            picture = _centre(picture, min(picture.width, most), min(picture.height, most))
         short = min(picture.size)
         size = (side, side) if squash else tuple(max(side, round(edge * side / short)) for edge in picture.size)
         picture = picture.resize(size, Image.Resampling.BICUBIC if squash else Image.Resampling.BILINEAR)
-        if crop:
-            left, top = ((edge - crop) // 2 for edge in picture.size)
-            picture = picture.crop((left, top, left + crop, top + crop))
-        return (_pixels(picture) - shift) / scale
+        return (_pixels(_centre(picture, crop, crop) if crop else picture) - shift) / scale
 
     return prepare
 
 
-def _middle(picture: Image.Image) -> Image.Image:
-    """The middle of a very long picture. Only that is used, and scaling the whole would take all memory."""
-    width, height = (min(edge, NARROW * min(picture.size)) for edge in picture.size)
+def _centre(picture: Image.Image, width: int, height: int) -> Image.Image:
     left, top = (picture.width - width) // 2, (picture.height - height) // 2
     return picture.crop((left, top, left + width, top + height))
 

@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 from icrlib import parsing
-from icrlib.data.cache import array_of
+from icrlib.data.cache import array_bytes, array_of
 from icrlib.data.karpathy import FOLDS, PUBLISHED
 from icrlib.data.regions import Regions
-from icrlib.data.splits import Dataset, Split
+from icrlib.data.splits import Dataset, Split, draw_images
 from icrlib.data.text import SPECIAL, Vocabulary, tokenize
 from icrlib.errors import choose
 from icrlib.files import sha256_of
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 PARTS = {"train": "train", "val": "dev", "test": "test"}
 MARK = "features.json"  # what made the folder; written first and last, so that a folder half made is known
 UNFINISHED = "unfinished"
-WHOLE = "save one whole number for each row of the features, how many regions it has"
+SMOKE = 200  # images of each split that a smoke run sees
 
 
 @cache
@@ -40,6 +40,7 @@ def load(
     name: str,
     vocabulary: str = "train",
     min_count: int = 4,
+    train: int | None = None,
     smoke: bool = False,
 ) -> Dataset:
     """Read ``{train,dev,test}_ims.npy`` and ``…_caps.txt`` (one caption a line) from ``folder``.
@@ -49,25 +50,43 @@ def load(
     Where images have unequally many regions, pad them to R, and let ``{train,dev,test}_lens.npy`` say how many each row
     has, (rows,) whole numbers from 1 to R. Without that file, rows of zeros at an image's end are taken for padding.
     ``vocabulary="train"`` builds it from the training captions, ``"all"`` from all three files, as the
-    published vocabularies were. ``smoke`` keeps the first 200 images of each split.
+    published vocabularies were. ``train``: only so many of the training images, the same ones each time; this is the
+    data of a folder that holds them alone, and has its fingerprint. ``smoke`` keeps the first 200 images of each split.
     """
     choose(vocabulary, ("train", "all"), "vocabulary")
     folder = Path(folder)
     wanted = [f"{part}_{end}" for part in PARTS.values() for end in ("ims.npy", "caps.txt")]
-    wanted += lengths_wanted(folder, PARTS.values())
-    missing = [file for file in wanted if not (folder / file).is_file()]
+    lengths = lengths_wanted(folder, PARTS.values())
+    missing = [file for file in (*wanted, *lengths) if not (folder / file).is_file()]
     if missing:
-        raise FileNotFoundError(f"{folder}: missing {', '.join(missing)}. A feature folder holds {', '.join(wanted)}")
+        raise FileNotFoundError(f"{folder}: missing {', '.join(missing)}. A feature folder has {', '.join(wanted)}")
     about = finished(folder)
-    splits = {name_: read_split(folder, name_, part, 200 if smoke else None) for name_, part in PARTS.items()}
-    check_alike(folder, {part: splits[name_] for name_, part in PARTS.items()})
-    digest = [sha256_of(folder / file) for file in bar(wanted, "checking files", not _small(folder, wanted))]
+    splits = {split: read_split(folder, split, part) for split, part in PARTS.items()}
+    check_alike(folder, {part: splits[split] for split, part in PARTS.items()})
+    content: dict[str, Path | bytes] = {file: folder / file for file in (*wanted, *lengths)}
+    if train is not None:
+        splits["train"] = splits["train"].images_only(draw_images(len(splits["train"]), train))
+        content |= {file: raw for file, raw in _files_of(splits["train"]).items() if file in content}
+    large = sum((folder / file).stat().st_size for file in content) > 1 << 30
+    digest = [sha256_of(part) for part in bar(content.values(), "checking files", large)]
     options = {"vocabulary": vocabulary, "min_count": min_count, "smoke": smoke}
-    if not lengths_wanted(folder, PARTS.values()) and any(isinstance(s.features, Regions) for s in splits.values()):
+    if not lengths and any(isinstance(split.features, Regions) for split in splits.values()):
         options["padding"] = "zeros"  # another question than with all of them as regions
+    if smoke:
+        splits = {split: part.images_only(torch.arange(min(SMOKE, len(part)))) for split, part in splits.items()}
     made = dataset(name, splits, digest, options)
     made.defaults = {"places": "cells"} if about.get("regions") else {}  # as icr features makes regions
     return made
+
+
+def _files_of(split: Split) -> dict[str, bytes]:
+    """The files of training data, as a folder with these images alone would hold them."""
+    padded = isinstance(split.features, Regions)
+    return {
+        "train_ims.npy": array_bytes((split.features.values if padded else split.features).numpy()),
+        "train_caps.txt": "".join(f"{caption}\n" for caption in split.captions).encode(),
+        "train_lens.npy": array_bytes(split.features.lengths.numpy()) if padded else b"",
+    }
 
 
 def check_alike(folder: Path, splits: dict[str, Split]) -> None:
@@ -75,9 +94,8 @@ def check_alike(folder: Path, splits: dict[str, Split]) -> None:
     sizes = {f"{part}_ims.npy": tuple(split.features.shape[1:]) for part, split in splits.items()}
     padded = all(isinstance(split.features, Regions) for split in splits.values())
     if len({size[-1:] if padded else size for size in sizes.values()}) > 1:
-        told = ", ".join(f"{file}: {' x '.join(map(str, size))}" for file, size in sizes.items())
         raise ValueError(
-            f"{folder}: features of different sizes an image ({told}); all three files must come from the same network"
+            f"{folder}: features of different sizes an image ({sizes}); all files must come from the same network"
         )
 
 
@@ -89,29 +107,18 @@ def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dic
     captions = [caption for split in seen for caption in split.captions]
     words = Vocabulary.build(captions, options["min_count"])
     if len(words) == len(SPECIAL):
-        raise ValueError(_no_words(captions, options["min_count"]))
+        counts = Counter(word for caption in captions for word in tokenize(caption))
+        word, most = max(counts.items(), key=lambda item: item[1], default=("", 0))
+        raise ValueError(
+            f"no word occurs {options['min_count']} times in the captions that the vocabulary is made of, so every "
+            f"word would be unknown; {word!r} comes most often, {most} times. Take a lower min_count=, or more captions"
+        )
     return Dataset(
         name,
         **splits,
         vocabulary=words,
         fingerprint=sha256_of(*digest, repr(options)),
         options=options,
-    )
-
-
-def _no_words(captions: list[str], min_count: int) -> str:
-    """Why there is no vocabulary, and what helps: only words that come again can be learned."""
-    counts = Counter(word for caption in captions for word in tokenize(caption))
-    word, most = max(counts.items(), key=lambda item: item[1], default=("", 0))
-    if not counts:
-        way = "no caption holds any word at all: are they of signs that nobody sees, or of punctuation?"
-    elif most > 1:
-        way = f"{word!r} comes most often, {most} times; take min_count={most} or less, or more captions"
-    else:
-        way = f"each word comes once, as {word!r} does: are words separated by spaces? If they are, take more captions"
-    return (
-        f"no word occurs {min_count} times in the captions that the vocabulary is made of, so every word would be "
-        f"unknown; {way}"
     )
 
 
@@ -142,16 +149,13 @@ def assign(rows: int, captions: int, ids: list[str] | None, equal_to_previous: n
     )
 
 
-def read_split(
-    folder: Path, name: str, part: str, keep: int | None = None, say: Callable[[str], object] = _warn
-) -> Split:
-    """One part of a folder, "dev" as the split "val"; ``keep``: its first images only; ``say``: who is to hear of rows
-    of zeros behind regions."""
+def read_split(folder: Path, name: str, part: str, warn: Callable[[str], object] = _warn) -> Split:
+    """One part of a folder, "dev" as the split "val"; ``warn`` hears of rows of zeros behind regions."""
     captions = parsing.lines(folder / f"{part}_caps.txt")
     for line, caption in enumerate(captions, 1):
         if not caption.strip():
             raise ValueError(f"{folder / f'{part}_caps.txt'}, line {line}: an empty caption; remove it or write one")
-    array, lengths = read_features(folder, part, say)
+    array, lengths = read_features(folder, part, warn)
     ids_file = folder / f"{part}_ids.txt"
     ids = parsing.lines(ids_file) if ids_file.is_file() else None
     if ids is not None and len(ids) not in (len(array), len(captions)):
@@ -165,28 +169,29 @@ def read_split(
         row_of = assign(len(array), len(captions), ids, same)
     except ValueError as err:
         raise ValueError(f"{folder}, part {part!r}: {err}") from err
-    used, image_of = np.unique(row_of, return_inverse=True)
+    rows, image_of = np.unique(row_of, return_inverse=True)
     named = ids is not None and len(ids) == len(array)
-    names = [ids[row] if named else f"{part}-{row}" for row in used]
-    features = torch.from_numpy(array if len(used) == len(array) else array[used])
+    features = torch.from_numpy(array if len(rows) == len(array) else array[rows])
     if lengths is not None:
-        features = Regions(features, torch.from_numpy(lengths[used]))
-    image_of = torch.from_numpy(image_of.astype(np.int64))
-    if keep is not None:
-        features, names, inside = features[:keep], names[:keep], image_of < keep
-        captions = [c for c, ok in zip(captions, inside.tolist(), strict=True) if ok]
-        image_of = image_of[inside]
-    return Split(name, features, captions, image_of, names)
+        features = Regions(features, torch.from_numpy(lengths[rows]))
+    names = [ids[row] if named else f"{part}-{row}" for row in rows]
+    return Split(name, features, captions, torch.from_numpy(image_of.astype(np.int64)), names)
+
+
+def _repeats(array: np.ndarray, lengths: np.ndarray | None) -> np.ndarray:
+    """Which rows are equal to the one before."""
+    sizes = np.zeros(len(array)) if lengths is None else lengths
+    same = ((array[i] == array[i - 1]).all() and sizes[i] == sizes[i - 1] for i in range(1, len(array)))
+    return np.array([False, *same])
 
 
 def finished(folder: Path) -> dict:
-    """What the folder notes of its making, if anything; one whose making was cut off is refused, for what it holds may
-    be of two runs."""
+    """What the folder notes of its making, if anything; one whose making was cut off is refused."""
     about = parsing.of_json(folder / MARK, {"type": "object"}, MARK) if (folder / MARK).is_file() else {}
     if about.get(UNFINISHED):
         raise ValueError(
-            f"{folder}: the features here are unfinished, and may be half those of an earlier run; finish "
-            f"them with the same command, icr features PHOTOS {folder}"
+            f"{folder}: the features here are unfinished; finish them with the same command, icr features PHOTOS "
+            f"{folder}"
         )
     return about
 
@@ -198,43 +203,35 @@ def lengths_wanted(folder: Path, parts: Iterable[str]) -> list[str]:
 
 
 def read_features(
-    folder: Path, part: str, say: Callable[[str], object] = _warn
+    folder: Path, part: str, warn: Callable[[str], object] = _warn
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """The features of a part and how many regions each image has, (rows,) int64; None where all are regions.
 
-    Without a file that says it, rows of zeros at an image's end are taken for padding, and ``say`` is told, once a
-    process if nobody listens.
+    Without a file of lengths, rows of zeros at an image's end are taken for padding, and ``warn`` hears of it, by
+    default once a process.
     """
-    path, said = folder / f"{part}_ims.npy", folder / f"{part}_lens.npy"
+    path, file = folder / f"{part}_ims.npy", folder / f"{part}_lens.npy"
     array, lengths = _read(path)
-    if os.path.lexists(said):
-        return array, read_lengths(said, array.shape)
+    if os.path.lexists(file):
+        return array, read_lengths(file, array.shape)
     if lengths is None or (padded := int((lengths < array.shape[1]).sum())) == 0:
         return array, None
-    say(
+    warn(
         f"{path}: {padded:,} of {len(array):,} images end in rows of zeros, which are taken for padding "
         f"({lengths.min()} to {lengths.max()} regions an image); if that is wrong, save how many regions each has as "
-        f"{said.name}"
+        f"{file.name}"
     )
     return array, lengths
 
 
 def read_lengths(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     """How many regions each image has, (rows,) int64, for features of this ``shape``; else ``ValueError``."""
-    if not path.is_file():
-        raise ValueError(f"{path}: no file, but a folder, a pipe or a link to nothing; {WHOLE}, or remove it")
-    found = array_of(path, f"{WHOLE}, as .npy")
-    if len(shape) != 3:
-        raise ValueError(f"{path}: lengths of features {shape}, which are no regions (rows, R, D); remove it")
-    if found.ndim != 1 or found.dtype.kind not in "iu":
-        raise ValueError(f"{path}: {found.dtype} {found.shape}; {WHOLE}")
-    if len(found) != shape[0]:
-        raise ValueError(f"{path}: {len(found)} lengths for {shape[0]} rows of features; {WHOLE}")
-    wrong = (found < 1) | (found > shape[1])
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise ValueError(f"{path}: row {row} says {found[row]}, and an image has 1 to {shape[1]} regions; {WHOLE}")
-    return found.astype(np.int64)
+    way = "save one whole number from 1 to R for each row of regions (rows, R, D), or remove it"
+    lengths = array_of(path, way)
+    fits = len(shape) == 3 and lengths.shape == shape[:1] and lengths.dtype.kind in "iu"
+    if not fits or ((lengths < 1) | (lengths > shape[1])).any():
+        raise ValueError(f"{path}: these {lengths.dtype} {lengths.shape} are no lengths of features {shape}; {way}")
+    return lengths.astype(np.int64)
 
 
 def rows_of(path: Path) -> int:
@@ -244,9 +241,8 @@ def rows_of(path: Path) -> int:
 
 def _read(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
     """The array; of regions also how many each image has up to the last that is not zeros alone, 1 at least."""
-    said = path.name.replace("_ims.npy", "_lens.npy")
-    pad = f"Pad the regions of each image with rows of zeros to (rows, R, D), and save how many it has as {said}"
-    array = array_of(path, "copy or compute the file again", mmap_mode="c", ragged=pad)
+    way = "copy or compute it again; regions of images that have unequally many are padded with zeros to (rows, R, D)"
+    array = array_of(path, way, mmap_mode="c")
     if array.ndim not in (2, 3) or array.dtype not in (np.float16, np.float32) or 0 in array.shape:
         raise ValueError(f"{path}: {array.dtype} {array.shape}; wanted float16 or float32, (rows, D) or (rows, R, D)")
     chunk, lengths = max(1, (64 << 20) // array[0].nbytes), []
@@ -257,16 +253,6 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
         if bad.any():
             raise ValueError(f"{path}: row {start + int(bad.argmax())} holds NaN or infinity; compute it again")
         if some.ndim == 3:
-            there = some.any(2)
-            lengths.append(np.where(there.any(1), there.shape[1] - there[:, ::-1].argmax(1), 1))
+            used = some.any(2)
+            lengths.append(np.where(used.any(1), used.shape[1] - used[:, ::-1].argmax(1), 1))
     return array, np.concatenate(lengths) if lengths else None
-
-
-def _repeats(array: np.ndarray, lengths: np.ndarray | None) -> np.ndarray:
-    said = np.zeros(len(array)) if lengths is None else lengths
-    same = ((array[i] == array[i - 1]).all() and said[i] == said[i - 1] for i in range(1, len(array)))
-    return np.array([False, *same])
-
-
-def _small(folder: Path, files: list[str]) -> bool:
-    return sum((folder / file).stat().st_size for file in files) < 1 << 30

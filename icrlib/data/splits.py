@@ -5,23 +5,16 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
+import numpy as np
 import torch
 
 from icrlib.data import summary
 from icrlib.data.captions import numbered
-from icrlib.data.regions import Regions
+from icrlib.errors import at_least
 
-
-class Images(Protocol):
-    """Images that are not features yet, such as :class:`icrlib.data.crops.Pictures`; ``shape``: of the features."""
-
-    shape: tuple[int, int]
-
-    def __len__(self) -> int: ...
-
-    def split(self, size: int) -> Any: ...
+DRAW = 100  # which images a smaller training split has is drawn once, for all runs
 
 
 @dataclass(repr=False)
@@ -36,7 +29,7 @@ class Split:
     """
 
     name: str
-    features: torch.Tensor | Regions | Images
+    features: Any
     captions: list[str]
     image_of: torch.Tensor
     image_ids: list[str]
@@ -60,6 +53,14 @@ class Split:
     def __repr__(self) -> str:
         size = " x ".join(map(str, self.features.shape[1:]))
         return f"Split({self.name!r}: {len(self):,} images of {size} numbers, {len(self.captions):,} captions)"
+
+    def images_only(self, rows: torch.Tensor) -> Split:
+        """The images in ``rows`` (n,) int64, ascending, with their captions."""
+        kept = torch.isin(self.image_of, rows)
+        captions = [caption for caption, keep in zip(self.captions, kept.tolist(), strict=True) if keep]
+        image_of = torch.searchsorted(rows, self.image_of[kept])
+        names = [self.image_ids[row] for row in rows.tolist()]
+        return Split(self.name, self.features[rows], captions, image_of, names, folds=self.folds)
 
     def picture(self, row: int) -> Any:
         """The picture in ``row``, as an array (H, W, 3) uint8 or the path of a file; None where only features are."""
@@ -95,8 +96,8 @@ class Split:
 
     def share_text(self, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
         """Whether an image (B,) has a caption with the text of a caption (M,), bool (B, M)."""
-        asked = self.texts[captions][None] * len(self) + images[:, None]
-        return self.text_keys[torch.searchsorted(self.text_keys, asked).clamp_max(len(self.text_keys) - 1)] == asked
+        keys = self.texts[captions][None] * len(self) + images[:, None]
+        return self.text_keys[torch.searchsorted(self.text_keys, keys).clamp_max(len(self.text_keys) - 1)] == keys
 
     def check_texts(self, setting: str) -> None:
         """``ValueError`` for an image that has every text, or a caption whose text every image has."""
@@ -149,7 +150,12 @@ class Dataset:
 
     def defaults_for(self, method: str, loss: str) -> dict:
         """What the data dictates for a run of ``method`` with ``loss``: the more special word counts."""
-        found = dict(self.defaults)
-        for key in (loss, method, f"{method} {loss}"):
-            found |= self.tuned.get(key, {})
-        return found
+        levels = [self.tuned.get(key, {}) for key in (loss, method, f"{method} {loss}")]
+        return {name: value for level in (self.defaults, *levels) for name, value in level.items()}
+
+
+def draw_images(images: int, count: int) -> torch.Tensor:
+    """``count`` of so many images, (count,) int64, ascending; ``ValueError`` where there are not so many."""
+    if at_least("train", count, 1) > images:
+        raise ValueError(f"train={count} images are wanted, and the training split has {images}")
+    return torch.from_numpy(np.sort(np.random.default_rng(DRAW).choice(images, count, replace=False)))

@@ -17,13 +17,12 @@ def table(split: Any) -> str:
 
 
 def _row(split: Any, row: int) -> str:
-    own = (split.image_of == row).nonzero()[:, 0].tolist()
-    told = "<br>".join(html.escape(split.captions[caption]) for caption in own[:5])
-    name = html.escape(split.image_ids[row])
-    return f"<tr><td>{_shown(split.picture(row))}</td><td>{name}</td><td style='text-align:left'>{told}</td></tr>"
+    captions = [split.captions[caption] for caption in (split.image_of == row).nonzero()[:5, 0].tolist()]
+    text, name = "<br>".join(map(html.escape, captions)), html.escape(split.image_ids[row])
+    return f"<tr><td>{_image(split.picture(row))}</td><td>{name}</td><td style='text-align:left'>{text}</td></tr>"
 
 
-def _shown(picture: Any) -> str:
+def _image(picture: Any) -> str:
     """A picture as an image inside of the page; nothing for one that is not there or cannot be decoded."""
     from PIL import Image
 

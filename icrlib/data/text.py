@@ -9,10 +9,11 @@ import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import regex  # knows scripts, which Python's own re does not; nltk brings it
 import torch
 
 from icrlib import parsing
@@ -29,6 +30,14 @@ UNSEEN = "\u00ad\u2060\ufeff"  # soft hyphen, word joiner, byte order mark; U+20
 # A character is a word there, with the vowels and tones that stand on it.
 SPACELESS = ("Han", "Hiragana", "Katakana", "Bopomofo", "Yi", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan", "Tai_Tham")
 SHARED = "\u3001-\u303f\u30fb\u30fc"
+ONE = regex.compile("[" + "".join(rf"\p{{Script={name}}}" for name in SPACELESS) + rf"{SHARED}]\p{{M}}*")
+ASCII = str.maketrans(
+    dict.fromkeys(SINGLE, "'")
+    | dict.fromkeys(DOUBLE, '"')
+    | dict.fromkeys(DASHES, "-")
+    | dict.fromkeys(UNSEEN, "")
+    | {"\u200b": " "}
+)
 
 
 def tokenize(caption: str) -> list[str]:
@@ -58,29 +67,13 @@ def plain(text: str) -> str:
     """
     if text.isascii():
         return text
-    text = unicodedata.normalize("NFKC", text.translate(_ascii()))
-    return _spaceless().sub(r" \g<0> ", text)
+    text = unicodedata.normalize("NFKC", text.translate(ASCII))
+    return ONE.sub(r" \g<0> ", text)
 
 
 def spaceless(text: str) -> list[str]:
     """Scripts without spaces that a text is written in, such as "Thai"."""
-    import regex
-
     return [] if text.isascii() else [name for name in SPACELESS if regex.search(rf"\p{{Script={name}}}", text)]
-
-
-@cache
-def _ascii() -> dict[int, str]:
-    known = dict.fromkeys(SINGLE, "'") | dict.fromkeys(DOUBLE, '"') | dict.fromkeys(DASHES, "-")
-    return str.maketrans(known | dict.fromkeys(UNSEEN, "") | {"\u200b": " "})
-
-
-@cache
-def _spaceless():
-    import regex  # knows scripts, which Python's own re does not; nltk brings it
-
-    scripts = "".join(rf"\p{{Script={name}}}" for name in SPACELESS)
-    return regex.compile(rf"[{scripts}{SHARED}]\p{{M}}*")
 
 
 def _runs(words: Sequence[str], longest: int) -> list[str]:

@@ -11,7 +11,7 @@ from icrlib.errors import true_or_false
 from icrlib.models.base import RetrievalModel, check_features
 from icrlib.models.counts import Parts, product
 from icrlib.models.ltd import head, head_operations
-from icrlib.names import VOCABULARIES
+from icrlib.names import imported
 
 
 class Sentence(RetrievalModel):
@@ -65,7 +65,7 @@ class Sentence(RetrievalModel):
             "caption_norm": caption_norm,
         }
         self.caption_norm = caption_norm
-        self.vocabulary = VOCABULARIES.find("sentences")(teacher)
+        self.vocabulary = imported("icrlib.data.targets.sentences:Sentences")(teacher)
         if self.vocabulary.size != embed_dim:
             raise ValueError(
                 f"the vectors of teacher {teacher!r} have {self.vocabulary.size} numbers and embed_dim is "

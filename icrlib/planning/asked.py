@@ -100,7 +100,7 @@ def _data(dataset: str, method: str, seed: int, smoke: bool, source: dict) -> Da
     """The data where that is cheap to read, else data of its size that holds nothing."""
     folder, root = source.get("features"), source.get("root")
     if dataset not in DRAWN and folder and not root and Path(folder).is_dir():
-        more = {name: source[name] for name in ("vocabulary", "min_count") if name in source}
+        more = {name: source[name] for name in ("vocabulary", "min_count", "train") if name in source}
         return load_dataset(dataset, features=folder, smoke=smoke, **more)
     if dataset in DRAWN:
         regions = operations.takes(method) == "regions"
@@ -109,6 +109,7 @@ def _data(dataset: str, method: str, seed: int, smoke: bool, source: dict) -> Da
     if source.get("images") == "published":
         options |= {"images": "published", "backbone": source.get("backbone", "resnet50")}
     images, each = _sizes(dataset, root)
+    images = images | {"train": min(images["train"], source.get("train", images["train"]))}
     images = {name: min(n, 200) if smoke else n for name, n in images.items()}
     regions = operations.takes(method) == "regions" and not root  # of photos on the way: one vector an image
     return _unseen(dataset, Outline(images, photos_shape(regions), "images" in options, options=options), each)

@@ -12,17 +12,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from icrlib import parsing
-from icrlib.parsing import STREAM, UNREADABLE, NotPlain, TooLarge, opened
 from icrlib.records.form import RECORD
 
 SUFFIX = ".jsonl.xz"
 LINE = {
     "type": "object",
     "required": ["path", "record"],
-    "properties": {
-        "path": {"type": "string"},
-        "record": RECORD,
-    },
+    "properties": {"path": {"type": "string"}, "record": RECORD},
 }
 
 
@@ -31,17 +27,21 @@ def folder_of(archive: Path) -> Path:
     return archive.with_name(archive.name.removesuffix(SUFFIX))
 
 
+def _archive_of(folder: Path) -> Path:
+    return folder.parent / f"{folder.name}{SUFFIX}"
+
+
 def of(path: Path) -> Path | None:
     """The archive that stands for the folder in which ``path`` lies; None where there is none."""
-    above = (one.with_name(one.name + SUFFIX) for one in path.parents if one.name)
-    return next((one for one in above if one.is_file() and not folder_of(one).is_dir()), None)
+    packed = (_archive_of(folder) for folder in path.parents if not folder.is_dir())
+    return next((archive for archive in packed if archive.is_file()), None)
 
 
 def below(folder: Path) -> list[Path]:
-    """The archives in ``folder``, or that of the folder itself, whose folders are not there."""
-    own = folder.with_name(folder.name + SUFFIX)
-    found = sorted(folder.rglob(f"*{SUFFIX}")) if folder.is_dir() else [own] if own.is_file() else []
-    return [one for one in found if not folder_of(one).is_dir()]
+    """The archives in ``folder``, or the one that stands for it, whose folders are not there."""
+    if not folder.is_dir():
+        return [one for one in [_archive_of(folder)] if one.is_file()]
+    return [one for one in sorted(folder.rglob(f"*{SUFFIX}")) if not folder_of(one).is_dir()]
 
 
 def holds(path: Path) -> bool:
@@ -61,19 +61,14 @@ def read(archive: Path, only: Path | None = None) -> Iterator[tuple[Path, dict]]
     :class:`icrlib.parsing.BadFile` with the file and the line where it is cut off, damaged, or has a line of another
     form. Where one is asked for, the other lines are not looked at.
     """
-    folder, last = folder_of(archive), 0
+    folder, number = folder_of(archive), 0
     begins = only and f'{{"path": {json.dumps(only.relative_to(folder).as_posix(), ensure_ascii=False)},'.encode()
     try:
-        with opened(archive, STREAM) as file:
-            for line in file:
-                last += 1
+        with parsing.opened(archive) as file:
+            for number, line in enumerate(file, 1):
                 if not begins or line.startswith(begins):
-                    found = parsing.parsed(line.decode("utf-8"), archive, LINE, "the line")
-                    yield folder / found["path"], found["record"]
-    except (parsing.BadFile, UnicodeDecodeError) as err:
-        raise parsing.BadFile(archive, getattr(err, "why", str(err)), last) from err
-    except (NotPlain, TooLarge) as err:
-        raise parsing.BadFile(archive, str(err), last) from err
-    except UNREADABLE as err:
+                    entry = parsing.parsed(line, archive, LINE, "the line", number)
+                    yield folder / entry["path"], entry["record"]
+    except parsing.UNREADABLE as err:
         why = f"cut off or damaged behind this line ({err}); install the package again"
-        raise parsing.BadFile(archive, why, last) from err
+        raise parsing.BadFile(archive, why, number) from err

@@ -25,8 +25,7 @@ def path_for(dataset: str, method: str, loss: str, seed: int, tag: str = "", stu
 
 def write(record: dict, path: str | Path) -> Path:
     """Write ``record`` atomically; ``ValueError`` if one is there, for records are never changed."""
-    path = Path(path)
-    claim_path(path, "record")
+    path = claim_path(path, "record")
     text = json.dumps(rounded(record), indent=1, ensure_ascii=False, allow_nan=False)
     write_bytes(path, (_packed(text) + "\n").encode())
     return path
@@ -40,16 +39,15 @@ def load(path: str | Path) -> dict:
     (:mod:`icrlib.records.archive`). ``ValueError`` for what is no record, ``FileNotFoundError`` where there is none.
     """
     path = Path(path)
-    if not path.is_file():
-        packed = archive.of(path)
-        for place, content in archive.read(packed, only=path) if packed else ():
+    if path.is_file():
+        try:
+            return parsing.of_json(path, RECORD, "the record") | {"path": str(path)}
+        except parsing.BadFile as err:
+            raise ValueError(f"{path}: not a record of a run, or damaged ({err.why}); get it or train again") from err
+    if packed := archive.of(path):
+        for place, content in archive.read(packed, only=path):
             return content | {"path": str(place)}
-        raise FileNotFoundError(f"{path}: no record here")
-    try:
-        record = parsing.of_json(path, RECORD, "the record")
-    except parsing.BadFile as err:
-        raise ValueError(f"{path}: not a record of a run, or damaged ({err.why}); get it or train again") from err
-    return record | {"path": str(path)}
+    raise FileNotFoundError(f"{path}: no record here")
 
 
 def exists(path: Path) -> bool:
@@ -81,8 +79,8 @@ def find(folder: str | Path | None = None, *, study: str | None = None, **wanted
     Sorted by path. ``folder`` defaults to the book's records: those that its tables are made of, or those of a
     ``study`` ("reading"), or all of them ("*"). An empty list where none agrees.
     """
-    found = [record for path in stored(folder, study) for record in read(path) if agrees(record, wanted)]
-    return sorted(found, key=lambda record: Path(record["path"]))
+    chosen = [record for path in stored(folder, study) for record in read(path) if agrees(record, wanted)]
+    return sorted(chosen, key=lambda record: Path(record["path"]))
 
 
 def agrees(record: dict, wanted: dict) -> bool:

@@ -1,8 +1,7 @@
 """What planning and choosing read of every record, kept in the cache: 60 MB are not parsed for it each time.
 
-The index is a file for each study, by path, size and time stamp of what it was made from. What is new or changed is
-read again, what is gone is left out, and an index that is damaged or of another form is made anew. It may be deleted
-at any time.
+The index is one file, by path, size and time stamp of what it was made from. What is new or changed is read again, and
+an index of another form is made anew. It may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ import logging
 from functools import lru_cache
 from pathlib import Path
 
-from icrlib.files import DamagedFile, StorageError, cache_dir, read_sealed, sha256_of, write_sealed
-from icrlib.records import archive, files
+from icrlib.files import StorageError, cache_dir, sha256_of, write_bytes
+from icrlib.records import files
 
 log = logging.getLogger(__name__)
-VERSION = 2  # of what an outline holds and of the form of a record: another number makes every index anew
+VERSION = 3  # of what an outline holds and of the form of a record: another number makes every index anew
 MEASURED = ("wall_seconds", "peak_memory_mb", "parameters", "device", "threads")
 KEPT = ("identity", "data_hash", "config", "chosen", *MEASURED)
 
@@ -27,75 +26,56 @@ def outlines(study: str = "*", damaged: list[str] | None = None, **wanted) -> li
     That is of its ``history`` the ``update``, validation rsum and twins. ``damaged``: messages about records that
     cannot be read are added to this list; without it the first one is raised. Nobody may change what is given.
     """
-    studies, grouped, found = files.root() / "studies", {}, []
-    paths = files.stored(study=study)
-    for path in paths if study == "*" else ():
-        own = path.relative_to(studies).parts[0] if path.is_relative_to(studies) else ""
-        grouped.setdefault(own.removesuffix(archive.SUFFIX), []).append(path)
-    if study != "*":
-        grouped[study] = paths
-    for name, paths in grouped.items():
-        for entry in _current(_place(name), paths):
-            if entry["why"] and damaged is None:
+    chosen = []
+    for entry in _entries(study):
+        if entry["why"]:
+            if damaged is None:
                 raise ValueError(entry["why"])
-            found += [one for one in entry["records"] if files.agrees(one, wanted)]
-            if entry["why"]:
-                damaged.append(entry["why"])
-    return sorted(found, key=lambda record: Path(record["path"]))
+            damaged.append(entry["why"])
+        chosen += [record for record in entry["records"] if files.agrees(record, wanted)]
+    return sorted(chosen, key=lambda record: Path(record["path"]))
 
 
-def _current(place: Path, paths: list[Path]) -> list[dict]:
-    """The entries for these files: those of the index at ``place`` that fit, the others made now and kept there."""
-    kept, current = _kept(place), {}
-    for path in paths:
+def _entries(study: str) -> list[dict]:
+    """What the index says of each file of a study; what it does not know is read now and kept."""
+    place = cache_dir() / "records" / f"{sha256_of(str(files.root().resolve()))[:16]}.json"
+    kept, current = _kept(place, place.stat().st_mtime_ns if place.is_file() else 0), {}
+    for path in files.stored(study=study):
         about = path.stat()
         stamp, old = [about.st_size, about.st_mtime_ns], kept.get(str(path))
-        current[str(path)] = old if old and old["stamp"] == stamp else {"stamp": stamp} | _outlined(path)
-    if current != kept:
+        current[str(path)] = old if old and old["stamp"] == stamp else {"stamp": stamp} | _read(path)
+    indexed = current if study == "*" else kept | current  # all of them: what is gone is forgotten
+    if indexed != kept:
         try:
-            write_sealed(place, json.dumps({"version": VERSION, "files": current}).encode())
+            write_bytes(place, json.dumps({"version": VERSION, "files": indexed}).encode())
         except StorageError as err:
             log.info("done without an index of records: %s", err)
     return list(current.values())
 
 
-def _outlined(path: Path) -> dict:
+def _read(path: Path) -> dict:
     """The outlines of the records in a file, or why it cannot be read."""
     try:
-        return {"records": [outline(record) for record in files.read(path)], "why": None}
+        return {"records": [_outline(record) for record in files.read(path)], "why": None}
     except ValueError as err:
         return {"records": [], "why": str(err)}
 
 
-def outline(record: dict) -> dict:
-    """What of a record an index keeps."""
+def _outline(record: dict) -> dict:
     history = [
         {"update": entry["update"], "val": {"rsum": entry["val"]["rsum"]}}
         | ({"twins": entry["twins"]} if "twins" in entry else {})
         for entry in record.get("history", ())
     ]
-    kept = {name: record[name] for name in KEPT if name in record}
-    return kept | {"path": record["path"], "history": history}
+    return {name: record[name] for name in KEPT if name in record} | {"path": record["path"], "history": history}
 
 
-def _place(study: str) -> Path:
-    root = sha256_of(str(files.root().resolve()))[:16]
-    return cache_dir() / "records" / root / f"{study or 'others'}.json"
-
-
-def _kept(place: Path) -> dict[str, dict]:
+@lru_cache(maxsize=8)
+def _kept(place: Path, _time: int) -> dict[str, dict]:
     """What the index holds, by path; nothing where there is none or it is of no use."""
     try:
-        return _parsed(place, place.stat().st_mtime_ns)
-    except OSError:  # none is there, or can be
-        return {}
-
-
-@lru_cache(maxsize=128)
-def _parsed(place: Path, _time: int) -> dict[str, dict]:
-    try:
-        found = json.loads(read_sealed(place))
-    except (DamagedFile, OSError) as err:
+        content = json.loads(place.read_bytes())
+        return content["files"] if content["version"] == VERSION else {}
+    except (OSError, ValueError, KeyError, TypeError) as err:
         log.info("the index of records is made anew: %s", err)
         return {}
-    return found["files"] if found["version"] == VERSION else {}

@@ -40,12 +40,12 @@ def of_runs(runs: Sequence[Mapping], of: str = "caption") -> dict[str, pd.DataFr
     not probed are left out.
     """
     wanted = {run["identity"] for run in runs}
-    found = [line for line in lines() if line.get("identity") in wanted]
-    data = {line["data_hash"] for line in found}
+    probes = [line for line in lines() if line.get("identity") in wanted]
+    data = {line["data_hash"] for line in probes}
     targets = [line for line in lines() if "target" in line and line["data_hash"] in data and of in line["facts"]]
     return {
-        "runs": pd.DataFrame({line["identity"]: line["facts"][of] for line in found}),
+        "runs": pd.DataFrame({line["identity"]: line["facts"][of] for line in probes}),
         "targets": pd.DataFrame({(line["target"], line["data_hash"]): line["facts"][of] for line in targets}),
-        "chance": pd.DataFrame({line["data_hash"]: line["chance"][of] for line in found}),
-        "again": {line["identity"]: line["again"] for line in found if "again" in line},
+        "chance": pd.DataFrame({line["data_hash"]: line["chance"][of] for line in probes}),
+        "again": {line["identity"]: line["again"] for line in probes if "again" in line},
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import pickle
 import zipfile
@@ -14,11 +13,12 @@ from typing import Any
 import torch
 
 from icrlib import parsing
-from icrlib.files import DamagedFile, alone, busy, read_sealed, write_bytes, write_sealed
+from icrlib.files import alone, atomic_path, busy, write_bytes
 from icrlib.records.files import load
 from icrlib.training.config import NO_PART, Config
 
-KEPT = ("checkpoint.pt", "record.json")  # what a run leaves behind; without any of them there is nothing to lose
+NOTE, CHECKPOINT, RECORD = "config.json", "checkpoint.pt", "record.json"
+WAY_OUT = "delete it to start this run from its beginning, or put a copy back"
 
 
 @contextlib.contextmanager
@@ -37,63 +37,75 @@ def claimed(folder: Path | None, config: Config) -> Iterator[None]:
 
 
 def _claim(folder: Path, config: Config) -> None:
-    note, ours = folder / "config.json", config.flat() | {"identity": config.identity()}
-    if not note.exists():
-        write_bytes(note, json.dumps(ours, indent=1, sort_keys=True).encode())
-        return
+    note, ours = folder / NOTE, config.flat() | {"identity": config.identity()}
+    if note.exists() and (other := _other(note, ours)):
+        raise ValueError(f"{folder} holds another run ({other}); choose another out=, or delete that folder")
+    write_bytes(note, json.dumps(ours, indent=1, sort_keys=True).encode())
+
+
+def _other(note: Path, ours: dict) -> str | None:
+    """What tells the run of that ``note`` from ``ours``; None where it is ours, or has left nothing to lose."""
     try:
-        theirs = parsing.of_json(note)
-    except parsing.BadFile:
-        theirs = None
-    if not isinstance(theirs, dict) or "identity" not in theirs:
-        what = "its config.json is damaged" if theirs is None else "of an earlier version of the library"
-        raise ValueError(f"{folder} holds another run ({what}); choose another out=, or delete that folder")
-    if theirs["identity"] == ours["identity"]:
-        return
-    if not any((folder / name).exists() for name in KEPT):
-        write_bytes(note, json.dumps(ours, indent=1, sort_keys=True).encode())
-    else:
-        raise ValueError(
-            f"{folder} holds another run ({_differences(theirs, ours)}); choose another out=, or delete that folder"
-        )
+        theirs = parsing.of_json(note, {"type": "object", "required": ["identity"]}, NOTE)
+    except parsing.BadFile as err:  # cut off, or another program's
+        return f"{NOTE}: {err.why}"
+    if theirs["identity"] == ours["identity"] or not _began(note.parent):
+        return None
+    names = [name for name in ours if name not in (*NO_PART, "identity") and theirs.get(name) != ours[name]]
+    return "; ".join(f"{name}: {theirs.get(name)!r}, now {ours[name]!r}" for name in names[:3]) or "other settings"
+
+
+def _began(folder: Path) -> bool:
+    """Whether a run has left something in the folder that would be lost."""
+    return (folder / CHECKPOINT).exists() or (folder / RECORD).exists()
 
 
 def write(folder: Path | None, state: dict, parts: dict[str, Any]) -> None:
-    """Save all that the rest of the run depends on, in one atomic file with its own checksum; None: nowhere."""
+    """Save all that the rest of the run depends on, in one atomic file; None: nowhere."""
     if folder is None:
         return
     rng = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
         rng["cuda"] = torch.cuda.get_rng_state_all()
     states = {name: part.state_dict() for name, part in parts.items()}
-    buffer = io.BytesIO()
-    torch.save({"state": state, "parts": states, "rng": rng}, buffer)
-    write_sealed(folder / "checkpoint.pt", buffer.getvalue())
+    with atomic_path(folder / CHECKPOINT) as path, open(path, "wb") as file:
+        torch.save({"state": state, "parts": states, "rng": rng}, file)
 
 
 def resume(folder: Path | None, parts: dict[str, Any]) -> dict | None:
     """Load the last checkpoint into the ``parts`` and return the loop's state; None at a first start."""
-    path = None if folder is None else folder / "checkpoint.pt"
+    path = None if folder is None else folder / CHECKPOINT
     if path is None or not path.exists():
         return None
-    way_out = "delete it to start this run from its beginning, or put a copy back"
+    saved = _read(path)
     try:
-        saved = torch.load(io.BytesIO(read_sealed(path)), weights_only=True, map_location="cpu")
         for name, part in parts.items():
             part.load_state_dict(saved["parts"][name])
-    except DamagedFile as err:
-        raise DamagedFile(f"{err}; {way_out}") from err
-    except (RuntimeError, KeyError, ValueError, pickle.UnpicklingError, zipfile.BadZipFile) as err:
-        raise ValueError(f"{path}: not a checkpoint of this run ({err}); {way_out}") from err
-    torch.set_rng_state(saved["rng"]["cpu"])
-    if "cuda" in saved["rng"] and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(saved["rng"]["cuda"])
-    return saved["state"]
+        torch.set_rng_state(saved["rng"]["cpu"])
+        if "cuda" in saved["rng"] and torch.cuda.is_available():
+            torch.cuda.set_rng_state_all(saved["rng"]["cuda"])
+        return saved["state"]
+    except (RuntimeError, KeyError, ValueError, TypeError) as err:
+        raise ValueError(f"{path}: not a checkpoint of this run ({err}); {WAY_OUT}") from err
+
+
+def _read(path: Path) -> dict:
+    """What :func:`write` wrote: tensors and plain values, never a pickle. ``ValueError`` where it is damaged."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if name := archive.testzip():  # torch.load does not look at checksums
+                raise ValueError(f"{name} is not as it was written")
+        return torch.load(path, weights_only=True, map_location="cpu")
+    except (*parsing.UNREADABLE, ValueError, KeyError, pickle.UnpicklingError) as err:
+        why = str(err).partition("\n")[0]
+        raise ValueError(f"{path}: damaged, or of an earlier version of the library ({why}); {WAY_OUT}") from err
 
 
 def runs_below(folder: Path) -> list[Path]:
     """Folders of runs, whole or damaged; another program's config.json makes none."""
-    return sorted(path.parent for path in folder.rglob("config.json") if _ours(path))
+    return sorted(
+        note.parent for note in folder.rglob(NOTE) if _began(note.parent) or b'"identity"' in note.read_bytes()
+    )
 
 
 def state_of(folder: Path) -> str:
@@ -102,38 +114,14 @@ def state_of(folder: Path) -> str:
     Nothing is written there.
     """
     try:
-        return _state(folder)
+        known = {"type": "object", "required": ["updates"], "properties": {"updates": {"type": "integer"}}}
+        updates = parsing.of_json(folder / NOTE, known, NOTE)["updates"]
+        if (folder / RECORD).exists():
+            return f"finished, test rsum {load(folder / RECORD)['test']['rsum']:.1f}"
+        word = "under way" if busy(folder) else "interrupted"
+        if not (folder / CHECKPOINT).exists():
+            return f"{word}, no evaluation yet of {updates} updates"
+        state = _read(folder / CHECKPOINT)["state"]
+        return f"{word} at update {state['update']} of {updates}, best validation rsum {state['best']['rsum']:.1f}"
     except Exception as err:  # whatever is wrong with the files of one run, the others are still listed
-        return f"damaged: {type(err).__name__}: {err}" if not isinstance(err, ValueError) else f"damaged: {err}"
-
-
-def _ours(note: Path) -> bool:
-    if any((note.parent / name).exists() for name in KEPT):
-        return True
-    try:
-        return "identity" in parsing.of_json(note, {"type": "object"})
-    except (parsing.BadFile, OSError):
-        return False
-
-
-def _state(folder: Path) -> str:
-    known = {"type": "object", "required": ["updates"], "properties": {"updates": {"type": "integer"}}}
-    wanted = parsing.of_json(folder / "config.json", known, "config.json")["updates"]
-    if (folder / "record.json").exists():
-        test = load(folder / "record.json")["test"]
-        return f"finished, test rsum {test['rsum']:.1f}"
-    word = "under way" if busy(folder) else "interrupted"
-    if not (folder / "checkpoint.pt").exists():
-        return f"{word}, no evaluation yet of {wanted} updates"
-    saved = torch.load(io.BytesIO(read_sealed(folder / "checkpoint.pt")), weights_only=True, map_location="cpu")
-    state = saved["state"]
-    return f"{word} at update {state['update']} of {wanted}, best validation rsum {state['best']['rsum']:.1f}"
-
-
-def _differences(theirs: dict, ours: dict) -> str:
-    pairs = [
-        f"{key}: {theirs.get(key)!r}, now {ours[key]!r}"
-        for key in ours
-        if key not in (*NO_PART, "identity") and theirs.get(key) != ours[key]
-    ]
-    return "; ".join(pairs[:3]) or "other settings"
+        return f"damaged: {err if isinstance(err, ValueError) else repr(err)}"

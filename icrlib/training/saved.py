@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -16,8 +18,9 @@ from icrlib.data.text import Vocabulary
 from icrlib.files import sha256_of, write_bytes
 from icrlib.models.base import RetrievalModel
 from icrlib.models.build import build
-from icrlib.names import METHODS, NotHandedOver, from_file, handed
+from icrlib.names import METHODS, handed
 
+WEIGHTS, ABOUT = "model.safetensors", "model.json"
 FORM = {
     "type": "object",
     "required": ["method", "options", "words", "sha256"],
@@ -31,17 +34,12 @@ FORM = {
 
 
 def save_model(model: RetrievalModel, method: str, folder: str | Path) -> Path:
-    """Write ``model.safetensors`` and ``model.json`` (method, options, vocabulary) to ``folder``."""
+    """Write ``model.safetensors`` and ``model.json`` (method, options, vocabulary, whose weights) to ``folder``."""
     folder = Path(folder)
     weights = save_tensors({name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()})
-    about = {
-        "method": method,
-        "options": model.options,
-        "words": model.vocabulary.words,
-        "sha256": sha256_of(weights),
-    }
-    write_bytes(folder / "model.safetensors", weights)
-    write_bytes(folder / "model.json", json.dumps(about, ensure_ascii=False).encode())
+    about = {"method": method, "options": model.options, "words": model.vocabulary.words, "sha256": sha256_of(weights)}
+    write_bytes(folder / WEIGHTS, weights)
+    write_bytes(folder / ABOUT, json.dumps(about, ensure_ascii=False).encode())
     return folder
 
 
@@ -60,38 +58,31 @@ def load_model(
     ``ValueError`` says so, and names a damaged model; ``FileNotFoundError`` where files are missing.
     """
     folder = Path(folder)
-    for name in ("model.json", "model.safetensors"):
+    for name in (ABOUT, WEIGHTS):
         if not (folder / name).is_file():
-            raise FileNotFoundError(
-                f"{folder}: no {name} here; a folder written by Run.save holds both files of a model"
-            )
-    try:
-        about = parsing.of_json(folder / "model.json", FORM, "model.json")
-        content = (folder / "model.safetensors").read_bytes()
+            raise FileNotFoundError(f"{folder}: no {name} here; Run.save writes both files of a model to a folder")
+    with _damage_named(folder):
+        about = parsing.of_json(folder / ABOUT, FORM, ABOUT)
+        content = (folder / WEIGHTS).read_bytes()
         if sha256_of(content) != about["sha256"]:
-            raise ValueError("its checksum does not match")
-        options, words = dict(about["options"]), Vocabulary(about["words"])
-        tensors, noted = load_tensors(content), about["method"]
-    except (ValueError, KeyError, TypeError, SafetensorError) as err:
-        raise ValueError(f"{folder}: the saved model is damaged ({err}); save or train it again") from err
-    method = handed(folder, "method", noted, method, METHODS)
+            raise ValueError("its two files do not belong together")
+        options, words, tensors = about["options"], Vocabulary(about["words"]), load_tensors(content)
+    method = handed(folder, "method", about["method"], method, METHODS)
     if "teacher" in options:
         options["teacher"] = handed(folder, "teacher", options["teacher"], teacher, [*TEACHERS, *HELD])
     if "backbone" in options:
         options["backbone"] = handed(folder, "backbone", options["backbone"], backbone, backbones.NAMES)
         options["network"] = backbones.load(options["backbone"]).network
-    try:
-        with from_file(folder, {method, backbone, teacher} - {None}):
-            model = build(method, **options)
+    with _damage_named(folder):
+        model = build(method, **options)
         model.load_state_dict(tensors)
-    except NotHandedOver:
-        raise
-    except (ValueError, KeyError, TypeError, RuntimeError, AttributeError) as err:
-        raise ValueError(f"{folder}: the saved model is damaged ({err}); save or train it again") from err
-    if model.vocabulary is None and options.get("words", len(words)) != len(words):
-        raise ValueError(
-            f"{folder}: the saved model is damaged (it was made for {options['words']!r} words and lists "
-            f"{len(words)}); save or train it again"
-        )
     model.vocabulary = model.vocabulary or words  # a model that reads whole sentences has its own
     return model.eval()
+
+
+@contextlib.contextmanager
+def _damage_named(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, RuntimeError, AttributeError, SafetensorError) as err:
+        raise ValueError(f"{folder}: the saved model is damaged ({err}); save or train it again") from err

@@ -12,7 +12,10 @@ import torch
 from torch import Tensor
 
 import icrlib
-from icrlib.auxiliary import Auxiliary, Criterion, Fixed
+from icrlib.auxiliary import Auxiliary, Criterion, Fixed, LagrangeMultiplier
+from icrlib.auxiliary.latent import LatentTarget
+from icrlib.auxiliary.matching import Matching
+from icrlib.auxiliary.tokens import TokenDecoder
 from icrlib.losses import IFM, Loss, NTXent, Pairs, SigLIP, SmoothAP, Triplet, TripletSH
 from icrlib.training.config import resolve
 from icrlib.training.loop import prepare
@@ -138,12 +141,12 @@ def test_what_an_update_was_over_its_accumulated_batches():
     first, second = torch.rand(2, 4, 4, generator=dice)
     criterion = Criterion(NTXent(0.2), auxiliary=Twice(), weighing=Fixed(0.7))
     totals = [float(criterion(step(scores))) for scores in (first, second)]
-    told = criterion.stepped()
+    update = criterion.stepped()
     alone = [float(NTXent(0.2)(scores, torch.eye(4, dtype=torch.bool))) for scores in (first, second)]
-    assert list(told) == ["contrastive", "auxiliary"]
-    assert float(told["contrastive"]) == pytest.approx(sum(alone) / 2)
-    assert float(told["auxiliary"]) == pytest.approx(float(first.mean() + second.mean()))
-    assert sum(totals) / 2 == pytest.approx(float(told["contrastive"] + 0.7 * told["auxiliary"]))
+    assert list(update) == ["contrastive", "auxiliary"]
+    assert float(update["contrastive"]) == pytest.approx(sum(alone) / 2)
+    assert float(update["auxiliary"]) == pytest.approx(float(first.mean() + second.mean()))
+    assert sum(totals) / 2 == pytest.approx(float(update["contrastive"] + 0.7 * update["auxiliary"]))
     assert Criterion(NTXent(0.2)).stepped() == {}
 
 
@@ -156,13 +159,24 @@ def test_the_warm_up_loss_and_what_looks_at_it():
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "word"),
     [
-        (lambda: Criterion(Triplet(), learn=("tau",)), "Triplet can learn nothing"),
-        (lambda: Criterion(NTXent(), learn=("bias",)), "NTXent can learn tau, and a bias only with tau"),
-        (lambda: Criterion(NTXent(), weighing=Fixed()), "go together"),
+        (lambda: Criterion(Triplet(), learn=("tau",)), "Triplet"),
+        (lambda: Criterion(NTXent(), learn=("bias",)), "bias"),
+        (lambda: Criterion(NTXent(), weighing=Fixed()), "weighing"),
+        (lambda: Fixed(-1.0), "beta"),
+        (lambda: LagrangeMultiplier(0.0), "eta"),
+        (lambda: LagrangeMultiplier(0.2, bounds=(2, 1)), "bounds"),
+        (lambda: LagrangeMultiplier(0.2, init=200), "init"),
+        (lambda: LagrangeMultiplier(0.2, lr=0), "lr"),
+        (lambda: LagrangeMultiplier(0.2, momentum=2), "momentum"),
+        (lambda: LagrangeMultiplier(0.2, rule="cut"), "published"),
+        (lambda: TokenDecoder(softmax="words"), "softmax"),
+        (lambda: TokenDecoder(decoder_words=0), "decoder_words"),
+        (lambda: LatentTarget(hidden=2.5), "hidden"),
+        *((lambda wrong=wrong: Matching(temperature=wrong), "temperature") for wrong in (0, -1.0, True, "a", math.inf)),
     ],
 )
-def test_refusals(make, message):
-    with pytest.raises(ValueError, match=message):
+def test_refusals(make, word):
+    with pytest.raises(ValueError, match=word):
         make()

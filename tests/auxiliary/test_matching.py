@@ -76,9 +76,6 @@ def test_which_temperature():
         ready([0, 1, 2], temperature=0.2).chances(S3, OWN, learned),
         ready([0, 1, 2], temperature=0.2).chances(S3, OWN),
     )
-    for wrong in (0, -1.0, True, "a", math.inf):
-        with pytest.raises(ValueError, match="temperature= is a positive number; got"):
-            Matching(temperature=wrong)
 
 
 def by_hand(made: Matching, head: Head, given: Step, image_of: list[int]) -> float:
@@ -86,8 +83,7 @@ def by_hand(made: Matching, head: Head, given: Step, image_of: list[int]) -> flo
     images, captions = given.batch.images.tolist(), given.batch.captions.tolist()
     b, m, s = len(images), len(captions), given.scores.double().tolist()
     dice, tau = made.dice(given), 0.07
-    own = [j if b == m else images.index(image_of[captions[j]]) for j in range(m)]
-    pairs = [(own[j], j, 1) for j in range(m)]
+    pairs = [(j if b == m else images.index(image_of[captions[j]]), j, 1) for j in range(m)]
 
     def pick(values: list[float], same: list[bool], throw: float) -> int:
         total = sum(math.exp(v / tau) for v in values)
@@ -124,15 +120,13 @@ def test_the_value_is_that_of_loops(update):
     images = torch.tensor(PAIRS[0])
     masks = [torch.eye(5, dtype=torch.bool), images[:, None] == images]
     cases = [(*PAIRS, mask) for mask in masks]
-    whole = torch.tensor([1, 2, 0])[:, None] == torch.tensor([1, 1, 2, 2, 0, 0])
-    cases.append(([1, 2, 0], [2, 3, 4, 5, 0, 1], whole))
+    images = torch.tensor([1, 2, 0])[:, None] == torch.tensor([1, 1, 2, 2, 0, 0])
+    cases.append(([1, 2, 0], [2, 3, 4, 5, 0, 1], images))
     for rows, columns, mask in cases:
         head = Head()
         made, given = ready(IMAGE_OF, model=head), step(rows, columns, mask, update=update)
-        found = made(given)
-        assert float(found.detach()) == pytest.approx(by_hand(made, head, given, IMAGE_OF), rel=1e-6)
-        count = len(made.pairs(given)[2])
-        assert count == 2 * len(columns) + len(rows)
+        assert float(made(given).detach()) == pytest.approx(by_hand(made, head, given, IMAGE_OF), rel=1e-6)
+        assert len(made.pairs(given)[2]) == 2 * len(columns) + len(rows)
 
 
 @pytest.mark.parametrize(("batches", "positives"), [("pairs", "diagonal"), ("pairs", "image"), ("images", "diagonal")])
@@ -247,8 +241,7 @@ def test_the_criterion_hands_on_what_it_has_learned(scenes, monkeypatch):
 
 @pytest.mark.parametrize("method", ["vse_infty", "cmn"])
 def test_a_method_without_a_head_is_told(scenes, method):
-    said = "auxiliary='matching' trains a matching head, and .* has none: it needs match"
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match="matching head"):
         icrlib.train(scenes, method, auxiliary="matching", updates=1, progress=False)
     assert RetrievalModel.match is None and XVLM.match is not None
 

@@ -141,7 +141,7 @@ def test_a_command_gives_the_settings_of_the_runs(rule, situation):
         assert all(values.get(name) == str(config[name]) for name in ("warmup", "drop_words") if config[name])
 
 
-@pytest.mark.parametrize("place", ["README.md", "book/search/photos.py", "book/search/album.py"])
+@pytest.mark.parametrize("place", ["README.md", "book/search/photos.py"])
 def test_commands_elsewhere_are_those_of_the_decision_page(rule, place):
     best, *others = parameters(sentences.command(rule, FEW) + "\n" + decision.command(rule, MANY, ("bow", "ntxent")))
     text = (ROOT / place).read_text(encoding="utf-8")

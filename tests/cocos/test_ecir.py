@@ -33,8 +33,8 @@ COUNTS = [
 @pytest.mark.parametrize(("loss", "scores", "mask", "direction", "definition", "published"), COUNTS)
 def test_golden_counts(loss, scores, mask, direction, definition, published):
     for convention, expected in (("definition", definition), ("published", published)):
-        found = cocos.count(loss, *twins.rows_of(scores, mask, direction), convention=convention, direction=direction)
-        assert (found["C_q"], found["C_B"], found["C_0"]) == pytest.approx(expected, abs=1e-9), convention
+        result = cocos.count(loss, *twins.rows_of(scores, mask, direction), convention=convention, direction=direction)
+        assert (result["C_q"], result["C_B"], result["C_0"]) == pytest.approx(expected, abs=1e-9), convention
 
 
 @pytest.mark.parametrize("convention", ["definition", "published"])
@@ -48,9 +48,9 @@ def test_golden_counts(loss, scores, mask, direction, definition, published):
 def test_golden_shares_of_ntxent(convention, scores, mask, i2t, t2i):
     """Whatever the loss's own denominator, the paper's Z(q) runs over all candidates."""
     for loss in (NTXent(), NTXent(denominator="negatives")):
-        found = cocos.count_both(loss, scores, mask, convention=convention)
+        result = cocos.count_both(loss, scores, mask, convention=convention)
         for side, expected in (("i2t", i2t), ("t2i", t2i)):
-            assert [found[side][k] for k in ("C_neg", "W_neg", "W_pos")] == pytest.approx(expected, abs=1e-9)
+            assert [result[side][k] for k in ("C_neg", "W_neg", "W_pos")] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("loss", [Triplet(), TripletSH(), NTXent(), SmoothAP(tau=0.1)], ids=repr)
@@ -62,9 +62,9 @@ def test_definition_equals_its_slow_twin(loss, ties, data):
     for eps in (0.01, 0.2):
         counts = [twins.definition(loss, *q, eps) for q in zip(scores.tolist(), mask.tolist(), strict=True)]
         some = [c for c in counts if c]
-        found = cocos.count(loss, scores, mask, convention="definition", eps=eps)
-        assert found["C_q"] == pytest.approx(sum(some) / len(some) if some else 0)
-        assert found["C_B"] == pytest.approx(sum(counts)) and found["C_0"] == counts.count(0)
+        result = cocos.count(loss, scores, mask, convention="definition", eps=eps)
+        assert result["C_q"] == pytest.approx(sum(some) / len(some) if some else 0)
+        assert result["C_B"] == pytest.approx(sum(counts)) and result["C_0"] == counts.count(0)
 
 
 @pytest.mark.parametrize("each", [1, 2, 3])
@@ -75,11 +75,11 @@ def test_published_smoothap_equals_its_slow_twin(each, direction):
     scores = 0.3 * mask.double() + 0.3 * torch.rand(7, 7 * each, generator=generator, dtype=torch.float64)
     counts = twins.released_smoothap(twins.rows_of(scores, mask, direction)[0], each, 0.05, 0.01, direction == "t2i")
     some = [c for c in counts if c]
-    found = cocos.count(
+    result = cocos.count(
         SmoothAP(tau=0.05), *twins.rows_of(scores, mask, direction), convention="published", direction=direction
     )
-    assert found["C_q"] == pytest.approx(sum(some) / len(some))
-    assert found["C_B"] == pytest.approx(sum(counts)) and found["C_0"] == counts.count(0)
+    assert result["C_q"] == pytest.approx(sum(some) / len(some))
+    assert result["C_B"] == pytest.approx(sum(counts)) and result["C_0"] == counts.count(0)
 
 
 def test_published_smoothap_hardly_looks_at_captions():
@@ -87,17 +87,18 @@ def test_published_smoothap_hardly_looks_at_captions():
     generator = torch.Generator().manual_seed(0)
     mask = torch.eye(128, dtype=torch.bool).repeat_interleave(5, dim=1)
     scores = 0.1 * torch.randn(128, 640, generator=generator)
-    found = cocos.count_both(SmoothAP(), scores, mask, convention="published")["t2i"]
+    result = cocos.count_both(SmoothAP(), scores, mask, convention="published")["t2i"]
     truth = cocos.count_both(SmoothAP(), scores, mask, convention="exact")["t2i"]
-    assert 614 <= found["C_0"] <= 640 and truth["C_0"] < 614
+    assert 614 <= result["C_0"] <= 640 and truth["C_0"] < 614
 
 
 def test_what_the_released_counter_could_not_take():
-    with pytest.raises(ValueError, match="released counter of Triplet knows one positive a query"):
-        cocos.count(Triplet(), GM, OWN_GM, convention="published")
     uneven = OWN_GM.clone()
     uneven[:, 4] = uneven[:, 5]
-    with pytest.raises(ValueError, match="equally many captions an image"):
-        cocos.count(SmoothAP(), GM, uneven, convention="published")
-    with pytest.raises(ValueError, match="equally many captions an image"):
-        cocos.count(SmoothAP(), GM.T, OWN_GM.T, convention="published", direction="i2t")
+    for loss, query, direction, message in (
+        (Triplet(), (GM, OWN_GM), "i2t", "one positive a query"),
+        (SmoothAP(), (GM, uneven), "i2t", "equally many captions"),
+        (SmoothAP(), (GM.T, OWN_GM.T), "i2t", "equally many captions"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            cocos.count(loss, *query, convention="published", direction=direction)

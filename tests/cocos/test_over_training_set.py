@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 
 import pytest
 import torch
 
 from icrlib import cocos
 from icrlib.data.splits import Split
-from icrlib.losses import DCL, LOSSES, GradientObjective, Loss, NTXent, SmoothAP, Triplet, TripletSH, by_name
-from icrlib.sampling import Batch, Sampler
+from icrlib.losses import DCL, LOSSES, GradientObjective, NTXent, SmoothAP, Triplet, TripletSH, by_name
+from icrlib.sampling import Sampler
 
 from . import twins
 
@@ -71,21 +72,21 @@ def one_by_one(loss, scores, mask, convention, eps, direction):
 
 def compare(loss, x, y, batches, convention, eps=0.01):
     """Every number of every batch and both directions; then mean and population standard deviation."""
-    found = cocos.per_batch(loss, x, y, batches, convention=convention, eps=eps, progress=False)
-    whole = cocos.over(loss, x, y, batches, convention=convention, eps=eps, progress=False)
+    result = cocos.per_batch(loss, x, y, batches, convention=convention, eps=eps, progress=False)
+    means = cocos.over(loss, x, y, batches, convention=convention, eps=eps, progress=False)
     for side in ("i2t", "t2i"):
         expected = []
         for batch in batches:
             scores, mask = x[batch.images] @ y[batch.captions].T, batch.positives
             expected.append(one_by_one(loss, *twins.rows_of(scores, mask, side), convention, eps, side))
-        assert set(found[side]) == {*expected[0], "queries"}
-        assert set(whole[side]) == {*expected[0], *(f"{key}_std" for key in expected[0])}
+        assert set(result[side]) == {*expected[0], "queries"}
+        assert set(means[side]) == {*expected[0], *(f"{key}_std" for key in expected[0])}
         for key in expected[0]:
             values = [batch[key] for batch in expected]
             exactly = 0 if convention == "exact" and key in ("C_B", "C_0") else 1e-9
-            assert found[side][key].tolist() == pytest.approx(values, rel=exactly, abs=exactly), (side, key)
-            assert whole[side][key] == pytest.approx(statistics.fmean(values), abs=1e-9), (side, key)
-            assert whole[side][f"{key}_std"] == pytest.approx(statistics.pstdev(values), abs=1e-9), (side, key)
+            assert result[side][key].tolist() == pytest.approx(values, rel=exactly, abs=exactly), (side, key)
+            assert means[side][key] == pytest.approx(statistics.fmean(values), abs=1e-9), (side, key)
+            assert means[side][f"{key}_std"] == pytest.approx(statistics.pstdev(values), abs=1e-9), (side, key)
 
 
 @pytest.mark.parametrize("convention", cocos.CONVENTIONS)
@@ -143,64 +144,48 @@ def test_how_many_batches_are_counted_together_changes_nothing(loss, convention,
 
 
 class Recorder(Triplet):
-    """Notes how many rows it is asked for at a time."""
+    """Notes how many rows it is called with at a time."""
 
-    asked: list = []
+    rows: list = []
 
     def weights(self, scores, positives):
-        self.asked.append(len(scores))
+        self.rows.append(len(scores))
         return super().weights(scores, positives)
 
 
-def test_equal_batches_go_through_the_loss_together_unless_it_looks_beyond_its_row():
+class Entangled(Recorder):
+    rows_independent = False
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "rows"),
+    [
+        (Recorder, 1 << 30, [60, 60, 9, 9]),
+        (Recorder, 8 * 10 * 10 * 4, [40, 40, 20, 20, 9, 9]),  # memory is bounded
+        (Entangled, 1 << 30, [10] * 12 + [9, 9]),
+    ],
+)
+def test_equal_batches_go_through_the_loss_together_unless_it_looks_beyond_its_row(kind, limit, rows, monkeypatch):
     x, y, split = encodings()
-    Recorder.asked.clear()
-    cocos.per_batch(Recorder(), x, y, epoch(split), convention="exact")
-    assert Recorder.asked == [60, 60, 9, 9]
-
-    class Entangled(Recorder):
-        rows_independent = False
-
-    Recorder.asked.clear()
-    cocos.per_batch(Entangled(), x, y, epoch(split), convention="exact")
-    assert Recorder.asked == [10] * 12 + [9, 9]
-    assert Loss.rows_independent and GradientObjective("con", "con").rows_independent
+    monkeypatch.setattr("icrlib.cocos.over_training_set.TOGETHER_ON_CPU", limit)
+    Recorder.rows.clear()
+    cocos.per_batch(kind(), x, y, iter(epoch(split)), convention="exact")
+    assert Recorder.rows == rows
     assert not GradientObjective("con", "con", convention="released").rows_independent
-
-
-def test_memory_is_bounded(monkeypatch):
-    x, y, split = encodings()
-    monkeypatch.setattr("icrlib.cocos.over_training_set.TOGETHER_ON_CPU", 8 * 10 * 10 * 4)
-    Recorder.asked.clear()
-    cocos.per_batch(Recorder(), x, y, iter(epoch(split)), convention="exact")
-    assert Recorder.asked == [40, 40, 20, 20, 9, 9]
 
 
 def test_weighing_by_size():
     """As published each batch counts alike; by size, each query does."""
     x, y, split = encodings(images=21, each=1)
-    batches = epoch(split, size=9)
-    found = cocos.per_batch(Triplet(), x, y, batches, convention="exact")["t2i"]
-    sizes = [9, 9, 3]
-    assert found["queries"].tolist() == sizes
-    values = found["C_0"].tolist()
-    assert len(set(values)) > 1
-    alike = cocos.over(Triplet(), x, y, batches, convention="exact")["t2i"]
-    by_size = cocos.over(Triplet(), x, y, batches, convention="exact", by_size=True)["t2i"]
+    batches, sizes = epoch(split, size=9), [9, 9, 3]
+    result = cocos.per_batch(Triplet(), x, y, batches, convention="exact")["t2i"]
+    values = result["C_0"].tolist()
+    assert result["queries"].tolist() == sizes and len(set(values)) > 1
     repeated = [value for value, size in zip(values, sizes, strict=True) for _ in range(size)]
-    assert alike["C_0"] == pytest.approx(statistics.fmean(values))
-    assert alike["C_0_std"] == pytest.approx(statistics.pstdev(values))
-    assert by_size["C_0"] == pytest.approx(statistics.fmean(repeated))
-    assert by_size["C_0_std"] == pytest.approx(statistics.pstdev(repeated))
-
-
-def test_the_sizes_of_batches_alone_make_the_spread_that_table_4_prints():
-    """C_0 of caption queries, Flickr30k, 226 batches of 640 and one of 360: most of the 18.72 in ECIR's row 1.4."""
-    sizes = torch.tensor([640.0] * 226 + [360.0])
-    assert float(sizes.mean()) == pytest.approx(638.767, abs=1e-3)
-    assert float(sizes.std(correction=0)) == pytest.approx(18.54, abs=1e-2)
-    found = cocos.over_training_set._statistics({"C_0": sizes.double(), "queries": sizes.double()}, by_size=False)
-    assert found == {"C_0": pytest.approx(638.767, abs=1e-3), "C_0_std": pytest.approx(18.54, abs=1e-2)}
+    for by_size, counted in ((False, values), (True, repeated)):
+        mean = cocos.over(Triplet(), x, y, batches, convention="exact", by_size=by_size)["t2i"]
+        assert mean["C_0"] == pytest.approx(statistics.fmean(counted))
+        assert mean["C_0_std"] == pytest.approx(statistics.pstdev(counted))
 
 
 class Sequences:
@@ -217,71 +202,46 @@ class Sequences:
 
 
 def test_a_similarity_of_one_s_own():
-    x, y, split = encodings()
-
-    def nearest(images, captions):
-        return -torch.cdist(images.values, captions.values)
-
-    batches = epoch(split)
-    found = cocos.per_batch(NTXent(), Sequences(x), Sequences(y), batches, convention="exact", similarity=nearest)[
-        "t2i"
-    ]
-    scores = -torch.cdist(x[batches[2].images], y[batches[2].captions])
-    expected = cocos.count(NTXent(), scores.T, batches[2].positives.T, convention="exact", direction="t2i")
-    assert {key: float(found[key][2]) for key in expected} == pytest.approx(expected, rel=1e-12)
-
-
-def test_the_graph_is_left_alone():
+    """And the graph is left alone."""
     x, y, split = encodings()
     x.requires_grad_()
-    graphs = []
+    graphs, batches = [], epoch(split)
 
-    def watched(images, captions):
-        graphs.append((images @ captions.T).requires_grad)
-        return images @ captions.T
+    def nearest(images, captions):
+        distances = torch.cdist(images.values, captions.values)
+        graphs.append(distances.requires_grad)
+        return -distances
 
-    found = cocos.per_batch(NTXent(), x, y, epoch(split), convention="exact", similarity=watched)
-    assert graphs == [False] * 7 and not found["i2t"]["W_pos"].requires_grad
-
-
-def change(batch, **fields):
-    return Batch(**(vars(batch) | fields))
+    options = {"convention": "exact", "similarity": nearest}
+    result = cocos.per_batch(NTXent(), Sequences(x), Sequences(y), batches, **options)["t2i"]
+    assert graphs == [False] * 7 and not result["W_pos"].requires_grad
+    scores = -torch.cdist(x[batches[2].images], y[batches[2].captions]).detach()
+    expected = cocos.count(NTXent(), scores.T, batches[2].positives.T, convention="exact", direction="t2i")
+    assert {key: float(result[key][2]) for key in expected} == pytest.approx(expected, rel=1e-12)
 
 
 def test_what_is_refused():
     x, y, split = encodings()
-    batches = epoch(split)
-
-    def over(*batches, convention="exact", loss=ECIR[2], images=x, captions=y, **options):
-        return cocos.over(loss, images, captions, batches, convention=convention, progress=False, **options)
-
-    with pytest.raises(ValueError, match="no batches to count"):
-        over()
-    with pytest.raises(ValueError, match=r"unknown convention 'definitions'.*Did you mean 'definition'\?"):
-        over(*batches, convention="definitions")
-    with pytest.raises(ValueError, match="eps must be zero or more; got nan"):
-        over(*batches, eps=float("nan"))
-    with pytest.raises(ValueError, match=r"images \(23, 6\) and captions \(69, 5\) must be encodings .* of one width"):
-        over(*batches, captions=y[:, :5])
-    with pytest.raises(ValueError, match=r"images \(23,\)"):
-        over(*batches, images=x[:, 0])
-    with pytest.raises(ValueError, match="captions of batch 1: row 69 is not there, the encodings have 69"):
-        over(batches[0], change(batches[1], captions=torch.full((10,), 69)))
-    with pytest.raises(ValueError, match="images of batch 0: row -1 is not there"):
-        over(change(batches[0], images=torch.full((10,), -1)))
-    none = torch.empty(0, dtype=torch.int64)
-    with pytest.raises(ValueError, match="captions of batch 1: none; a batch needs at least two images"):
-        over(batches[0], change(batches[1], captions=none, positives=torch.empty(10, 0, dtype=torch.bool)))
-    with pytest.raises(ValueError, match=r"batch 0 has 10 images and 10 captions, but scores \(10, 10\) and positives"):
-        over(change(batches[0], positives=torch.eye(9, dtype=torch.bool)))
-    with pytest.raises(ValueError, match=r"batch 0 has 10 images and 10 captions, but scores \(10,\)"):
-        over(batches[0], similarity=lambda a, b: (a * b).sum(1))
-    with pytest.raises(ValueError, match="released counter of Triplet knows one positive a query"):
-        over(*epoch(split, batches="images"), convention="published", loss=Triplet())
+    (one, two, *_), none = epoch(split), torch.empty(0, dtype=torch.int64)
     good, other = epoch(split, batches="images")[:2]
-    mixed = change(other, captions=other.captions.flip(0), positives=other.positives.flip(1))
-    with pytest.raises(ValueError, match="equally many captions an image, image by image"):
-        over(good, mixed, convention="published", loss=SmoothAP())
+    mixed = replace(other, captions=other.captions.flip(0), positives=other.positives.flip(1))
+    for batches, options, message in (
+        ([], {}, "no batches"),
+        ([one], {"convention": "definitions"}, "'definition'"),
+        ([one], {"eps": float("nan")}, "eps"),
+        ([one], {"captions": y[:, :5]}, r"\(69, 5\)"),
+        ([one], {"images": x[:, 0]}, r"\(23,\)"),
+        ([one, replace(two, captions=torch.full((10,), 69))], {}, "captions of batch 1: row 69"),
+        ([replace(one, images=torch.full((10,), -1))], {}, "images of batch 0: row -1"),
+        ([one, replace(two, captions=none, positives=torch.empty(10, 0).bool())], {}, "captions of batch 1: none"),
+        ([replace(one, positives=torch.eye(9).bool())], {}, "batch 0"),
+        ([one], {"similarity": lambda a, b: (a * b).sum(1)}, "batch 0"),
+        ([good], {"convention": "published"}, "one positive a query"),
+        ([good, mixed], {"convention": "published", "loss": SmoothAP()}, "equally many captions"),
+    ):
+        call = {"loss": Triplet(), "images": x, "captions": y, "batches": batches, "convention": "exact"} | options
+        with pytest.raises(ValueError, match=message):
+            cocos.over(**call, progress=False)
 
 
 def test_an_error_names_the_row_and_the_batch():
@@ -290,27 +250,12 @@ def test_an_error_names_the_row_and_the_batch():
     batches = epoch(split)
     empty = batches[4].positives.clone()
     empty[7] = False
-    batches[4] = change(batches[4], positives=empty)
+    damaged = [*batches[:4], replace(batches[4], positives=empty), *batches[5:]]
     with pytest.raises(ValueError, match="row 7 of positives has no positive") as caught:
-        cocos.per_batch(NTXent(), x, y, batches, convention="exact")
+        cocos.per_batch(NTXent(), x, y, damaged, convention="exact")
     assert caught.value.__notes__ == ["This is batch 4, i2t."]
-    batches = epoch(split)
     x[batches[6].images[2]] = torch.nan
     first = next(k for k, batch in enumerate(batches) if batches[6].images[2] in batch.images)
     with pytest.raises(ValueError, match=r"scores\[\d, 0\] is nan") as caught:
         cocos.per_batch(SmoothAP(), x, y, batches, convention="definition")
     assert caught.value.__notes__ == [f"This is batch {first}, i2t."]
-
-
-def test_a_long_count_shows_a_bar(monkeypatch, capsys):
-    """Nothing for what is over in two seconds, a bar for the rest, none where it is not wanted."""
-    x, y, split = encodings()
-    monkeypatch.setenv("TQDM_DISABLE", "0")
-    cocos.over(Triplet(), x, y, epoch(split), convention="exact")
-    assert capsys.readouterr().err == ""
-    options = []
-    monkeypatch.setattr(
-        "icrlib.cocos.over_training_set.bar", lambda items, *given, **more: options.append((given, more)) or items
-    )
-    cocos.over(Triplet(), x, y, epoch(split), convention="exact", progress=False)
-    assert options == [(("counting", False), {"delay": 2})]

@@ -36,13 +36,13 @@ def definition(loss, row, mask, eps):
 def defined_shares(loss, row, mask, eps):
     """NT-Xent's C_neg, W_neg and W_pos of one query."""
     own, rest = slow.split_row(row, mask)
-    found = [0.0, 0.0, 0.0]
+    result = [0.0, 0.0, 0.0]
     for i in own:
         z = sum(math.exp(row[j] / loss.tau) for j in [i, *rest])
         large = [p for j in rest if (p := math.exp(row[j] / loss.tau) / z) > eps]
         for k, value in enumerate((len(large), sum(large), 1 - math.exp(row[i] / loss.tau) / z)):
-            found[k] += value / len(own)
-    return found
+            result[k] += value / len(own)
+    return result
 
 
 def released_triplet_t2i(loss, scores, mask):
@@ -58,9 +58,9 @@ def released_smoothap(scores, each, tau, eps, t2i):
     """The released counter as it indexes: query q reads rows kq … kq+k-1 of its full (M, M) matrix; no 1/τ."""
     counts = []
     for row in scores.tolist():
-        candidates, read = len(row), range(each * len(counts), each * len(counts) + each)
+        candidates, rows = len(row), range(each * len(counts), each * len(counts) + each)
         number = 0
-        for i in (i for i in read if i < candidates):
+        for i in (i for i in rows if i < candidates):
             g = [1 / (1 + math.exp(-(s - row[i]) / tau)) if j != i else 0 for j, s in enumerate(row)]
             number += sum(v * (1 - v) / (1 + sum(g)) ** 2 > eps for v in g)
         counts.append(number / (1 if t2i else each))
@@ -74,11 +74,11 @@ def summary(counts, weights, mask, shares=()):
         rest = [abs(w) for w, positive in zip(row, own, strict=True) if not positive]
         if any(rest):
             several.append(sum(rest) ** 2 / sum(w * w for w in rest))
-    found = {
+    result = {
         "C_q": sum(some) / len(some) if some else 0.0,
         "C_B": sum(counts),
         "C_0": counts.count(0),
         "n_eff": sum(several) / len(several) if several else 0.0,
     }
     means = [sum(column) / len(column) for column in zip(*shares, strict=True)]
-    return found | dict(zip(("C_neg", "W_neg", "W_pos"), means, strict=False))
+    return result | dict(zip(("C_neg", "W_neg", "W_pos"), means, strict=False))

@@ -3,55 +3,34 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import numpy as np
 import torch
 from safetensors.torch import save_file
+from scipy.special import ndtr, softmax
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 WORDS = ["a", "man", "plays", "guitar", "two", "dogs", "run", "through", "snow", "red", "blue", "ring", "left", "of"]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-CONFIG = {
-    "hidden_size": 12,
-    "num_attention_heads": 3,
-    "num_hidden_layers": 2,
-    "intermediate_size": 20,
-    "layer_norm_eps": 1e-5,
-}
-LAYER = {
-    "q": "attention.self.query",
-    "k": "attention.self.key",
-    "v": "attention.self.value",
-    "o": "attention.output.dense",
-    "norm": "attention.output.LayerNorm",
-}
+CONFIG = {"hidden_size": 12, "num_attention_heads": 3, "num_hidden_layers": 2, "layer_norm_eps": 1e-5}
 
 
-def random_weights(seed: int = 0, positions: int = 300) -> dict[str, torch.Tensor]:
+def random_weights(seed: int = 0) -> dict[str, torch.Tensor]:
     """Weights of a model with :data:`CONFIG`, large enough that attention is far from uniform."""
-    generator = torch.Generator().manual_seed(seed)
-    d, inner = CONFIG["hidden_size"], CONFIG["intermediate_size"]
+    d, inner = CONFIG["hidden_size"], 20
     shapes = {
-        "embeddings.word_embeddings.weight": (len(WORDS) + 4, d),
-        "embeddings.position_embeddings.weight": (positions, d),
-        "embeddings.token_type_embeddings.weight": (2, d),
+        f"embeddings.{name}_embeddings.weight": (count, d)
+        for name, count in (("word", len(WORDS) + 4), ("position", 300), ("token_type", 2))
     }
-    linear = {}
-    for layer in range(CONFIG["num_hidden_layers"]):
-        at = f"encoder.layer.{layer}."
-        linear |= {at + LAYER[part]: (d, d) for part in "qkvo"}
-        linear |= {at + "intermediate.dense": (inner, d), at + "output.dense": (d, inner)}
-    norms = ["embeddings.LayerNorm"] + [
-        f"encoder.layer.{layer}.{name}"
-        for layer in range(CONFIG["num_hidden_layers"])
-        for name in (LAYER["norm"], "output.LayerNorm")
-    ]
-    for name, shape in linear.items():
+    linear, norms = {}, ["embeddings.LayerNorm"]
+    for at in (f"encoder.layer.{layer}." for layer in range(CONFIG["num_hidden_layers"])):
+        linear |= {f"{at}attention.{part}": (d, d) for part in ("self.query", "self.key", "self.value", "output.dense")}
+        linear |= {f"{at}intermediate.dense": (inner, d), f"{at}output.dense": (d, inner)}
+        norms += [f"{at}attention.output.LayerNorm", f"{at}output.LayerNorm"]
+    for name, shape in (linear | dict.fromkeys(norms, (d,))).items():
         shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
-    for name in norms:
-        shapes |= {f"{name}.weight": (d,), f"{name}.bias": (d,)}
+    generator = torch.Generator().manual_seed(seed)
     return {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
 
 
@@ -71,43 +50,24 @@ def make_folder(folder: Path, seed: int = 0, **config) -> Path:
 
 
 def slow(weights: dict[str, torch.Tensor], config: dict, ids: list[int]) -> np.ndarray:
-    """The unit vector of one caption's tokens: float64, one head, query and key at a time."""
+    """The unit vector of one caption's tokens, in NumPy and float64."""
     w = {name: value.double().numpy() for name, value in weights.items() if value.is_floating_point()}
-    eps = config["layer_norm_eps"]
-    heads, d = config["num_attention_heads"], config["hidden_size"]
-    wide = d // heads
+    count = config["num_attention_heads"]
 
     def norm(x, name):
-        variance = sum((value - x.mean()) ** 2 for value in x) / len(x)
-        return (x - x.mean()) / math.sqrt(variance + eps) * w[f"{name}.weight"] + w[f"{name}.bias"]
+        scaled = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + config["layer_norm_eps"])
+        return scaled * w[f"{name}.weight"] + w[f"{name}.bias"]
 
     def linear(x, name):
-        return w[f"{name}.weight"] @ x + w[f"{name}.bias"]
+        return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
 
-    def gelu(value):
-        return value * 0.5 * (1 + math.erf(value / math.sqrt(2)))
-
-    rows = []
-    for place, number in enumerate(ids):
-        row = w["embeddings.word_embeddings.weight"][number].copy()
-        row += w["embeddings.position_embeddings.weight"][place]
-        row += w["embeddings.token_type_embeddings.weight"][0]
-        rows.append(norm(row, "embeddings.LayerNorm"))
-    for layer in range(config["num_hidden_layers"]):
-        at, names = f"encoder.layer.{layer}.", LAYER
-        q, k, v = ([linear(row, at + names[part]) for row in rows] for part in "qkv")
-        after = []
-        for i, row in enumerate(rows):
-            mixed = np.zeros(d)
-            for head in range(heads):
-                part = slice(head * wide, (head + 1) * wide)
-                scores = [q[i][part] @ k[j][part] / math.sqrt(wide) for j in range(len(rows))]
-                shares = [math.exp(score - max(scores)) for score in scores]
-                for j, share in enumerate(shares):
-                    mixed[part] += share / sum(shares) * v[j][part]
-            row = norm(row + linear(mixed, at + names["o"]), at + names["norm"])
-            inner = np.array([gelu(value) for value in linear(row, at + "intermediate.dense")])
-            after.append(norm(row + linear(inner, at + "output.dense"), at + "output.LayerNorm"))
-        rows = after
-    mean = sum(rows) / len(rows)
-    return mean / math.sqrt(sum(value**2 for value in mean))
+    words, places, kinds = (w[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type"))
+    x = norm(words[ids] + places[: len(ids)] + kinds[0], "embeddings.LayerNorm")
+    for at in (f"encoder.layer.{layer}" for layer in range(config["num_hidden_layers"])):
+        parts = [np.split(linear(x, f"{at}.attention.self.{name}"), count, 1) for name in ("query", "key", "value")]
+        heads = [softmax(q @ k.T / q.shape[1] ** 0.5, axis=1) @ v for q, k, v in zip(*parts, strict=True)]
+        mixed = linear(np.concatenate(heads, 1), f"{at}.attention.output.dense")
+        x = norm(x + mixed, f"{at}.attention.output.LayerNorm")
+        inner = linear(x, f"{at}.intermediate.dense")
+        x = norm(x + linear(inner * ndtr(inner), f"{at}.output.dense"), f"{at}.output.LayerNorm")  # exact GELU
+    return x.mean(0) / np.linalg.norm(x.mean(0))

@@ -12,7 +12,6 @@ from PIL import Image
 import icrlib
 from icrlib.data import karpathy
 from icrlib.data.making import make
-from icrlib.files import StorageError
 
 from ..test_cli import icr
 
@@ -37,7 +36,7 @@ def usual(ending=""):
     return [(name.replace(".jpg", ending or ".jpg"), f"a dog {n}") for n, name in enumerate(NAMES)]
 
 
-def told(root):
+def captions_of(root):
     """What the reader of the format makes of it: the captions of each picture, by its path below the image folder."""
     return {
         str(file.relative_to(karpathy.images(root))): captions
@@ -62,7 +61,7 @@ def test_tables(root, head, by, name):
     table(root, usual(), name, by, head)
     made = make(root)
     assert made.counts == {"train": (8, 8), "val": (2, 2), "test": (2, 2)} and not made.notes
-    assert told(root) == {name: [text] for name, text in usual()}
+    assert captions_of(root) == {name: [text] for name, text in usual()}
 
 
 def test_what_tables_hold(root):
@@ -78,7 +77,7 @@ def test_what_tables_hold(root):
         newline="",
     )
     make(root)
-    found = told(root)
+    found = captions_of(root)
     assert found["p00.jpg"] == ["one, two"] and found["p01.jpg"] == ["more", "three, four"]
     assert found["p02.jpg"] == ["over two lines", "x"] and found["p03.jpg"] == found["p05.jpg"] == ["x"]
     assert found["p04.jpg"] == ["five", "six"]
@@ -87,14 +86,12 @@ def test_what_tables_hold(root):
 def test_named_columns_and_quotes_between_tabs(root):
     rows = [(name, "7", f'"Hi", says a dog {n}') for n, name in enumerate(NAMES)]
     table(root, rows, "t.tsv", "\t", ("key", "votes", "says"))
-    with pytest.raises(ValueError, match=r"t.tsv, line 1: no column of pictures known .*--image; .*'key', 'votes'"):
-        make(root)
-    with pytest.raises(ValueError, match="no column of captions known by its name; name it with --caption"):
-        make(root, image="key")
-    with pytest.raises(ValueError, match="no column 'say'; .* Did you mean 'says'"):
-        make(root, image="key", caption="say")
+    wrong = (({}, "--image"), ({"image": "key"}, "--caption"), ({"image": "key", "caption": "say"}, "says"))
+    for options, word in wrong:
+        with pytest.raises(ValueError, match=f"t.tsv, line 1: .*{word}"):
+            make(root, **options)
     make(root, image="key", caption="says")
-    assert told(root)["p01.jpg"] == ['"Hi", says a dog 1']
+    assert captions_of(root)["p01.jpg"] == ['"Hi", says a dog 1']
 
 
 def coco(file, names, first=0):
@@ -117,7 +114,7 @@ def test_annotations_of_coco(root):
     coco(root / "annotations" / "captions_train2017.json", NAMES[:8])
     coco(root / "annotations" / "captions_val2017.json", NAMES[8:], 8)
     make(root)
-    assert told(root)["val2017/p09.jpg"] == ["a cat 18", "a cat 19"]
+    assert captions_of(root)["val2017/p09.jpg"] == ["a cat 18", "a cat 19"]
     entry = json.loads((root / "dataset.json").read_text())["images"][1]
     assert entry["cocoid"] == 101 and [s["sentid"] for s in entry["sentences"]] == [14, 21] and entry["imgid"] == 1
 
@@ -127,7 +124,7 @@ def test_pictures_of_2014_in_the_folders_of_2017(root):
         shutil.move(root / name, root / f"{n:012}.jpg")
     file = coco(root.parent / "c.json", [f"COCO_val2014_{n:012}.jpg" for n in range(12)])
     make(root, [file])
-    assert told(root)["000000000003.jpg"] == ["a cat 6", "a cat 7"]
+    assert captions_of(root)["000000000003.jpg"] == ["a cat 6", "a cat 7"]
 
 
 def test_a_text_beside_each_picture(root):
@@ -140,7 +137,7 @@ def test_a_text_beside_each_picture(root):
     (root / "00000_stats.json").write_text("{}")
     made = make(root)
     assert made.source.startswith("12 text files beside pictures")
-    assert told(root)["00000/p07.JPG"] == ["a dog 7", "it runs"]
+    assert captions_of(root)["00000/p07.JPG"] == ["a dog 7", "it runs"]
 
 
 def test_a_folder_a_class(root):
@@ -151,11 +148,9 @@ def test_a_folder_a_class(root):
     result = icr("data", "make", str(root))
     assert result.exit_code == 0, result.output
     assert "the names of 4 folders, as 'a photo of a …'" in result.output
-    assert "2 texts stand with several pictures each (12 captions)" in result.output
-    assert "-p positives=text -p relevance=text" in result.output
-    assert told(root)["deep/angry_dog/p07.jpg"] == ["a photo of an angry dog"] and told(root)["cat/p00.jpg"]
+    assert captions_of(root)["deep/angry_dog/p07.jpg"] == ["a photo of an angry dog"]
     make(root, template="this is {}.", force=True)
-    assert told(root)["cat/p00.jpg"] == ["this is cat."]
+    assert captions_of(root)["cat/p00.jpg"] == ["this is cat."]
     with pytest.raises(ValueError, match="one {} for its name"):
         make(root, template="a photo", force=True)
 
@@ -165,7 +160,7 @@ def test_folders_that_are_no_classes(root):
         place = root / ("train2017" if n % 2 else "val2017")
         place.mkdir(exist_ok=True)
         shutil.move(root / name, place / name)
-    with pytest.raises(ValueError, match="no captions found. Name their file with --captions"):
+    with pytest.raises(ValueError, match="--captions"):
         make(root)
 
 
@@ -178,13 +173,13 @@ def test_the_seed_draws_and_shares_are_kept(root):
         assert [len(found[part]) for part in ("train", "val", "test")] == [3, 3, 6]
         drawn.setdefault(seed, []).append([file.name for file in found["test"].files])
     assert drawn[0][0] == drawn[0][1] != drawn[1][0]
-    with pytest.raises(ValueError, match="6 in val, 6 in test: none left to train on"):
-        make(root, val=0.5, test=0.5, force=True)
-    for share in (0, 1, -1, float("nan"), 20):
-        with pytest.raises(ValueError, match="--val is a share"):
-            make(root, val=share, force=True)
-    with pytest.raises(ValueError, match="seed must be a whole number"):
-        make(root, seed=-1, force=True)
+    for options, word in (
+        ({"val": 0.5, "test": 0.5}, "none left to train on"),
+        *(({"val": share}, "--val") for share in (0, 1, -1, float("nan"), 20)),
+        ({"seed": -1}, "seed"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            make(root, force=True, **options)
 
 
 def test_nothing_is_written_over(root):
@@ -202,19 +197,7 @@ def test_nothing_is_written_over(root):
     assert (root / "dataset.json").read_bytes() == first
     make(root, seed=1, force=True)
     assert (root / "dataset.json").read_bytes() != first
-    with pytest.raises(ValueError, match=r"looks for dataset\*\.json"):
-        make(root, out=root / "x.json")
     assert make(root, out=root.parent / "dataset_b.json").path.is_file()
-
-
-def test_a_full_disk_leaves_what_was_there(root, monkeypatch):
-    table(root, usual())
-    make(root)
-    before = (root / "dataset.json").read_bytes()
-    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "no space")))
-    with pytest.raises(StorageError, match="no space left"):
-        make(root, seed=3, force=True)
-    assert (root / "dataset.json").read_bytes() == before and not list(root.glob(".dataset*"))
 
 
 @pytest.mark.parametrize(
@@ -226,23 +209,23 @@ def test_a_full_disk_leaves_what_was_there(root, monkeypatch):
     ],
 )
 def test_what_has_no_partner_is_refused_and_left_out_when_asked(root, rows, message):
-    file = table(root, rows)
-    message = message.replace("@", str(file))
+    message = message.replace("@", str(table(root, rows)))
     result = icr("data", "make", str(root))
-    assert result.exit_code == 1 and f"{message}. Mend this, or leave" in result.output, result.output
-    assert len(result.output.splitlines()) == 1 and not (root / "dataset.json").exists()
+    assert result.exit_code == 1 and message in result.output and len(result.output.splitlines()) == 1
+    assert not (root / "dataset.json").exists()
     result = icr("data", "make", str(root), "--leave-out")
     assert result.exit_code == 0 and f"left out: {message}" in result.output
-    assert set(told(root)) == {name for name, text in rows if text.strip() and name in NAMES}
+    assert set(captions_of(root)) == {name for name, text in rows if text.strip() and name in NAMES}
 
 
-@pytest.mark.parametrize("name", ["../p00.jpg", "/etc/p00.jpg", "..\\..\\p00.jpg", "C:\\p00.jpg", "a/../../p00.jpg"])
-def test_names_that_lead_out_of_the_folder(root, name):
-    shutil.copy(root / NAMES[0], root.parent)
-    file = table(root, [(name, "a dog"), *usual()[1:]])
-    for ways in ((), ("--leave-out",)):
-        result = icr("data", "make", str(root), *ways)
-        assert result.exit_code == 1 and f"{file}, line 2: {name!r} leads out of {root}" in result.output
+def test_no_name_leads_out_of_the_folder(root):
+    """A path of another place is found by its end, in the folder; a picture that is only elsewhere is not."""
+    Image.new("RGB", (24, 24)).save(root.parent / "q.jpg")
+    make(root, [table(root, [("../../p00.jpg", "a dog"), *usual()[1:]])])
+    assert captions_of(root)["p00.jpg"] == ["a dog"]
+    table(root, [("../q.jpg", "a dog"), *usual()])
+    with pytest.raises(ValueError, match="q.jpg"):
+        make(root, force=True)
 
 
 def test_names_of_this_folder_and_of_two(root):
@@ -253,100 +236,58 @@ def test_names_of_this_folder_and_of_two(root):
     rows = usual()[1:]
     table(root, [(str(root / NAMES[0]), "x"), ("sub/twin.jpg", "y"), ("photos\\other\\twin.jpg", "z"), *rows])
     make(root)
-    assert told(root)["p00.jpg"] == ["x"] and told(root)["other/twin.jpg"] == ["z"]
+    assert captions_of(root)["p00.jpg"] == ["x"] and captions_of(root)["other/twin.jpg"] == ["z"]
     table(root, [(NAMES[0], "x"), ("twin.jpg", "y"), *rows])
-    with pytest.raises(ValueError, match="line 3: 'twin.jpg' may be other/twin.jpg or sub/twin.jpg"):
-        make(root, force=True)
-    table(root, [("elsewhere/twin.jpg", "y"), *usual()])
-    with pytest.raises(ValueError, match="1 captions name no picture, such as 'elsewhere/twin.jpg'"):
+    with pytest.raises(ValueError, match="line 3: .*other/twin.jpg or sub/twin.jpg"):
         make(root, force=True)
 
 
 @pytest.mark.parametrize(
-    "content, message",
+    "name, content, word",
     [
-        (b"", "no column of pictures known by its name"),
-        (b"a line\n", "no column of pictures known by its name"),
-        (b'image,caption\np00.jpg,"a dog\np01.jpg,x\n', "line 2: no row of a table .* quotation mark left open"),
-        (b"image,votes,caption\np00.jpg,x\n", "line 2: 2 columns where the first line has 3"),
-        (b"image,caption\np00.jpg,\xff\xfe\n", "line 2: not UTF-8 text"),
-        (b"image,caption\np00.jpg," + b"x" * 140_000 + b"\n", "line 2: no row of a table .*field larger"),
+        ("t.csv", b"", "line 1: .*--image"),
+        ("t.csv", b"a line\n", "line 1: .*--image"),
+        ("t.csv", b'image,caption\np00.jpg,"a dog\np01.jpg,x\n', "line 2: .*quotation mark"),
+        ("t.csv", b"image,votes,caption\np00.jpg,x\n", "line 2: 2 columns"),
+        ("t.csv", b"image,caption\np00.jpg,\xff\xfe\n", "line 2: .*UTF-8"),
+        ("t.csv", b"image,caption\np00.jpg," + b"x" * 140_000 + b"\n", "line 2: "),
+        ("c.json", b"{", "JSON"),
+        ("c.json", b"[]", "COCO"),
+        ("c.json", b'{"images": []}', "annotations"),
+        ("c.json", b'{"images": [{"id": 1}], "annotations": []}', "file_name"),
+        ("c.json", b'{"images": [], "annotations": [{"image_id": 1, "category_id": 3}]}', "caption"),
+        ("c.json", b'{"images": [], "annotations": [{"image_id": 1, "caption": "x"}]}', "id 1"),
     ],
 )
-def test_broken_tables(root, content, message):
-    (root / "t.csv").write_bytes(content)
-    with pytest.raises(ValueError, match=f"t.csv, .*{message}"):
+def test_broken_files(root, name, content, word):
+    (root / name).write_bytes(content)
+    with pytest.raises(ValueError, match=f"{name}.*{word}"):
         make(root)
 
 
-@pytest.mark.parametrize(
-    "content, message",
-    [
-        ("{", "not a whole JSON file"),
-        ("[]", "the file must be object; got"),
-        ('{"images": []}', "no annotations of COCO"),
-        ('{"images": [{"id": 1}], "annotations": []}', "has no file_name"),
-        ('{"images": [], "annotations": [{"image_id": 1, "category_id": 3}]}', "has no caption. COCO's annotations of"),
-        (
-            '{"images": [], "annotations": [{"image_id": 1, "caption": "x"}]}',
-            "1 captions name no picture, such as 'id 1'",
-        ),
-    ],
-)
-def test_broken_annotations(root, content, message):
-    (root / "c.json").write_text(content)
-    with pytest.raises(ValueError, match=message):
-        make(root)
-
-
-def test_refusals_of_folders_and_options(root, tmp_path):
+def test_refusals_of_folders(root, tmp_path):
+    (tmp_path / "empty").mkdir()
     for words, message in (
-        (("nowhere",), "nowhere: no such folder"),
-        ((str(root),), "no captions found"),
+        (("nowhere",), "nowhere"),
+        ((str(root),), "no captions"),
         ((str(root), "--captions", "no.csv"), "no.csv"),
-        ((str(root), "--captions", str(root)), "a folder, and no file"),
+        ((str(root), "--captions", str(root)), str(root)),
+        ((str(tmp_path / "empty"),), "no pictures"),
     ):
         result = icr("data", "make", *words)
         assert result.exit_code == 1 and message in result.output and len(result.output.splitlines()) == 1
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match="empty: no pictures here; they end with .jpg"):
-        make(tmp_path / "empty")
     table(root, usual(), "a.csv")
     table(root, usual(), "b.csv")
-    with pytest.raises(ValueError, match="a.csv, b.csv: say which has captions"):
+    with pytest.raises(ValueError, match="a.csv, b.csv"):
         make(root)
-    with pytest.raises(ValueError, match="--template is for folders of classes"):
-        make(root, [root / "a.csv"], template="{}")
-    with pytest.raises(ValueError, match="--image and --caption name columns"):
-        make(root, [coco(root.parent / "c.json", NAMES)], image="x")
-    for name in NAMES[2:]:
-        (root / name).unlink()
-    with pytest.raises(ValueError, match="2 pictures with captions; train, val and test need one each"):
-        make(root, [table(root, usual()[:2], "a.csv")])
 
 
 def test_a_name_that_no_line_can_hold(root):
     (root / NAMES[0]).rename(root / "a\nb.jpg")
-    for name in NAMES[1:]:
+    for name in (*NAMES[1:], "a\nb.jpg"):
         (root / name.replace("jpg", "txt")).write_text("x")
-    (root / "a\nb.txt").write_text("x")
-    with pytest.raises(ValueError, match="filename holds a line break"):
+    with pytest.raises(ValueError, match="line break"):
         make(root)
-
-
-def test_every_refusal_of_the_reader_that_advises_names_the_command(root):
-    for write in (
-        lambda: None,
-        lambda: (root / "dataset.json").write_text("{"),
-        lambda: (root / "dataset.json").write_text(
-            json.dumps({"images": [{"filename": NAMES[0], "split": "train", "sentences": []}]})
-        ),
-    ):
-        write()
-        with pytest.raises((ValueError, FileNotFoundError), match="icr data make"):
-            karpathy.read(root)
-    with pytest.raises(ValueError, match="icr data make"):
-        icrlib.load_dataset("flickr8k")
 
 
 def test_from_a_table_to_a_training(root, tmp_path):

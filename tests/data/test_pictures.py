@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import Image, ImageOps
 
 from icrlib.data import pictures
 from icrlib.data.pictures import BadPicture, open_picture, taken
@@ -41,38 +41,45 @@ def test_formats_that_no_photo_comes_in(tmp_path, kind):
     """An EPS starts Ghostscript; under a photo's name, too."""
     Image.new("RGB", (16, 16), (200, 0, 0)).save(tmp_path / "a.out", kind)
     (tmp_path / "a.out").rename(tmp_path / "a.jpg")
-    with pytest.raises(BadPicture, match="a.jpg: cannot be decoded .no picture of a known format; photos come as JPEG"):
+    with pytest.raises(BadPicture, match="a.jpg: .*JPEG.*pillow-heif"):
         open_picture(tmp_path / "a.jpg")
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF"])
-def test_formats_that_photos_come_in(tmp_path, kind):
-    Image.new("RGB", (16, 12), (200, 0, 0)).save(tmp_path / "a.x", kind)
-    found = open_picture(tmp_path / "a.x")
-    assert found.size == (16, 12) and abs(found.getpixel((3, 3))[0] - 200) < 12
+@pytest.mark.parametrize("mode", ["L", "P", "RGBA", "CMYK", "1", "I;16"])
+def test_pictures_of_every_mode(mode, tmp_path):
+    end = ".jpg" if mode == "CMYK" else ".png"
+    picture = Image.new("RGB", (20, 10), (200, 30, 40)) if mode != "I;16" else Image.new("I;16", (20, 10), 900)
+    picture = picture if mode == "I;16" else picture.convert(mode)
+    picture.save(tmp_path / f"a{end}")
+    opened = open_picture(tmp_path / f"a{end}")
+    assert opened.mode == "RGB" and opened.size == (20, 10)
 
 
-def test_phones_pictures_without_the_package_name_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(pictures, "_heif", lambda: False)
-    (tmp_path / "a.HEIC").write_bytes(b"\0\0\0\x18ftypheic" + b"\0" * 40)
-    with pytest.raises(BadPicture, match="a.HEIC: .*pip install pillow-heif"):
-        open_picture(tmp_path / "a.HEIC")
+def test_of_metadata_only_the_orientation_matters(tmp_path):
+    """A camera turned by 90 degrees; and a resolution that is text, at which Pillow's own turning fails."""
+    picture, exif = Image.new("RGB", (30, 10)), Image.Exif()
+    exif[0x0112] = 6
+    exif[0x0110] = "camera"
+    picture.save(tmp_path / "a.jpg", exif=exif)
+    assert open_picture(tmp_path / "a.jpg").size == (10, 30)
+    content = (tmp_path / "a.jpg").read_bytes()
+    order = "little" if b"II*" in content else "big"
+    text, bytes_ = (b"".join(n.to_bytes(2, order) for n in field) for field in ((0x0110, 2), (0x011A, 7)))
+    assert content.count(text) == 1
+    (tmp_path / "a.jpg").write_bytes(content.replace(text, bytes_))
+    with Image.open(tmp_path / "a.jpg") as opened, pytest.raises(TypeError):
+        ImageOps.exif_transpose(opened)
+    assert open_picture(tmp_path / "a.jpg").size == (10, 30)
 
 
-@pytest.mark.parametrize("size", [(65000, 1), (1, 65000), (9000, 3)])
+@pytest.mark.parametrize("size", [(65000, 1), (9000, 3)])
 def test_very_long_pictures_take_little_memory(tmp_path, size, monkeypatch):
     """Their middle is all that is used; scaling the whole would ask for gigabytes."""
     Image.new("RGB", size, (10, 200, 30)).save(tmp_path / "a.png")
-    real, asked = Image.Image.resize, []
-
-    def resize(self, size, *more, **names):
-        asked.append(size[0] * size[1])
-        assert asked[-1] < 5_000_000
-        return real(self, size, *more, **names)
-
-    monkeypatch.setattr(Image.Image, "resize", resize)
+    real, sizes = Image.Image.resize, []
+    monkeypatch.setattr(Image.Image, "resize", lambda self, to, *more: sizes.append(to) or real(self, to, *more))
     made = pictures.squeezed(256, (0.0,) * 3, (1.0,) * 3, crop=224)(open_picture(tmp_path / "a.png"))
-    assert made.shape == (3, 224, 224) and asked
+    assert made.shape == (3, 224, 224) and all(width * height < 5_000_000 for width, height in sizes)
     assert torch.allclose(made.mean((1, 2)) * 255, torch.tensor([10.0, 200.0, 30.0]), atol=1)
 
 
@@ -91,12 +98,6 @@ def test_too_many_pixels(tmp_path, monkeypatch):
         open_picture(tmp_path / "a.png")
 
 
-@pytest.mark.parametrize("name", ["x" * 400 + ".jpg", "a\0b.jpg"])
-def test_names_that_no_file_has(tmp_path, name):
-    with pytest.raises((BadPicture, FileNotFoundError), match="x|a"):
-        open_picture(tmp_path / name)
-
-
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF"])
 def test_damage_anywhere_is_named(tmp_path, kind):
     """Bytes changed or cut off at random places: a picture, or a BadPicture with the file's name; nothing else."""
@@ -104,7 +105,7 @@ def test_damage_anywhere_is_named(tmp_path, kind):
     pixels = np.random.default_rng(1).integers(0, 255, (24, 20, 3), dtype=np.uint8)
     Image.fromarray(pixels).save(tmp_path / "whole", kind)
     whole = (tmp_path / "whole").read_bytes()
-    for number in range(60):
+    for number in range(40):
         raw = bytearray(whole)
         for _ in range(dice.randint(1, 6)):
             raw[dice.randrange(min(len(raw), 300) if number % 2 else len(raw))] = dice.randrange(256)

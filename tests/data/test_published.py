@@ -17,9 +17,8 @@ from icrlib import sampling, training
 from icrlib.data import backbones, features, karpathy, pictures
 from icrlib.data.backbones import Backbone
 from icrlib.data.scenes.backbone import load_backbone
-from icrlib.search import Index
 
-from .photos import edit, extract
+from .photos import edit
 
 SIZES = {"batch_size": 8, "embed_dim": 8, "word_dim": 8, "progress": False}
 
@@ -62,17 +61,13 @@ def test_windows_have_torchvisions_distribution():
         assert distance < 1.63 * math.sqrt(2 / 3000)  # the 1 % point; the draws are fixed
 
 
-@pytest.mark.parametrize("size", [(1, 1), (1, 300), (300, 1), (16, 16), (4000, 2500)])
-def test_windows_lie_inside_pictures_of_every_size(size):
+def test_windows_lie_inside_pictures_of_every_size():
+    """One that never fits is torchvision's way out, after ten tries: 4:3 at most, centred."""
     dice = np.random.default_rng(0)
-    for _ in range(50):
+    for size in ((1, 1), (1, 300), (300, 1), (16, 16), (4000, 2500)) * 50:
         left, top, width, height = pictures.window(*size, dice)
         assert left >= 0 and top >= 0 and width > 0 and height > 0
         assert left + width <= size[0] and top + height <= size[1]
-
-
-def test_a_window_that_never_fits_is_the_largest_in_the_middle():
-    """torchvision's way out, after ten tries: 4:3 at most, centred."""
     assert pictures.window(1000, 3, np.random.default_rng(0)) == (498, 0, 4, 3)
     assert pictures.window(3, 1000, np.random.default_rng(0)) == (0, 498, 3, 4)
 
@@ -106,25 +101,6 @@ def test_crops_are_fresh_and_repeatable(data):
     assert not torch.equal(next_shown[(two.images == 0).nonzero()[0, 0]], shown[rows[0]])
 
 
-def test_a_crop_depends_on_seed_and_batch_number(data):
-    """The same rows in every batch: what differs then is the crops alone."""
-
-    class Fixed:
-        def __init__(self, seed):
-            self.seed = seed
-
-        def __getitem__(self, number):
-            return sampling.Batch(torch.arange(3), torch.arange(3), torch.eye(3).bool())
-
-    def shown(seed):
-        feeding = sampling.feed(data.train, Fixed(seed), 0)
-        return [next(feeding)[1] for _ in range(2)]
-
-    first, second = shown(0)
-    assert not torch.equal(first, second) and not torch.equal(first, shown(1)[0])
-    assert torch.equal(first, shown(0)[0])
-
-
 def test_evaluation_sees_whole_pictures_in_order(data, pristine, monkeypatch):
     monkeypatch.setattr(icrlib.data.crops, "AT_ONCE", 4)
     shown = list(data.test.features.split(512))
@@ -147,47 +123,53 @@ def test_splits_and_options(data, pristine, readers_own):
     assert other.fingerprint != data.fingerprint and other.train.features.shape == (12, 256)
 
 
+def test_fewer_training_photos(data, pristine, readers_own):
+    """The same as those of a folder of features; what is drawn belongs to what the data is."""
+    few = {"root": pristine, "min_count": 1, "train": 5}
+    some = icrlib.load_dataset("flickr8k", images="published", backbone=readers_own, **few)
+    rows = np.sort(np.random.default_rng(100).choice(12, 5, replace=False)).tolist()
+    assert some.train.image_ids == [data.train.image_ids[row] for row in rows] and len(some.val) == 6
+    assert some.train.features.files == [data.train.features.files[row] for row in rows]
+    assert some.fingerprint != data.fingerprint
+    cached = icrlib.load_dataset("flickr8k", backbone="scenes", **few)
+    assert cached.train.captions == some.train.captions
+
+
 def test_what_is_refused(pristine, tmp_path, readers_own, data):
-    load = icrlib.load_dataset
-    with pytest.raises(ValueError, match="unknown images 'publised'.*Did you mean 'published'"):
-        load("flickr8k", root=pristine, images="publised")
-    with pytest.raises(ValueError, match="images='published' computes no features"):
-        load("flickr8k", root=pristine, images="published", backbone=readers_own, features=tmp_path)
-    with pytest.raises(ValueError, match="unknown option of the dataset 'coco' 'backbon'"):
-        load("coco", root=pristine, backbon="scenes")
-    with pytest.raises(FileNotFoundError, match="nowhere: no such folder"):
-        load("coco", root=pristine / "nowhere", images="published", backbone=readers_own)
-    with pytest.raises(ValueError, match="makes its own pictures"):
-        load("scenes", root=pristine)
+    load, pictures_of = icrlib.load_dataset, {"images": "published", "backbone": readers_own}
+    for name, options, word in (
+        ("flickr8k", {"root": pristine, "images": "publised"}, "published"),
+        ("flickr8k", {"root": pristine, "features": tmp_path} | pictures_of, "features="),
+        ("coco", {"root": pristine, "backbon": "scenes"}, "backbone"),
+        ("coco", {"root": pristine / "nowhere"} | pictures_of, "nowhere"),
+        ("scenes", {"root": pristine}, "scenes"),
+    ):
+        with pytest.raises((ValueError, FileNotFoundError), match=word):
+            load(name, **options)
     root = Path(shutil.copytree(pristine, tmp_path / "photos"))
     (root / "images" / "val3.jpg").unlink()
-    with pytest.raises(FileNotFoundError, match=r"1 photos are missing, first .*val3\.jpg; `icr data check"):
-        load("flickr8k", root=root, images="published", backbone=readers_own)
+    with pytest.raises(FileNotFoundError, match=r"val3\.jpg"):
+        load("flickr8k", root=root, **pictures_of)
     edit(root, lambda images: images[0].update(sentences=[{"raw": " "}]))
     (root / "images" / "val3.jpg").write_text("broken")
-    with pytest.raises(ValueError, match=r"train0\.jpg: no caption; give it one"):
-        load("flickr8k", root=root, images="published", backbone=readers_own)
+    with pytest.raises(ValueError, match=r"train0\.jpg"):
+        load("flickr8k", root=root, **pictures_of)
     edit(root, lambda images: images[0].update(sentences=[{"raw": "a ring"}]))
-    broken = load("flickr8k", root=root, images="published", backbone=readers_own, min_count=1)
-    with pytest.raises(pictures.BadPicture, match=r"val3\.jpg: cannot be decoded"):
+    broken = load("flickr8k", root=root, min_count=1, **pictures_of)
+    with pytest.raises(pictures.BadPicture, match=r"val3\.jpg"):
         icrlib.train(broken, updates=1, **SIZES)
     without = backbones.load("scenes")
     without.crop = None
-    with pytest.raises(ValueError, match=r"'scenes' says nothing about training crops; give it crop="):
+    with pytest.raises(ValueError, match="scenes.*crop="):
         icrlib.data.crops.Pictures([], without)
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"batch_norm": "of"}, "unknown batch_norm 'of'"),
-        ({"finetune_lr": 1e-4}, "finetune_lr= needs finetune_after="),
-        ({"finetune_after": -1}, "finetune_after must be a whole number of at least 0; got -1"),
-        ({"finetune_after": 0, "finetune_lr": -1.0}, "finetune_lr must be a positive number"),
-    ],
+    "given",
+    [{"batch_norm": "of"}, {"finetune_lr": 1e-4}, {"finetune_after": -1}, {"finetune_after": 0, "finetune_lr": -1.0}],
 )
-def test_options_about_the_network(data, given, message):
-    with pytest.raises(ValueError, match=message):
+def test_options_about_the_network(data, given):
+    with pytest.raises(ValueError, match=next(reversed(given))):
         icrlib.train(data, updates=1, **SIZES, **given)
 
 
@@ -201,24 +183,12 @@ def test_cached_features_are_computed_once(pristine, tmp_path, monkeypatch):
     data = load()
     kept = list((tmp_path / "cache" / "features").iterdir())
     assert len(kept) == 1 and data.train.features.shape == (12, 256)
-    monkeypatch.setattr(features.backbones, "load", None)  # from here on nothing may be computed
-    assert load().fingerprint == data.fingerprint
+    with monkeypatch.context() as patch:
+        patch.setattr(features.backbones, "load", None)  # from here on nothing may be computed
+        assert load().fingerprint == data.fingerprint
     edit(root, lambda images: images[0]["sentences"].append({"raw": "one more"}))
-    with pytest.raises(TypeError):
-        load()
-    monkeypatch.undo()
+    assert len(load().train.captions) == 25 and list((tmp_path / "cache" / "features").iterdir()) == kept
     assert len(load(features=tmp_path / "mine").train.captions) == 25 and (tmp_path / "mine" / "train_ims.npy").exists()
-
-
-def test_skipped_photos_are_asked_about_again(pristine, tmp_path):
-    """A folder that was made with --skip-bad does not pass for one of all photos."""
-    root = Path(shutil.copytree(pristine, tmp_path / "photos"))
-    (root / "images" / "train4.jpg").write_text("broken")
-    for _ in range(2):
-        extract(root, tmp_path / "f", skip_bad=True)
-    with pytest.raises(features.BadPhotos, match="train4.jpg"):
-        extract(root, tmp_path / "f")
-    assert np.load(tmp_path / "f" / "train_ims.npy").shape == (11, 256)
 
 
 # The network inside the model
@@ -278,16 +248,6 @@ def test_batch_norm_is_put_back_without_a_trace():
         assert (made.train()(drawn[8:]) - plain(drawn[8:])).abs().max() > 0.01
 
 
-def test_a_network_that_learns_is_fixed_at_first():
-    """Whoever builds the model by hand need not think of it."""
-    inner = icrlib.models.build("bow", 6, 10, embed_dim=4)
-    made = icrlib.models.OnPictures(inner, nn.Sequential(nn.Conv2d(3, 6, 3)), "own", "train")
-    assert not any(p.requires_grad for p in made.backbone.parameters())
-    assert all(p.requires_grad for p in inner.parameters())
-    made.finetune()
-    assert all(p.requires_grad for p in made.backbone.parameters())
-
-
 def test_fine_tuning_begins_when_it_should(data, monkeypatch):
     seen = []
     original = training.optim.set_rates
@@ -335,18 +295,3 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(data, tmp_path, monkeypatch)
         torch.equal(a, b)
         for a, b in zip(resumed.model.state_dict().values(), whole.model.state_dict().values(), strict=True)
     )
-
-
-def test_search_in_photos_without_features(data, pristine):
-    model = icrlib.train(data, updates=2, **SIZES).model
-    index = Index.of_photos(model, pristine)
-    hits = index.by_text(data.test.captions[0], top=3)
-    assert [hit.rank for hit in hits] == [1, 2, 3] and all(Path(hit.file).is_file() for hit in hits)
-    captions = index.by_picture(pristine / "images" / "test0.jpg", top=2)
-    with torch.no_grad():
-        shown = network().prepare(pictures.open_picture(pristine / "images" / "test0.jpg"))
-        vector = model.encode_images(shown[None])[0]
-    assert captions[0].score == pytest.approx(float((index.captions @ vector).max()), abs=1e-6)
-    plain = icrlib.train(icrlib.load_dataset("scenes", train=20, val=4, test=4), "bow", updates=1, progress=False).model
-    with pytest.raises(ValueError, match="was trained on finished features; search in a feature folder"):
-        Index.of_photos(plain, pristine)

@@ -61,14 +61,12 @@ def test_truth_matrix_on_crowded_scenes_with_equal_things():
         )
         for n in rng.integers(2, 6, 60)
     ]
-    told = [
-        {"shape": "ring"},
-        {"shape": "ring", "colour": "red"},
-        {"shape": "ring", "size": "small"},
-        {"shape": "ring", "colour": "red", "size": "small"},
+    rings = [
+        {"shape": "ring"} | more
+        for more in ({}, {"colour": "red"}, {"size": "small"}, {"colour": "red", "size": "small"})
     ]
-    forms = [form(*some) for n in (1, 2, 3) for some in product(told, repeat=n)]
-    forms += [form(a, b, relation=name) for a, b in product(told, repeat=2) for name in grammar.RELATIONS]
+    forms = [form(*some) for n in (1, 2, 3) for some in product(rings, repeat=n)]
+    forms += [form(a, b, relation=name) for a, b in product(rings, repeat=2) for name in grammar.RELATIONS]
     expected = np.array([[slow_truth(one, scene) for scene in scenes] for one in forms])
     assert 0.1 < expected.mean() < 0.95
     assert (grammar.truth_matrix(forms, scenes) == expected).all()
@@ -104,7 +102,7 @@ def test_truth_by_hand():
 def test_same_column_is_neither_left_nor_right():
     a, b = Thing("ring", "red", "small", "plain", 1, dx=-3), Thing("bar", "red", "small", "plain", 4, dx=3)
     assert not grammar.related(a, "left of", b) and not grammar.related(a, "right of", b)
-    with pytest.raises(ValueError, match="unknown relation 'beside'; allowed: left of"):
+    with pytest.raises(ValueError, match="beside"):
         grammar.related(a, "beside", b)
 
 
@@ -122,14 +120,13 @@ def test_the_mix_of_captions():
 
 def read(text: str) -> dict:
     """An independent reader of captions: from the words back to the form."""
-    word = {said: meant for meant, ways in grammar.SYNONYMS.items() for said in ways}
+    word = {way: meant for meant, ways in grammar.SYNONYMS.items() for way in ways}
     background = re.search(r" on a (\w+) background$", text)
     count = re.search(r" among (\w+) things", text)
     text = re.sub(r" on a \w+ background$| among \w+ things|^there is |^we see ", "", text)
-    text = re.sub(r" among \w+ things", "", text)
     relation = next((name for name in grammar.RELATIONS if f" {name} " in text), None)
     parts = re.split(rf" {relation} |, | and ", text)
-    kinds = {value: name for name, values in {**grammar.VALUES}.items() for value in values}
+    kinds = {value: name for name, values in grammar.VALUES.items() for value in values}
     things = [{kinds[word.get(w, w)]: word.get(w, w) for w in part.split()[1:]} for part in parts]
     return form(
         *things,
@@ -143,8 +140,8 @@ def test_text_and_form_say_the_same(drawn):
     """Reading a caption back gives its form, whichever synonym was drawn; every synonym is in use."""
     for text, one in zip(drawn["captions"], drawn["forms"], strict=True):
         assert read(text) == one, text
-    said = Counter(word for text in drawn["captions"] for word in re.findall(r"\w+", text))
-    assert all(said[way] > 0 for ways in grammar.SYNONYMS.values() for way in ways)
+    counts = Counter(word for text in drawn["captions"] for word in re.findall(r"\w+", text))
+    assert all(counts[way] > 0 for ways in grammar.SYNONYMS.values() for way in ways)
 
 
 def test_forms_are_json_and_articles_are_right(drawn):
@@ -154,8 +151,8 @@ def test_forms_are_json_and_articles_are_right(drawn):
 
 def test_captions_mention_only_some_facts(drawn):
     for fact, least, most in (("colour", 0.8, 0.97), ("size", 0.35, 0.65)):
-        told = np.mean([fact in thing for one in drawn["forms"] for thing in one["things"]])
-        assert least < told < most
+        share = np.mean([fact in thing for one in drawn["forms"] for thing in one["things"]])
+        assert least < share < most
 
 
 def test_truth_as_score_ranks_well_but_not_perfectly(drawn, scenes):

@@ -50,7 +50,7 @@ def test_defaults_are_what_the_search_chose():
     assert len(chosen) == 8
     data = icrlib.load_dataset("scenes", smoke=True)
     for (method, loss), settings in chosen.items():
-        found = {"warmup": 0} | data.defaults_for(method, loss)
-        assert {name: found[name] for name in settings} == settings, (method, loss)
+        defaults = {"warmup": 0} | data.defaults_for(method, loss)
+        assert {name: defaults[name] for name in settings} == settings, (method, loss)
     used = {r["config"]["seed"] for r in searched}
     assert used.isdisjoint(r["config"]["seed"] for r in ecir())  # tuned on draws that no claim is judged on

@@ -99,7 +99,7 @@ def test_boxes_are_tight_and_distractors_inside(drawn, scenes):
 
 
 def test_too_many_things_for_the_regions(scenes):
-    with pytest.raises(ValueError, match="does not fit in 1 regions"):
+    with pytest.raises(ValueError, match="regions"):
         pictures.regions(scenes[0], np.random.default_rng(0), count=1)
 
 

@@ -1,5 +1,7 @@
 """Stamped scenes: the number on a picture is read back from its pixels, and is the one behind its captions."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ import torch
 import icrlib
 from icrlib.data.scenes import generate
 from icrlib.data.scenes.stamps import GLYPHS, stamp, stamped, write
+from icrlib.sampling import Sampler, feed
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +39,7 @@ def as_bytes(pictures: torch.Tensor) -> np.ndarray:
     return (pictures * 255).round().byte().permute(0, 2, 3, 1).numpy()
 
 
-def told(caption: str) -> int:
+def written(caption: str) -> int:
     return int("".join(caption.split()[-6:]))
 
 
@@ -56,10 +59,10 @@ def test_training_pairs_share_their_number(four):
     images = split.image_of[rows]
     pictures = as_bytes(next(split.features.stream([(0, images)], 5)))
     for picture, row, image in zip(pictures, rows.tolist(), images.tolist(), strict=True):
-        assert seen(picture) == told(split.captions[row]) == int(split.numbers[image])
-        own = int(split.of[image])
-        assert np.array_equal(picture[10:], plain.images[own][10:])
-        assert " ".join(split.captions[row].split()[:-6]) in plain.captions[5 * own : 5 * own + 5]
+        assert seen(picture) == written(split.captions[row]) == int(split.numbers[image])
+        place = int(split.of[image])
+        assert np.array_equal(picture[10:], plain.images[place][10:])
+        assert " ".join(split.captions[row].split()[:-6]) in plain.captions[5 * place : 5 * place + 5]
     assert set(split.numbers.tolist()) == set(range(16)) and len(split) == 4 * len(plain)
     assert [split.forms[row] for row in rows.tolist()] == [
         plain.forms[plain.captions.index(" ".join(split.captions[row].split()[:-6]))] for row in rows.tolist()
@@ -72,7 +75,7 @@ def test_evaluation_in_two_forms(four):
         pictures = as_bytes(torch.cat(list(split.features.split(32))))
         assert [seen(picture) for picture in pictures] == [i % 16 for i in range(len(split))]
         assert np.array_equal(pictures, split.images)
-        assert all(told(text) == int(i) % 16 for text, i in zip(split.captions, split.image_of, strict=True))
+        assert all(written(text) == int(i) % 16 for text, i in zip(split.captions, split.image_of, strict=True))
     bare = four.test
     assert np.array_equal(as_bytes(torch.cat(list(bare.features.split(512)))), plain.test.images)
     assert bare.captions == plain.test.captions and bare.numbers is None
@@ -90,9 +93,9 @@ def test_no_bits_are_one_number_and_few_bits_all_numbers():
 
 def test_how_a_stamp_looks_follows_from_seed_batch_and_place(four):
     rows = torch.arange(6)
-    whole = list(four.train.features.stream([(number, rows) for number in range(3)], 5))
+    batches = list(four.train.features.stream([(number, rows) for number in range(3)], 5))
     again = list(four.train.features.stream([(2, rows)], 5))
-    assert torch.equal(whole[2], again[0]) and not torch.equal(whole[1], whole[2])
+    assert torch.equal(batches[2], again[0]) and not torch.equal(batches[1], batches[2])
     assert not torch.equal(next(four.train.features.stream([(2, rows)], 6)), again[0])
     same = stamped(3, 4, smoke=True, progress=False)
     assert same.fingerprint == four.fingerprint and np.array_equal(same.val.images, four.val.images)
@@ -116,21 +119,12 @@ def test_the_network_learns_and_a_run_comes_back(four, tmp_path):
 
 def test_a_killed_run_goes_on_with_the_same_stamps(four):
     """The stream from batch 2 on gives what a stream from the start gives there."""
-    from icrlib.sampling import Sampler, feed
-
-    sampler = Sampler(four.train, 0, 8)
-    whole = feed(four.train, sampler, 0)
-    later = [next(whole) for _ in range(3)][2]
-    direct = next(feed(four.train, Sampler(four.train, 0, 8), 2))
-    assert torch.equal(later[1], direct[1]) and torch.equal(later[0].captions, direct[0].captions)
+    start, later = (feed(four.train, Sampler(four.train, 0, 8), batch) for batch in (0, 2))
+    third, direct = next(islice(start, 2, None)), next(later)
+    assert torch.equal(third[1], direct[1]) and torch.equal(third[0].captions, direct[0].captions)
 
 
-@pytest.mark.parametrize("bits", [-1, 20, 2.0, True, None])
-def test_bad_bits(bits):
-    with pytest.raises(ValueError, match="bits= must be a whole number from 0 to 19"):
-        stamped(0, bits, smoke=True, progress=False)
-
-
-def test_bad_rounds():
-    with pytest.raises(ValueError, match="rounds= must be"):
-        stamped(0, 2, rounds=0, smoke=True, progress=False)
+@pytest.mark.parametrize("options", [{"bits": bits} for bits in (-1, 20, 2.0, True, None)] + [{"rounds": 0}])
+def test_bad_options(options):
+    with pytest.raises(ValueError, match=f"{next(iter(options))}="):
+        stamped(0, **{"bits": 2} | options, smoke=True, progress=False)

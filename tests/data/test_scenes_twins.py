@@ -8,7 +8,7 @@ import torch
 
 from icrlib.data.scenes import generate, twin_accuracy
 from icrlib.data.scenes.grammar import truth, truth_matrix
-from icrlib.data.scenes.graph import Scene, Thing
+from icrlib.data.scenes.graph import VALUES, Scene, Thing
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +55,14 @@ def test_against_the_slow_twin(split):
 
 def test_truth_as_score_is_always_right_and_its_opposite_always_wrong(split):
     true = torch.from_numpy(truth_matrix(split.forms, split.graphs)).double()
-    found = twin_accuracy(torch.eye(150).double(), true, split)
-    assert found["swap"] == found["attribute"] == 100 and found["swap_n"] > 20 and found["attribute_n"] > 20
+    accuracy = twin_accuracy(torch.eye(150).double(), true, split)
+    assert accuracy["swap"] == accuracy["attribute"] == 100 and accuracy["swap_n"] > 20 and accuracy["attribute_n"] > 20
     assert twin_accuracy(torch.eye(150).double(), -true, split)["swap"] == 0
 
 
 def test_ties_do_not_count_as_right(split):
-    found = twin_accuracy(torch.ones(150, 4), torch.ones(750, 4), split)
-    assert found["swap"] == found["attribute"] == 0
+    accuracy = twin_accuracy(torch.ones(150, 4), torch.ones(750, 4), split)
+    assert accuracy["swap"] == accuracy["attribute"] == 0
 
 
 def test_chance_is_fifty(split):
@@ -77,17 +77,15 @@ def test_chance_is_fifty(split):
 
 def test_an_image_that_is_a_bag_of_its_words_cannot_tell_swap_twins(split):
     """Counts of shapes, colours, sizes and fills are equal for swap twins: every caption ties."""
-    from icrlib.data.scenes.graph import VALUES
-
     words = [value for values in VALUES.values() for value in values]
     images = torch.tensor(
         [[sum(word in thing.content for thing in scene.things) for word in words] for scene in split.graphs]
     ).double()
     captions = torch.tensor(
-        [[sum(word in told.values() for told in form["things"]) for word in words] for form in split.forms]
+        [[sum(word in thing.values() for thing in form["things"]) for word in words] for form in split.forms]
     ).double()
-    found = twin_accuracy(images, captions, split)
-    assert found["swap"] == 0 and found["attribute"] > 50
+    accuracy = twin_accuracy(images, captions, split)
+    assert accuracy["swap"] == 0 and accuracy["attribute"] > 50
 
 
 def test_no_twin_or_no_telling_caption_is_none_not_nan():
@@ -120,9 +118,9 @@ def test_what_was_exchanged_is_kept_by_the_data():
 
 def test_accuracy_by_field_adds_up(split):
     generator = torch.Generator().manual_seed(2)
-    found = twin_accuracy(torch.rand(150, 8, generator=generator), torch.rand(750, 8, generator=generator), split)
+    accuracy = twin_accuracy(torch.rand(150, 8, generator=generator), torch.rand(750, 8, generator=generator), split)
     for kind in ("swap", "attribute"):
-        parts = {name: n for name, n in found.items() if name.startswith(f"{kind}_") and name.count("_") == 2}
-        assert sum(parts.values()) == found[f"{kind}_n"] and len(parts) == (3 if kind == "swap" else 4)
-        mean = sum(found[name.removesuffix("_n")] * n for name, n in parts.items()) / found[f"{kind}_n"]
-        assert mean == pytest.approx(found[kind])
+        parts = {name: n for name, n in accuracy.items() if name.startswith(f"{kind}_") and name.count("_") == 2}
+        assert sum(parts.values()) == accuracy[f"{kind}_n"] and len(parts) == (3 if kind == "swap" else 4)
+        mean = sum(accuracy[name.removesuffix("_n")] * n for name, n in parts.items()) / accuracy[f"{kind}_n"]
+        assert mean == pytest.approx(accuracy[kind])

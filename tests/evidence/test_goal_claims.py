@@ -49,7 +49,7 @@ def test_intervals_are_counted():
     ]
     twins = [record("triplet_sh", seed) | {"test": one["test"]} for seed, one in enumerate(made[:5])]
     twins[2] = record("triplet_sh", 2, rsum=1.0)
-    found = evidence.describe_goal(made, searched, twins)
+    result = evidence.describe_goal(made, searched, twins)
     con, best = "con x con", "cir x sig-ms"
     expected = {
         1: [(name, con) for name in OBJECTIVES if name != con],
@@ -60,11 +60,11 @@ def test_intervals_are_counted():
     }
     for number, pairs in expected.items():
         above, below, of, mean = slow(pairs)
-        assert found[number][1] == (
+        assert result[number][1] == (
             f"{above} of {of} above 0, {below} below, {of - above - below} contain it; mean {mean:+.1f}"
         ), number
     assert 0 < slow(expected[1])[0] < 28 and slow(expected[18])[1] > 0  # there is something to get wrong
-    assert found[3][1] == "4 of 5 pairs of runs agree in every test number" and set(found) == {1, 3, 10, 11, 13, 18}
+    assert result[3][1] == "4 of 5 pairs of runs agree in every test number" and set(result) == {1, 3, 10, 11, 13, 18}
 
 
 @pytest.mark.parametrize("lost", [slice(0, 1), slice(0, 5)])

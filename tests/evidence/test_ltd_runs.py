@@ -13,13 +13,16 @@ def test_what_an_objective_does_not_use_is_no_part_of_its_setting():
     assert ltd_runs.setting(run_of("con")) == ("con", None, None, None)
     assert ltd_runs.setting(run_of("dual")) == ("dual", "sbert", None, None)
     assert ltd_runs.setting(run_of("lagrange", rule="projected")) == ("lagrange", "sbert", 0.2, "projected")
-    assert ltd_runs.setting(run_of("dual", aux="tokens")).target == "tokens, softmax over time"
+    published, other = run_of("dual", aux="tokens"), run_of("dual", aux="tokens")
+    other["config"]["auxiliary_options"] = {"softmax": "vocabulary", "decoder_words": 64}
+    assert ltd_runs.setting(published).target == "tokens, softmax over time"
+    assert ltd_runs.setting(other).target == "tokens" and len(ltd_runs.grouped([published, other])) == 2
 
 
 def test_runs_are_grouped_and_a_seed_that_comes_twice_is_refused():
     records = [run_of("lagrange", seed=2), run_of("con"), run_of("lagrange", seed=1)]
-    found = ltd_runs.grouped(records)
-    assert [r["config"]["seed"] for r in found[ltd_runs.Setting("lagrange", "sbert", 0.2, "published")]] == [1, 2]
+    result = ltd_runs.grouped(records)
+    assert [r["config"]["seed"] for r in result[ltd_runs.Setting("lagrange", "sbert", 0.2, "published")]] == [1, 2]
     with pytest.raises(ValueError, match="one seed"):
         ltd_runs.grouped([*records, run_of("lagrange", seed=1)])
 
@@ -36,9 +39,9 @@ def test_rules_are_paired_by_target_bound_and_draw():
 
 @pytest.mark.parametrize("objective", ["con", "dual", "lagrange"])
 def test_curves_are_the_log_by_column(objective):
-    found = ltd_runs.curves(run_of(objective))
-    assert np.abs(found["contrastive"] - (5 - 0.05 * np.arange(60))).max() < 1e-9
-    assert found["update"][0] == 20 and ("lambda" in found) == (objective == "lagrange")
+    result = ltd_runs.curves(run_of(objective))
+    assert np.abs(result["contrastive"] - (5 - 0.05 * np.arange(60))).max() < 1e-9
+    assert result["update"][0] == 20 and ("lambda" in result) == (objective == "lagrange")
 
 
 def test_shares_of_a_constraint_that_sleeps():
@@ -49,18 +52,9 @@ def test_shares_of_a_constraint_that_sleeps():
 
 def test_intervals_by_hand():
     a, b = [1.0, 2.0, 4.0], [0.5, 1.0, 1.5]
-    found = ltd_runs.interval(a, b)
+    result = ltd_runs.interval(a, b)
     d = np.subtract(a, b)
     half = 4.302653 * d.std(ddof=1) / 3**0.5
-    assert found[:3] == pytest.approx((d.mean(), d.mean() - half, d.mean() + half), abs=1e-5) and found.n == 3
+    assert result[:3] == pytest.approx((d.mean(), d.mean() - half, d.mean() + half), abs=1e-5) and result.n == 3
     assert str(ltd_runs.interval([3.0])) == "3.0 (one draw)"
     assert ltd_runs.interval(a).mean == pytest.approx(7 / 3)
-
-
-def test_both_softmaxes_are_told_apart():
-    """Words with the published softmax and with the one over the vocabulary are two losses: never averaged."""
-    tokens = run_of("dual", aux="tokens")
-    other = run_of("dual", aux="tokens")
-    other["config"]["auxiliary_options"] = {"softmax": "vocabulary", "decoder_words": 64}
-    assert ltd_runs.setting(tokens).target == "tokens, softmax over time"
-    assert ltd_runs.setting(other).target == "tokens" and len(ltd_runs.grouped([tokens, other])) == 2

@@ -11,7 +11,7 @@ from scipy import stats
 
 from icrlib.evidence import photo_intervals, verdict
 
-from .made import group, on_photos, rsum_of
+from .made import group, on_photos
 
 
 def runs(rng, loss: str, n: int, images: int, image_of, shift: float = 0.0) -> list[dict]:
@@ -53,58 +53,33 @@ def test_the_interval_against_a_slow_twin():
     se = math.sqrt(seeds + sampled)
     df = se**4 / (seeds**2 / (2 * (n - 1)) + sampled**2 / (images - 1))
     mean = np.mean(sums[0]) - np.mean(sums[1])
-    found = verdict("c", "greater", a, b, smallest=1.0)
+    result = verdict("c", "greater", a, b, smallest=1.0)
     t = stats.t(df, mean, se)
-    assert (found.difference.mean, found.difference.low, found.difference.high) == pytest.approx(
+    assert (result.difference.mean, result.difference.low, result.difference.high) == pytest.approx(
         (mean, t.ppf(0.025), t.ppf(0.975))
     )
-    assert found.p == pytest.approx(2 * min(t.cdf(0), t.sf(0)))
-    assert "bootstrap over test images; training set and gallery fixed" in found.basis
-    assert found == verdict("c", "greater", a[::-1], b[::-1], smallest=1.0)  # resampling has its own, fixed seed
+    assert result.p == pytest.approx(2 * min(t.cdf(0), t.sf(0)))
+    assert "bootstrap over test images; training set and gallery fixed" in result.basis
+    assert result == verdict("c", "greater", a[::-1], b[::-1], smallest=1.0)  # resampling has its own, fixed seed
 
 
 def test_other_measures_and_a_number():
     rng = np.random.default_rng(4)
     image_of = np.repeat(np.arange(40), 5)
     a, b = runs(rng, "triplet", 3, 40, image_of), runs(rng, "ntxent", 3, 40, image_of)
-    parts = [
-        verdict("c", "greater", a, b, measure=f"test.{side}.{cut}").difference.mean
-        for side in ("i2t", "t2i")
-        for cut in ("r1", "r5", "r10")
-    ]
-    assert sum(parts) == pytest.approx(verdict("c", "greater", a, b).difference.mean)
+    parts = [f"test.{side}.{cut}" for side in ("i2t", "t2i") for cut in ("r1", "r5", "r10")]
+    total = sum(verdict("c", "greater", a, b, measure=part).difference.mean for part in parts)
+    assert total == pytest.approx(verdict("c", "greater", a, b).difference.mean)
     one = verdict("c", "greater", a, 100.0)
-    assert "bootstrap" in one.basis and one.difference.mean == pytest.approx(
-        np.mean([r["test"]["rsum"] for r in a]) - 100
-    )
-    for side in (a, b):
-        for r in side:
-            r["wall_seconds"] = 3.0 + r["config"]["seed"]
-    assert "test set fixed" in verdict("c", "greater", a, b, measure="wall_seconds").basis
+    mean = np.mean([r["test"]["rsum"] for r in a])
+    assert "bootstrap" in one.basis and one.difference.mean == pytest.approx(mean - 100)
     for r in (*a, *b):  # equal numbers of captions in order need no image_of
+        r["wall_seconds"] = 3.0 + r["config"]["seed"]
         del r["test"]["ranks"]["image_of"]
-    again = verdict("c", "greater", a, 100.0)
-    assert again.difference == one.difference
+    assert "test set fixed" in verdict("c", "greater", a, b, measure="wall_seconds").basis
+    assert verdict("c", "greater", a, 100.0).difference == one.difference
     assert verdict("c", "greater", a[:2], b[:2]).word == "undecided (n = 2)"
     assert verdict("c", "greater", a[:1], b[:1]).difference.low is None
-
-
-def test_the_same_images_are_drawn_for_both_sides():
-    """Two losses that find the same images hard differ by much less than two test sets do."""
-    rng = np.random.default_rng(5)
-    image_of = np.repeat(np.arange(300), 5)
-    hard = 1.5 * rng.normal(size=300)
-    sides = []
-    for loss in ("triplet", "ntxent"):
-        made = []
-        for seed in range(3):
-            i2t = 1 + np.floor(np.exp(1 + hard + 0.1 * rng.normal(size=300)))
-            t2i = 1 + np.floor(np.exp(1 + hard[image_of] + 0.1 * rng.normal(size=1500)))
-            made.append(on_photos(loss, seed, i2t, t2i))
-        sides.append(made)
-    both = verdict("c", "greater", *sides).difference
-    one = verdict("c", "greater", sides[0], 100.0).difference
-    assert both.high - both.low < 0.4 * (one.high - one.low)
 
 
 def test_ranks_that_are_missing_or_wrong_are_refused():
@@ -112,18 +87,16 @@ def test_ranks_that_are_missing_or_wrong_are_refused():
     image_of = np.repeat(np.arange(10), 2)
     a, b = runs(rng, "triplet", 3, 10, image_of), runs(rng, "ntxent", 3, 10, image_of)
     b[1]["test"]["rsum"] += 0.5
-    with pytest.raises(ValueError, match=r"seed1.json: test.rsum is .*, but .* by the ranks"):
+    with pytest.raises(ValueError, match="seed1.json: test.rsum"):
         verdict("c", "greater", a, b)
     b[1]["test"].pop("ranks")
-    with pytest.raises(ValueError, match="flickr8k/ntxent/seed1.json: no test ranks, which the others have"):
+    with pytest.raises(ValueError, match="seed1.json: no test ranks"):
         verdict("c", "greater", a, b)
-    odd = on_photos("triplet", 0, np.ones(4), np.ones(9))
-    with pytest.raises(ValueError, match="9 captions of 4 images, and no test.ranks.image_of"):
-        verdict("c", "greater", [odd], 3.0)
-    with pytest.raises(ValueError, match="must be ranks from 1 on"):
-        verdict("c", "greater", [on_photos("triplet", 0, np.zeros(4), np.ones(4))], 3.0)
+    for odd, message in (((np.ones(4), np.ones(9)), "image_of"), ((np.zeros(4), np.ones(4)), "ranks from 1 on")):
+        with pytest.raises(ValueError, match=message):
+            verdict("c", "greater", [on_photos("triplet", 0, *odd)], 3.0)
     without = [group(loss, [1.0, 2.0, 4.0], drawn=False) for loss in ("triplet", "ntxent")]
-    assert "test set fixed" in verdict("c", "greater", without[0], [*without[1][:2], without[1][2]]).basis
+    assert "test set fixed" in verdict("c", "greater", *without).basis
 
 
 def test_coverage_on_simulated_photos():
@@ -148,13 +121,9 @@ def test_coverage_on_simulated_photos():
                 t2i = 1 + np.floor(np.exp(level[image_of] + 0.3 + own_captions + 0.5 * rng.normal(size=len(image_of))))
                 made.append(on_photos(loss, seed, i2t, t2i))
             sides.append(made)
-        found = verdict("c", "greater", *sides).difference
-        inside += found.low <= 0 <= found.high
+        result = verdict("c", "greater", *sides).difference
+        inside += result.low <= 0 <= result.high
         plain = verdict("c", "greater", *({r["config"]["seed"]: r["test"]["rsum"] for r in side} for side in sides))
         over_seeds += plain.difference.low <= 0 <= plain.difference.high
     assert 0.92 <= inside / count <= 0.995
     assert over_seeds / count < 0.88
-
-
-def test_rsum_of_the_helper_is_the_librarys():
-    assert rsum_of([1, 6, 11], [1, 1, 5]) == pytest.approx(100 * (1 / 3 + 1 / 3 + 2 / 3 + 2 / 3 + 1 + 1))

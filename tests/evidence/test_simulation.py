@@ -49,9 +49,9 @@ def test_under_no_effect_few_families_decide_anything(baseline, others, most):
     rng, count = np.random.default_rng(2), 250
     single = corrected = 0
     for _ in range(count):
-        found = claims(rng, baseline, others)
-        single += any(v.word in DECIDED for v in found)
-        corrected += any(v.word in DECIDED for v in family(found))
+        result = claims(rng, baseline, others)
+        single += any(v.word in DECIDED for v in result)
+        corrected += any(v.word in DECIDED for v in family(result))
     assert 0.01 <= corrected / count <= most
     assert single / count > 0.18
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 
 import numpy as np
@@ -34,11 +33,18 @@ def test_the_best_mean_on_validation_wins_whatever_the_test_says():
 
 
 def test_constants_and_starts_are_settings_too_and_stay_what_they_are():
+    """Each method and loss by itself; twice the updates are named by the updates alone."""
     hard = tried("triplet_sh", {100: 430.0}, warmup=250, lr=0.01) + tried("triplet_sh", {100: 400.0}, lr=0.01)
     soft = tried("ntxent", {100: 410.0}) + tried("ntxent", {100: 420.0}, loss_options={"tau": 0.2})
-    found = evidence.choices([*hard, *soft])
-    assert found == {("vse++", "triplet_sh"): {"warmup": 250}, ("vse++", "ntxent"): {"tau": 0.2}}
-    assert isinstance(found["vse++", "triplet_sh"]["warmup"], int)  # not 250.0, which is another identity
+    bags = tried("ntxent", {100: 390.0}, method="bow")
+    bags += tried("ntxent", {100: 410.0}, method="bow", updates=6000, drops=[3000], evaluate_every=500)
+    result = evidence.choices([*hard, *soft, *bags])
+    assert result == {
+        ("vse++", "triplet_sh"): {"warmup": 250},
+        ("vse++", "ntxent"): {"tau": 0.2},
+        ("bow", "ntxent"): {"updates": 6000},
+    }
+    assert isinstance(result["vse++", "triplet_sh"]["warmup"], int)  # not 250.0, which is another identity
     frame = evidence.candidates([*hard, *soft])
     assert frame["tau"].tolist() == [None, None, 0.2, 0.1] and frame["warmup"].tolist() == [250, 0, None, None]
 
@@ -59,12 +65,6 @@ def test_the_best_moment_of_a_start_is_another_losses():
     assert evidence.choices([*early, *late]) == {("vse++", "triplet_sh"): {"lr": 0.01}}
 
 
-def test_methods_are_searched_apart():
-    words = tried("ntxent", {100: 390.0}, method="bow", lr=0.001) + tried("ntxent", {100: 380.0}, method="bow", lr=0.01)
-    order = tried("ntxent", {100: 410.0}, lr=0.001) + tried("ntxent", {100: 440.0}, lr=0.01)
-    assert evidence.choices([*words, *order]) == {("bow", "ntxent"): {"lr": 0.001}, ("vse++", "ntxent"): {"lr": 0.01}}
-
-
 def test_other_draws_and_nothing_at_all_are_refused():
     with pytest.raises(ValueError, match=r"vse\+\+ with ntxent.*\[100\] and \[100, 101\]"):
         evidence.choices(tried("ntxent", {100: 410.0, 101: 420.0}) + tried("ntxent", {100: 440.0}, lr=0.01))
@@ -72,24 +72,14 @@ def test_other_draws_and_nothing_at_all_are_refused():
         evidence.candidates([])
 
 
-def test_twice_the_updates_are_named_by_the_updates_alone():
-    longer = tried("ntxent", {100: 440.0}, updates=6000, drops=[3000], evaluate_every=500)
-    assert evidence.choices(tried("ntxent", {100: 410.0}) + longer) == {("vse++", "ntxent"): {"updates": 6000}}
-
-
 def test_a_search_by_rate_has_a_row_for_whatever_else_moved():
     soft = tried("ntxent", {100: 410.0, 101: 412.0}, lr=0.001) + tried("ntxent", {100: 420.0, 101: 421.0}, lr=0.01)
-    hard = [
-        run
-        for lr, start, rsum in ((0.003, 250, 430.0), (0.001, 0, 400.0), (0.003, 0, 390.0))
-        for run in tried("triplet_sh", {100: rsum}, lr=lr, warmup=start)
-    ]
+    hard = tried("triplet_sh", {100: 430.0}, lr=0.003, warmup=250)
+    hard += tried("triplet_sh", {100: 400.0}, lr=0.001) + tried("triplet_sh", {100: 390.0}, lr=0.003)
     table = evidence.by_rate([*hard, *soft])
-    assert list(table) == [0.001, 0.003, 0.01] and table.columns.name == "lr"
-    assert table.index.names == ["method", "loss", "warmup"]
+    assert list(table) == [0.001, 0.003, 0.01] and table.index.names == ["method", "loss", "warmup"]
     assert table.index.get_level_values("warmup").dtype.kind == "i"
-    shown = {(loss, start): row.dropna().to_dict() for (_, loss, start), row in table.iterrows()}
-    assert shown == {
+    assert {(loss, start): row.dropna().to_dict() for (_, loss, start), row in table.iterrows()} == {
         ("ntxent", 0): {0.001: 411.0, 0.01: 420.5},
         ("triplet_sh", 0): {0.001: 400.0, 0.003: 390.0},
         ("triplet_sh", 250): {0.003: 430.0},
@@ -116,7 +106,7 @@ def search(rng, draws=(100, 101), methods=("vse++", "bow")):
 
 def twin(searched):
     """The same by hand: sums of validation rsum by setting, and the constant of the highest."""
-    found = {}
+    result = {}
     for method, loss in {(r["config"]["method"], r["config"]["loss"]) for r in searched}:
         name, published = PUBLISHED[loss]
         sums = {}
@@ -126,42 +116,41 @@ def twin(searched):
                 setting = c["loss_options"][name], c["lr"], c["warmup"]
                 sums[setting] = sums.get(setting, 0.0) + r["chosen"]["val_rsum"]
         constant = max(sums, key=sums.get)[0]
-        found[method, loss] = "ecir" if constant == published else "tuned"
-    return found
+        result[method, loss] = "ecir" if constant == published else "tuned"
+    return result
 
 
 def test_where_runs_with_own_constants_are_is_what_a_twin_says():
-    rng, said = np.random.default_rng(0), []
+    rng, words = np.random.default_rng(0), []
     for _ in range(20):
         made = list(search(rng))
-        found = evidence.tuned_studies(made, "ecir", "tuned")
-        assert found == twin(made)
-        said += found.values()
-    assert len(said) == 160 and 20 < said.count("ecir") < 80  # a quarter by chance
+        result = evidence.tuned_studies(made, "ecir", "tuned")
+        assert result == twin(made)
+        words += result.values()
+    assert len(words) == 160 and 20 < words.count("ecir") < 80  # a quarter by chance
 
 
 def test_of_the_books_search_too_and_the_runs_are_there_with_that_constant():
-    whole = records.find(study="tuning")
-    found = evidence.tuned_studies(whole, "ecir", "tuned")
-    assert found == twin(whole) and len(found) == 8 and set(found.values()) == {"ecir", "tuned"}
-    for (method, loss), study in found.items():
-        name, published = PUBLISHED[loss]
-        chosen = evidence.choices(whole)[method, loss][name]
+    searched = records.find(study="tuning")
+    result = evidence.tuned_studies(searched, "ecir", "tuned")
+    assert result == twin(searched) and len(result) == 8 and set(result.values()) == {"ecir", "tuned"}
+    for (method, loss), study in result.items():
+        name = PUBLISHED[loss][0]
         runs = records.find(study=study, method=method, loss=loss)
+        chosen = evidence.choices(searched)[method, loss][name]
         assert len(runs) == 10 and {r["config"]["loss_options"][name] for r in runs} == {chosen}
-        assert (study == "ecir") == (chosen == published)
-        assert study == "tuned" or not records.find(study="tuned", method=method, loss=loss)
 
 
-def test_an_unfinished_search_names_no_study():
+@pytest.mark.parametrize("missing", ["other constants", "the published one", "a draw"])
+def test_an_unfinished_search_names_no_study(missing):
+    lost = {
+        "other constants": lambda c: c["loss_options"].get("tau") in (0.05, 0.2),
+        "the published one": lambda c: c["loss_options"].get("tau") == 0.1,
+        "a draw": lambda c: c["loss_options"].get("tau") == 0.4 and c["seed"] == 101,
+    }[missing]
     made = list(search(np.random.default_rng(1), methods=("vse++",)))
+    left = [r for r in made if not lost(r["config"])]
     assert set(evidence.tuned_studies(made, "ecir", "tuned")) == {("vse++", loss) for loss in PUBLISHED}
-
-    def without(test):
-        return set(evidence.tuned_studies([r for r in copy.deepcopy(made) if not test(r["config"])], "ecir", "tuned"))
-
-    others = {("vse++", loss) for loss in PUBLISHED if loss != "ntxent"}
-    assert without(lambda c: c["loss_options"].get("tau") in (0.05, 0.2)) == others  # two constants only
-    assert without(lambda c: c["loss_options"].get("tau") == 0.1) == others  # never with the published one
-    assert without(lambda c: c["loss_options"].get("tau") == 0.4 and c["seed"] == 101) == others  # a draw is missing
-    assert evidence.tuned_studies([], "ecir", "tuned") == {}
+    assert set(evidence.tuned_studies(left, "ecir", "tuned")) == {
+        ("vse++", loss) for loss in PUBLISHED if loss != "ntxent"
+    }

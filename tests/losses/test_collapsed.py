@@ -5,15 +5,21 @@ from __future__ import annotations
 import pytest
 import torch
 
-from icrlib.losses import LOSSES, Alignment, BinomialDeviance, Circle, MultiSimilarity, SmoothAP
+from icrlib.losses import LOSSES, Alignment, BinomialDeviance, Circle, MultiSimilarity, SigLIP, SmoothAP
 
 from .slow import OWN8, OWN24, OWN_GM
 
 
 @pytest.mark.parametrize("mask", [OWN8, OWN_GM, OWN24], ids=["8 x 8", "8 x 40", "2 x 4"])
-@pytest.mark.parametrize("name", LOSSES)
-def test_a_collapse_sits_where_equal_scores_cost_least(name, mask):
-    loss = LOSSES[name]()
+@pytest.mark.parametrize(
+    "loss",
+    [
+        *(LOSSES[name]() for name in LOSSES),
+        *(SigLIP(*at, queries=queries) for queries in ("mean", "sum") for at in ((10, -10), (10, -1), (1, -3))),
+    ],
+    ids=repr,
+)
+def test_a_collapse_sits_where_equal_scores_cost_least(loss, mask):
     levels = torch.linspace(-1, 1, 401, dtype=torch.float64).tolist()
     costs = [float(loss(torch.full(mask.shape, level, dtype=torch.float64), mask)) for level in levels]
     assert loss.collapsed(mask) <= min(costs) + 1e-12

@@ -44,17 +44,6 @@ def test_golden_gradient():
     torch.testing.assert_close(slow.gradient(IFM(CLIP, 0.1), S3, OWN3), matrix(GRADIENT), atol=1e-9, rtol=0)
 
 
-def test_it_is_ntxent_averaged_with_a_margin_of_twice_eps():
-    """Both as the code of the release shifts (positive down, negatives up) and as a margin on the positive alone."""
-    loss, plain = IFM(0.1, 0.15), NTXent(0.1)
-    for scores, mask in ((S3, OWN3), (GM, OWN_GM)):
-        shifted = scores + 0.15 - 2 * 0.15 * mask.double()
-        torch.testing.assert_close(harder(loss, scores, mask), plain(shifted, mask))
-        torch.testing.assert_close(loss(scores, mask), (plain(scores, mask) + plain(shifted, mask)) / 2)
-        weights = (plain.weights(scores, mask) + plain.weights(shifted, mask)) / 2
-        torch.testing.assert_close(loss.weights(scores, mask), weights)
-
-
 def test_its_limit_is_the_hardest_negative_triplet():
     """The added half over its scale, for a sharper and sharper softmax: VSE++'s loss with α = 2 eps."""
     triplet = TripletSH(margin=0.2, queries="mean", directions="mean")
@@ -68,13 +57,3 @@ def test_its_limit_is_the_hardest_negative_triplet():
         torch.testing.assert_close(tau * IFM(tau, 0.1).per_query(scores, mask), both, rtol=0, atol=1e-4)
         weights = (hard.weights(scores, mask) + clear.weights(scores, mask)) / 2
         torch.testing.assert_close(tau * IFM(tau, 0.1).weights(scores, mask), weights, rtol=0, atol=1e-6)
-
-
-def test_a_query_is_still_pushed_until_it_leads_by_twice_eps():
-    """NT-Xent is done with a lead of many τ; IFM's added half not before the lead is many τ over 2 eps."""
-    leads = torch.tensor([0.1, 0.19, 0.21, 0.3], dtype=torch.float64)
-    scores = torch.stack([leads, torch.zeros(4, dtype=torch.float64)], 1)
-    mask = torch.tensor([[True, False]]).expand(4, 2)
-    pushes = 0.005 * IFM(0.005, 0.1).weights(scores, mask)[:, 1]
-    assert (0.005 * NTXent(0.005).weights(scores, mask)[:, 1] < 1e-8).all()
-    assert pushes[0] == pytest.approx(0.5) and pushes[1] > 0.4 and pushes[2] < 0.1 and pushes[3] < 1e-8

@@ -26,8 +26,8 @@ class Cosine(Given, CosineSimilarity):
 def test_a_detached_pace_is_not_the_derivative_of_the_value():
     """As published, the circle loss's gradient is not that of the number it returns."""
     loss = Circle(margin=0.25, gamma=6.0)
-    found = agreement.agreement(loss.weights(S8, OWN8), lambda s: loss.per_query(s, OWN8), S8)
-    assert found["autograd"] < 1e-12 and found["differences"] > 0.1
+    result = agreement.agreement(loss.weights(S8, OWN8), lambda s: loss.per_query(s, OWN8), S8)
+    assert result["autograd"] < 1e-12 and result["differences"] > 0.1
 
 
 def peer(loss, scores, mask, miner=None):

@@ -43,10 +43,6 @@ def test_golden_numbers(loss, value, parts, gradient):
     torch.testing.assert_close(slow.gradient(loss, S3, OWN3), matrix(gradient), atol=1e-9, rtol=0)
 
 
-def test_golden_number_of_the_larger_matrix():
-    assert float(NTXent()(S8, OWN8)) == pytest.approx(1.2176555325, abs=1e-9)
-
-
 def test_the_printed_denominator_has_no_lower_bound():
     """ECIR Eq. 4 pulls every positive with the full 1/τ for ever; Eq. 11 and the code let go."""
     apart = matrix([[5.0, -5.0], [-5.0, 5.0]])
@@ -78,15 +74,3 @@ def test_equals_pytorch_metric_learning():
     """Its mean runs over (query, positive) pairs: the same as ours where all queries have equally many positives."""
     for scores, mask in ((S3, OWN3), (S8, OWN8), (GM, OWN_GM)):
         torch.testing.assert_close(NTXent().per_query(scores, mask).mean(), pml_ntxent(scores, mask))
-
-
-def test_where_pytorch_metric_learning_differs():
-    keep = torch.ones(40, dtype=torch.bool)
-    keep[1:5] = False  # query 0 keeps one positive, the others five
-    scores, mask = GM[:, keep], OWN_GM[:, keep]
-    ours, theirs = NTXent().per_query(scores, mask), pml_ntxent(scores, mask)
-    pairs = mask.sum(1)
-    torch.testing.assert_close((ours * pairs).sum() / pairs.sum(), theirs)
-    assert abs(float(ours.mean() - theirs)) > 1e-3
-    # Its default temperature is 0.07, the papers use 0.1 and 0.05.
-    assert pml.NTXentLoss().temperature == 0.07 != NTXent().tau

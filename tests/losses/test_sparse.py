@@ -2,52 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from hypothesis import given, settings
 
-from icrlib import cocos
-from icrlib.losses import HardNTXent, NTXent, SparseNTXent, TripletSH
+from icrlib.losses import SparseNTXent, TripletSH
 from icrlib.losses.sparse import sparsemax
 
 from . import slow
-from .slow import GM, OWN8, OWN_GM, S8
+from .slow import OWN8, S8
 
 
 @given(scores=slow.st.lists(slow.st.floats(-5, 5), min_size=1, max_size=12))
 @settings(max_examples=200)
 def test_the_projection_equals_the_slow_twin(scores):
-    found = sparsemax(torch.tensor([scores], dtype=torch.float64))
-    torch.testing.assert_close(found, torch.tensor([slow.projected(scores)], dtype=torch.float64), atol=1e-12, rtol=0)
-
-
-def test_no_point_of_the_simplex_is_nearer():
-    """The definition itself: random points of the simplex, and all of its corners."""
-    generator = torch.Generator().manual_seed(0)
-    logits = torch.randn(50, 5, generator=generator, dtype=torch.float64)
-    nearest = sparsemax(logits)
-    assert (nearest >= 0).all()
-    torch.testing.assert_close(nearest.sum(1), torch.ones(50, dtype=torch.float64))
-    best = (nearest - logits).square().sum(1)
-    others = [torch.rand(50, 5, generator=generator).double().log().neg() for _ in range(200)]
-    others = [*(p / p.sum(1, keepdim=True) for p in others), *torch.eye(5).double()[:, None].expand(5, 50, 5)]
-    assert all((best <= (p - logits).square().sum(1) + 1e-12).all() for p in others)
-
-
-def test_the_value_is_the_maximum_that_defines_it():
-    """Random bids never get more than the weights do, and the weights get the value."""
-    scores, loss = S8, SparseNTXent(tau=0.3)
-    values, weights = loss.per_query(scores, OWN8), loss.weights(scores, OWN8)
-    offers = 1 + (scores - scores.diagonal()[:, None]) / 0.3
-
-    def worth(p):
-        return (p * offers).sum(1) - p.sum(1) ** 2 / 2 - (p**2).sum(1) / 2
-
-    torch.testing.assert_close(worth(0.3 * weights.masked_fill(OWN8, 0)), values)
-    generator = torch.Generator().manual_seed(1)
-    for _ in range(300):
-        p = torch.rand(8, 8, generator=generator, dtype=torch.float64).pow(4).masked_fill(OWN8, 0)
-        assert (worth(p / p.sum(1, keepdim=True).clamp_min(1)) <= values + 1e-12).all()
+    result = sparsemax(torch.tensor([scores], dtype=torch.float64))
+    torch.testing.assert_close(result, torch.tensor([slow.projected(scores)], dtype=torch.float64), atol=1e-12, rtol=0)
 
 
 def test_large_and_left_out_logits():
@@ -68,29 +37,9 @@ def test_a_query_is_done_once_it_leads_by_tau():
 def test_with_one_negative_it_is_a_rounded_hinge():
     lead = torch.linspace(-3, 3, 601, dtype=torch.float64)
     scores = 0.1 * torch.stack([lead, torch.zeros_like(lead)], 1)
-    found = SparseNTXent(tau=0.1).per_query(scores, torch.tensor([[True, False]]).expand(601, 2))
+    result = SparseNTXent(tau=0.1).per_query(scores, torch.tensor([[True, False]]).expand(601, 2))
     expected = torch.where(lead < -1, -lead, torch.relu(1 - lead) ** 2 / 4)
-    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
-
-
-def test_weights_fall_with_the_score_and_end_at_zero():
-    row = torch.linspace(0.6, 0.0, 13, dtype=torch.float64)[None]
-    weights = SparseNTXent(tau=0.2).weights(row, torch.arange(13)[None] == 2)[0]
-    pushed = torch.cat([weights[:2], weights[3:]])
-    used = int((pushed > 0).sum())
-    assert 1 < used < 12 and (pushed[:used].diff() < 0).all() and not pushed[used:].any()
-    assert float(pushed.sum()) == pytest.approx(-float(weights[2])) and float(pushed.sum()) <= 5 + 1e-12
-
-
-def test_at_a_collapse_it_is_ntxent_and_later_it_counts_far_fewer():
-    equal = torch.zeros(8, 8, dtype=torch.float64)
-    torch.testing.assert_close(SparseNTXent(tau=0.2).weights(equal, OWN8), NTXent(tau=0.2).weights(equal, OWN8))
-    counts = {
-        type(loss).__name__: cocos.count(loss, GM, OWN_GM, convention="exact")
-        for loss in (SparseNTXent(tau=0.2), NTXent(tau=0.2), HardNTXent(tau=0.2))
-    }
-    few, many, one = (counts[name]["n_eff"] for name in ("SparseNTXent", "NTXent", "HardNTXent"))
-    assert one == pytest.approx(1) and one < few < many / 2
+    torch.testing.assert_close(result, expected, atol=1e-12, rtol=0)
 
 
 def test_its_limits():

@@ -37,11 +37,11 @@ def block(images, state, name, training):
     for regions in images:
         theta, phi, g = ([linear(*one, region) for region in regions] for one in maps)
         for i in range(len(regions)):
-            told = [0.0] * size
+            gathered = [0.0] * size
             for j in range(len(regions)):
                 affinity = sum(a * b for a, b in zip(theta[i], phi[j], strict=True)) / len(regions)
-                told = [t + affinity * x for t, x in zip(told, g[j], strict=True)]
-            mixed.append(linear(state[f"{name}mix.weight"], state[f"{name}mix.bias"], told))
+                gathered = [t + affinity * x for t, x in zip(gathered, g[j], strict=True)]
+            mixed.append(linear(state[f"{name}mix.weight"], state[f"{name}mix.bias"], gathered))
     added = iter(batch_norm(mixed, state, f"{name}norm", training))
     return [[[a + b for a, b in zip(region, next(added), strict=True)] for region in regions] for regions in images]
 

@@ -1,12 +1,19 @@
-"""The bag of words: order cannot matter, padding does not count."""
+"""The bag of words: order cannot matter, padding does not count; with pairs, which runs of words it knows."""
 
 from __future__ import annotations
+
+import collections
 
 import pytest
 import torch
 
+import icrlib
 from icrlib import models
-from icrlib.data.text import Vocabulary
+from icrlib.data.text import Vocabulary, tokenize
+from icrlib.names import label
+from icrlib.training.config import resolve
+
+CAPTIONS = ["a red disc left of a disc"] * 3 + ["a disc left of a red square", "a red disc"]
 
 
 @pytest.fixture(scope="module")
@@ -27,19 +34,12 @@ def test_word_order_does_not_matter(model):
 
 
 def test_captions_by_hand(model):
-    words = torch.tensor([[1, 5, 6, 5, 2, 0, 0], [1, 9, 2, 0, 0, 0, 0]])
-    for row, vector in zip(words, model.encode_captions(words, torch.tensor([5, 3])), strict=True):
-        mean = model.bag.weight[row[row > 0]].mean(0)
-        torch.testing.assert_close(vector, mean / mean.norm())
-
-
-def test_padding_does_not_count(model):
-    short, lengths = torch.tensor([[1, 5, 6, 2]]), torch.tensor([4])
-    long = torch.cat([short, torch.zeros(1, 6, dtype=torch.long)], 1)
-    torch.testing.assert_close(model.encode_captions(long, lengths), model.encode_captions(short, lengths))
-    both = torch.cat([long, torch.arange(1, 11)[None]])
-    batch = model.encode_captions(both, torch.tensor([4, 10]))[0]
-    torch.testing.assert_close(batch, model.encode_captions(short, lengths)[0])
+    """Padding does not count, however much of it there is."""
+    words, lengths = torch.tensor([[1, 5, 6, 5, 2, 0, 0], [1, 9, 2, 0, 0, 0, 0]]), torch.tensor([5, 3])
+    expected = torch.stack([model.bag.weight[row[row > 0]].mean(0) for row in words])
+    for given in (words, words[:, :5], torch.nn.functional.pad(words, (0, 6))):
+        result = model.encode_captions(given, lengths)
+        torch.testing.assert_close(result, torch.nn.functional.normalize(expected, dim=1))
 
 
 def test_images_as_in_vse(model):
@@ -50,3 +50,67 @@ def test_images_as_in_vse(model):
     torch.testing.assert_close(model.encode_images(features).norm(dim=1), torch.ones(3, dtype=torch.float64))
     with pytest.raises(ValueError, match=r"this model takes \(images, 10\)"):
         model.encode_images(torch.rand(3, 4))
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return icrlib.load_dataset("scenes", seed=1, train=60, val=20, test=20, progress=False)
+
+
+@pytest.fixture(scope="module")
+def run(drawn):
+    return icrlib.train(drawn, "bow", ngrams=2, updates=3, embed_dim=8, progress=False)
+
+
+def test_runs_are_counted_in_the_training_captions_as_words_are(drawn):
+    result = drawn.vocabulary.with_runs(drawn.train.captions, 3)
+    counts = collections.Counter()
+    for caption in drawn.train.captions:
+        words = tokenize(caption)
+        for n in (2, 3):
+            counts.update(" ".join(words[i : i + n]) for i in range(len(words) - n + 1))
+    wanted = {run for run, n in counts.items() if n >= 4}
+    assert result.words[: len(drawn.vocabulary)] == drawn.vocabulary.words
+    assert set(result.words[len(drawn.vocabulary) :]) == wanted and result.longest == 3
+    assert any(n == 3 for n in counts.values()), "no run at the threshold"
+
+
+def test_a_caption_has_its_words_and_its_known_runs():
+    vocabulary = Vocabulary.build(CAPTIONS, min_count=2).with_runs(CAPTIONS, 2, min_count=4)
+    numbers, lengths = vocabulary.encode(["a disc left of a square", "a red disc"])
+    first, second = ([vocabulary.words[n] for n in row[:k]] for row, k in zip(numbers, lengths, strict=True))
+    words = "<start>, a, disc, left, of, a, <unk>, a disc, disc left, left of, of a, <end>"
+    assert first == words.split(", ")
+    assert second == ["<start>", "a", "red", "disc", "a red", "red disc", "<end>"]
+    assert not numbers[1, lengths[1] :].any()
+
+
+def test_an_exchanged_attribute_is_another_bag(drawn, run):
+    """The point of the control: it changes which words are neighbours, and nothing else."""
+    swapped = ["a red circle left of a blue square", "a blue circle left of a red square"]
+    one, other = run.model.encode_captions(*run.model.vocabulary.encode(swapped))
+    assert (one - other).abs().max() > 1e-3
+    plain = icrlib.train(drawn, "bow", updates=3, embed_dim=8, progress=False).model
+    torch.testing.assert_close(*plain.encode_captions(*plain.vocabulary.encode(swapped)))
+
+
+def test_it_is_saved_and_read_with_its_runs(drawn, run, tmp_path):
+    again = icrlib.load_model(run.save(tmp_path))
+    words, lengths = again.vocabulary.encode(drawn.test.captions)
+    assert again.vocabulary == run.model.vocabulary and len(again.vocabulary) == again.bag.num_embeddings
+    torch.testing.assert_close(again.encode_captions(words, lengths), run.model.eval().encode_captions(words, lengths))
+
+
+def test_one_is_the_bag_of_words_as_it_was(drawn):
+    plain, one, two = (resolve(drawn, "bow", "ntxent", given=given) for given in ({}, {"ngrams": 1}, {"ngrams": 2}))
+    assert one.identity() == plain.identity() != two.identity()
+    assert one.model_options == plain.model_options and two.model_options["ngrams"] == 2
+    for method, ngrams in (("bow", 0), ("vse++", 2)):
+        with pytest.raises(ValueError, match="ngrams"):
+            resolve(drawn, method, "ntxent", given={"ngrams": ngrams})
+
+
+def test_its_names():
+    names = [label("bow", **({"ngrams": n} if n else {})) for n in (0, 1, 2, 3, 5)]
+    assert names[0] == names[1] == "bag of words"
+    assert names[2:] == ["bag of words, pairs", "bag of words, pairs and triples", "bag of words, runs of up to 5"]

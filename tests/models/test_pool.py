@@ -47,14 +47,14 @@ def test_gpo_against_one_element_list_at_a_time(golden):
     """A slow twin: each length by itself, sorted feature by feature."""
     torch.manual_seed(0)
     given, lengths = torch.randn(6, 9, 3, dtype=torch.float64), torch.tensor([9, 1, 4, 4, 2, 7])
-    for row, count, found in zip(given, lengths.tolist(), golden(given, lengths), strict=True):
+    for row, count, result in zip(given, lengths.tolist(), golden(given, lengths), strict=True):
         states = golden.gru(pool.encoded(count, row)[None])[0][0]
         scores = golden.linear((states[:, :32] + states[:, 32:]) / 2)[:, 0] / 0.1
         expected = [
             sum(w * x for w, x in zip(scores.softmax(0), sorted(row[:count, j], reverse=True), strict=True))
             for j in range(3)
         ]
-        torch.testing.assert_close(found, torch.stack(expected))
+        torch.testing.assert_close(result, torch.stack(expected))
 
 
 @pytest.mark.parametrize("name", pool.POOLS)
@@ -62,13 +62,13 @@ def test_what_holds_of_every_pooling(name, golden):
     pooled = golden if name == "gpo" else pool.pool_of(name)
     torch.manual_seed(1)
     given = torch.randn(2, 5, 4, dtype=torch.float64)
-    found = pooled(given, LENGTHS)
+    result = pooled(given, LENGTHS)
     turned = torch.stack([given[0, torch.randperm(5)], torch.cat([given[1, [2, 0, 1]], given[1, 3:]])])
-    torch.testing.assert_close(pooled(turned, LENGTHS), found, msg="the order of the elements counts")
+    torch.testing.assert_close(pooled(turned, LENGTHS), result, msg="the order of the elements counts")
     wider = torch.cat([given, torch.full((2, 3, 4), 7.0, dtype=torch.float64)], 1)
-    torch.testing.assert_close(pooled(wider, LENGTHS), found, msg="padding counts")
+    torch.testing.assert_close(pooled(wider, LENGTHS), result, msg="padding counts")
     torch.testing.assert_close(pooled(given[:, :1], torch.ones(2, dtype=torch.long)), given[:, 0])
-    assert (found <= given.amax(1).maximum(given[:, :3].amax(1)) + 1e-12).all()
+    assert (result <= given.amax(1).maximum(given[:, :3].amax(1)) + 1e-12).all()
     assert torch.autograd.gradcheck(lambda x: pooled(x, LENGTHS), given.requires_grad_())
 
 
@@ -87,7 +87,7 @@ def test_gpo_without_scores_is_the_mean(golden):
 
 
 def test_its_products_are_those_that_torch_counts():
-    """As a GPU counts them, on shapes alone; of one distinct length."""
+    # as a GPU counts them, on shapes alone; of one distinct length
     with torch.device("meta"):
         made, places = pool.GPO(), torch.empty(1, 7, 32)
         with FlopCounterMode(display=False) as counter:
@@ -97,5 +97,5 @@ def test_its_products_are_those_that_torch_counts():
 
 
 def test_another_name_is_refused():
-    with pytest.raises(ValueError, match="unknown pool 'maximum'; allowed: 'gpo', 'max', 'mean'"):
+    with pytest.raises(ValueError, match="'maximum'"):
         pool.pool_of("maximum")

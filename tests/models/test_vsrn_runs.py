@@ -7,14 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 
 import icrlib
-from icrlib import evaluation, names
-from icrlib.cli import main
 from icrlib.data import precomputed
 from icrlib.data.text import Vocabulary, tokenize
-from icrlib.search import Index
 from icrlib.training.config import resolve
 from tests.data import photos
 
@@ -42,48 +38,6 @@ def load(folder, name="flickr30k"):
     return icrlib.load_dataset(name, features=folder, min_count=1)
 
 
-def test_it_is_registered():
-    """By name, imported at first use only, with its label, and listed by the command line."""
-    assert names.METHODS.find("vsrn").__name__ == "VSRN" and names.label("vsrn") == "VSRN"
-    assert names.METHODS.data["vsrn"] == "icrlib.models.vsrn:VSRN" and not names.is_baseline("vsrn")
-    shown = CliRunner().invoke(main, ["settings", "vsrn", "ntxent"]).output
-    for text in ("option of VSRN", "blocks", "linear_norm", "graph_norm", "final_norm", "vse++, bow, vsrn"):
-        assert text in shown
-
-
-def test_it_goes_the_whole_way(scenes, tmp_path):
-    """Two updates, evaluated, saved, loaded, searched; the record has the options in full."""
-    run = icrlib.train(scenes, "vsrn", "ntxent", updates=2, out=tmp_path / "run", **SMALL)
-    config = run.record["config"]
-    assert config["model_options"] == {
-        "embed_dim": 8,
-        "word_dim": 6,
-        "blocks": 4,
-        "linear_norm": "none",
-        "graph_norm": "regions",
-        "final_norm": True,
-    }
-    assert set(run.record["test"]["twins"]) >= {"swap", "attribute"}
-    measured = icrlib.evaluate(run.model, scenes.test)
-    assert measured["rsum"] == pytest.approx(run.record["test"]["rsum"], abs=1e-3)
-    found = evaluation.scores(run.model, scenes.test)
-    torch.testing.assert_close(evaluation.scores(run.model, scenes.test, batch_size=7), found)
-    loaded = icrlib.load_model(run.save(tmp_path / "model"))
-    assert torch.equal(evaluation.scores(loaded, scenes.test), found)
-    split = scenes.test
-    index = Index.of_split(loaded, split)
-    best = found[:, 7].topk(3)
-    assert [hit.file for hit in index.by_text(split.captions[7], top=3)] == [
-        split.image_ids[row] for row in best.indices
-    ]
-
-
-@pytest.mark.parametrize("loss", ["triplet", "triplet_sh", "smoothap"])
-def test_the_other_losses_of_table_1(scenes, loss):
-    history = icrlib.train(scenes, "vsrn", loss, updates=2, **SMALL).history
-    assert history[-1]["update"] == 2 and np.isfinite(history[-1]["loss"])
-
-
 def test_it_learns(scenes):
     run = icrlib.train(scenes, "vsrn", "ntxent", updates=400, evaluate_every=100, lr=1e-2, **{**SMALL, "embed_dim": 32})
     assert run.history[-1]["loss"] < 2 < np.log(16)  # what a collapse has
@@ -105,30 +59,21 @@ def test_published_settings_by_data(folder, data, loss, drops, linear, final):
     epochs = 150 if loss == "smoothap" else 30
     assert config.settings["updates"] == epochs * config.per_epoch
     assert config.drops == [drop * config.per_epoch for drop in drops]
-    assert config.model_options == {
-        "embed_dim": 2048,
-        "word_dim": 300,
-        "blocks": 4,
-        "linear_norm": linear,
-        "graph_norm": "regions",
-        "final_norm": final,
-    }
+    sizes = {"embed_dim": 2048, "word_dim": 300, "blocks": 4, "graph_norm": "regions"}
+    assert config.model_options == sizes | {"linear_norm": linear, "final_norm": final}
     assert (config.lr, config.batch_size, config.grad_clip) == (2e-4, 128, 2.0)
-    given = resolve(load(folder, data), "vsrn", loss, given={"linear_norm": "features", "final_norm": not final})
-    assert given.model_options["linear_norm"] == "features" and given.model_options["final_norm"] is not final
-    assert given.identity() != config.identity()
+    given = resolve(load(folder, data), "vsrn", loss, given={"final_norm": not final})
+    assert given.model_options["final_norm"] is not final and given.identity() != config.identity()
 
 
-@pytest.mark.parametrize("data", ["flickr30k", "coco"])
-def test_feature_folders(folder, data):
-    """Half precision, read from the disk as it is used, and not held in memory."""
-    loaded = load(folder, data)
+def test_feature_folders(folder):
+    """Half precision, read from the disk as it is used, and not held in memory; a loss over batches of images."""
+    loaded = load(folder)
     assert loaded.train.features.dtype == torch.float16
     maps = Path("/proc/self/maps")
     assert not maps.exists() or str(folder / "train_ims.npy") in maps.read_text()
-    run = icrlib.train(loaded, "vsrn", "ntxent", updates=2, **SMALL)
+    run = icrlib.train(loaded, "vsrn", "smoothap", updates=2, **SMALL)
     assert np.isfinite(run.record["test"]["rsum"]) and "ranks" in run.record["test"]
-    assert any(name.startswith("final") for name in run.model.state_dict()) == (data == "flickr30k")
 
 
 def test_photos_as_grid_cells(tmp_path):
@@ -139,30 +84,18 @@ def test_photos_as_grid_cells(tmp_path):
     assert np.isfinite(icrlib.train(data, "vsrn", updates=2, **SMALL).record["test"]["rsum"])
 
 
-def test_pooled_features_are_refused_before_the_first_update(tiny):
-    with pytest.raises(ValueError, match=r"\(16, 12\): this model takes \(images, regions, 12\).*regions=True"):
-        icrlib.train(tiny, "vsrn", updates=2, progress=False)
-
-
-# -- captions are text -------------------------------------------------------------------------------------------
-
-
 def test_captions_are_text_and_never_bytes(folder):
     """A port of the original to Python 3 reads lines as bytes and takes str() of them: every caption then begins with
     the same word that no caption has, here "b'a", and its last word is glued to an escaped line end."""
     data = load(folder)
     assert data.train.captions[0] == "A man and dog a number 0 ."
-    assert all(isinstance(text, str) for split in (data.train, data.val, data.test) for text in split.captions)
     assert {tokenize(caption)[0] for caption in data.train.captions} == {"a"}
     assert not {word for word in data.vocabulary.words if word.startswith(("b'", 'b"')) or "\\n" in word}
-
-
-def test_bytes_are_refused(folder):
-    data = load(folder)
-    with pytest.raises(TypeError):
-        data.vocabulary.encode([b"a man and dog"])
-    with pytest.raises(TypeError):
-        Vocabulary.build([b"a man and dog"], 1)
     data.train.captions[3] = data.train.captions[3].encode()
-    with pytest.raises(TypeError):
-        icrlib.train(data, "vsrn", updates=2, **SMALL)
+    for call in (
+        lambda: data.vocabulary.encode([b"a man and dog"]),
+        lambda: Vocabulary.build([b"a man and dog"], 1),
+        lambda: icrlib.train(data, "vsrn", updates=2, **SMALL),
+    ):
+        with pytest.raises(TypeError):
+            call()

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from icrlib.models.parts.gru import AllStates, last_states, word_states
+from icrlib.models.parts.gru import AllStates, Recurrence, last_states, word_states
 
 LENGTHS = {"mixed": [5, 9, 3, 7, 3, 8], "equal": [4] * 6, "single words": [1] * 6, "alone": [6]}
 
@@ -19,8 +19,8 @@ def made(bidirectional: bool) -> tuple[nn.GRU, nn.Embedding]:
 
 def captions(lengths: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(1)
-    found = torch.tensor(lengths)
-    return torch.randint(4, 30, (len(found), 10), generator=generator), found  # padding is no zero: it is not read
+    result = torch.tensor(lengths)
+    return torch.randint(4, 30, (len(result), 10), generator=generator), result  # padding is no zero: it is not read
 
 
 def by_torch(gru: nn.GRU, embed: nn.Embedding, words: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
@@ -32,36 +32,47 @@ def by_torch(gru: nn.GRU, embed: nn.Embedding, words: torch.Tensor, lengths: tor
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("lengths", LENGTHS.values(), ids=list(LENGTHS))
 def test_states_and_gradients_are_those_of_a_packed_gru(bidirectional, lengths):
+    """Those after every word and, of one direction, the last ones."""
     (gru, embed), (words, lengths) = made(bidirectional), captions(lengths)
-    found, expected = word_states(gru, embed, words, lengths), by_torch(gru, embed, words, lengths)
-    torch.testing.assert_close(found, expected)
-    direction = torch.randn(expected.shape, dtype=torch.float64)
-    parameters = [*gru.parameters(), embed.weight]
-    mine, theirs = (torch.autograd.grad((states * direction).sum(), parameters) for states in (found, expected))
-    for one, other in zip(mine, theirs, strict=True):
-        torch.testing.assert_close(one, other)
+    expected, parameters = by_torch(gru, embed, words, lengths), [*gru.parameters(), embed.weight]
+    ways = [(word_states(gru, embed, words, lengths), expected)]
+    if not bidirectional:
+        ways.append((last_states(gru, embed, words, lengths), expected[torch.arange(len(lengths)), lengths - 1]))
+    for result, states in ways:
+        torch.testing.assert_close(result, states)
+        direction = torch.randn(states.shape, dtype=torch.float64)
+        mine, theirs = (
+            torch.autograd.grad((one * direction).sum(), parameters, retain_graph=True) for one in (result, states)
+        )
+        for one, other in zip(mine, theirs, strict=True):
+            torch.testing.assert_close(one, other)
 
 
-def test_the_last_of_them_is_the_last_state():
-    (gru, embed), (words, lengths) = made(False), captions(LENGTHS["mixed"])
-    states = word_states(gru, embed, words, lengths)
-    torch.testing.assert_close(states[torch.arange(6), lengths - 1], last_states(gru, embed, words, lengths))
-    assert not states[torch.arange(9) >= lengths[:, None]].any()
-
-
-def test_the_recurrence_by_differences():
+@pytest.mark.parametrize("recurrence", [Recurrence, AllStates])
+def test_the_recurrence_by_differences(recurrence):
     generator = torch.Generator().manual_seed(0)
     inputs, weight, bias = (
         torch.randn(*size, dtype=torch.float64, generator=generator).requires_grad_() for size in ((6, 9), (9, 3), (9,))
     )
-    assert torch.autograd.gradcheck(lambda *given: AllStates.apply(*given, [3, 2, 1]), (inputs, weight, bias))
+    assert torch.autograd.gradcheck(lambda *given: recurrence.apply(*given, [3, 2, 1]), (inputs, weight, bias))
 
 
-def test_half_precision_around_it():
-    (gru, embed), (words, lengths) = made(True), captions(LENGTHS["mixed"])
+def test_a_second_derivative_is_refused():
+    gru, embed = made(False)
+    state = last_states(gru, embed, *captions([5, 3])).square().sum()
+    (first,) = torch.autograd.grad(state, [gru.weight_hh_l0], create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.sum().backward()
+
+
+@pytest.mark.parametrize("states_of", [last_states, word_states])
+def test_half_precision_around_it(states_of):
+    """Under mixed precision the states stay in single precision, and gradients arrive."""
+    (gru, embed), (words, lengths) = made(False), captions(LENGTHS["mixed"])
     gru, embed = gru.float(), embed.float()
     with torch.autocast("cpu", torch.bfloat16):
-        states = word_states(gru, embed, words, lengths)
+        states = states_of(gru, embed, words, lengths)
     assert states.dtype == torch.float32
     states.sum().backward()
-    torch.testing.assert_close(states, by_torch(gru, embed, words, lengths), rtol=0.05, atol=0.03)
+    torch.testing.assert_close(states, states_of(gru, embed, words, lengths), rtol=0.05, atol=0.03)
+    assert gru.weight_ih_l0.grad.any() and embed.weight.grad.dtype == torch.float32

@@ -7,19 +7,8 @@ import math
 import pytest
 
 from icrlib import evidence, paper
+from icrlib.paper.tables import cell
 from tests.evidence.made import group, record
-
-
-def test_every_table_is_there_with_its_rows():
-    ecir = [name for name in paper.tables() if name.startswith("ecir/")]
-    assert ecir == ["ecir/1", "ecir/2", "ecir/3", "ecir/4"]
-    assert [len(paper.table(name)) for name in ecir] == [16, 8, 4, 4]
-    first = paper.table("ecir/1")
-    assert list(first.index) == [f"{d}.{r}" for d in (1, 2) for r in range(1, 9)]
-    # Spot checks against the printed page.
-    assert first.loc["1.2", "i2t_r1"] == 42.4 and first.loc["1.2", "i2t_r1_std"] == 0.5
-    assert first.loc["1.6", "rsum"] == 466.6 and first.loc["2.7", "t2i_average_recall"] == 54.6
-    assert first.attrs["source"] and first.attrs["caption"]
 
 
 def test_arithmetic_of_table_1_holds_but_for_one_cell():
@@ -48,28 +37,29 @@ def test_arithmetic_of_table_2_shows_conditional_means():
 
 
 @pytest.mark.parametrize(
-    ("look", "name", "message"),
+    ("look", "name", "near"),
     [
-        (paper.table, "ecir/9", "unknown table 'ecir/9'.*'ecir/1'.*Did you mean"),
-        (paper.table, "goal/7", "unknown table 'goal/7'; allowed: .*'goal/6'.*Did you mean 'goal/"),
-        (paper.table, "ltd/4", "unknown table 'ltd/4'"),
-        (paper.experiment, "ecir/1.9", "unknown row 'ecir/1.9'"),
-        (paper.experiment, "ltd/1.6", "unknown row 'ltd/1.6'; allowed: 'ltd/1.1'.*Did you mean 'ltd/1"),
-        (paper.experiment, "ldt/1.5", "unknown row 'ldt/1.5'.*Did you mean 'ltd/1.5'"),
-        (paper.inconsistencies, "gaol", "unknown paper 'gaol'; allowed: 'ecir', 'goal'.*Did you mean 'goal'"),
+        (paper.table, "ecir/9", "'ecir/1'"),
+        (paper.table, "goal/7", "'goal/6'"),
+        (paper.experiment, "ltd/1.6", "'ltd/1.1'"),
+        (paper.experiment, "ldt/1.5", "'ltd/1.5'"),
+        (paper.experiment, "goal/4/vit_ft/cir x sigms", "'cir x sig-ms'"),
+        (paper.experiment, "goal/4/vitft/cir x sig", "'vit_ft'"),
+        (paper.experiment, "goal/3/vit/cir x sig", "'r152_ft'"),
+        (paper.experiment, "goal/6/scann", "'scan'"),
+        (paper.experiment, "goal/1/con x con", "goal/1/con x con"),
+        (paper.inconsistencies, "gaol", "'goal'"),
+        (paper.claims, "gaol", "'goal'"),
     ],
 )
-def test_unknown_names_are_refused_with_the_allowed_ones(look, name, message):
-    with pytest.raises(ValueError, match=message):
+def test_unknown_names_are_refused_with_the_allowed_ones(look, name, near):
+    with pytest.raises(ValueError, match=near):
         look(name)
 
 
 def test_layout_prints_as_the_paper_does():
-    from icrlib.paper.tables import cell
-
-    assert cell(46.0, 0.6) == "46.0 ± .6" and cell(353.8, 1.6) == "353.8 ± 1.6"
-    assert cell(0.41, 0.0, 2) == "0.41 ± .00" and cell(50.0, None) == "50.0" and cell(None, None) == "–"
-    assert cell(float("nan"), 1.0) == "–"
+    assert cell(46.0, 0.6) == "46.0 ± .6" and cell(0.41, 0.0, 2) == "0.41 ± .00" and cell(50.0, None) == "50.0"
+    assert cell(None, None) == cell(float("nan"), 1.0) == "–"
     plain = paper.layout(paper.table("ecir/1"), style="plain")
     assert plain.loc["1.8", ("image to text", "R@1")] == "63.1 ± 1.0"
     assert plain.loc["1.8", ("", "rsum")] == "444.0 ± 2.1"
@@ -81,29 +71,26 @@ def test_summarise_means_and_population_spread():
     runs = group("ntxent", [400.0, 401.0, 402.0])
     for seed, run in enumerate(runs):
         run["test"]["twins"] = {"swap": 50.0 + seed, "attribute": 90.0, "swap_n": 5, "attribute_n": 5}
-    found = evidence.summarise([*runs, record("triplet", 0)])
-    ntxent, triplet = found.iloc[0], found.iloc[1]
+    result = evidence.summarise([*runs, record("triplet", 0)])
+    ntxent, triplet = result.iloc[0], result.iloc[1]
     assert ntxent["n"] == 3 and ntxent["i2t_r1"] == pytest.approx(41.0)
     assert ntxent["i2t_r1_std"] == pytest.approx(math.sqrt(2 / 3)) and ntxent["swap"] == pytest.approx(51.0)
     assert triplet["n"] == 1 and math.isnan(triplet["i2t_r1_std"])
-    shown = paper.layout(found, style="plain")
-    assert shown.loc[1, ("image to text", "R@1")] == "41.0 ± .8" and shown.loc[2, ("twins", "swap %")] == "–"
+    table = paper.layout(result, style="plain")
+    assert table.loc[1, ("image to text", "R@1")] == "41.0 ± .8" and table.loc[2, ("twins", "swap %")] == "–"
     with pytest.raises(ValueError, match="no records"):
         evidence.summarise([])
 
 
 def test_rows_as_they_were_run():
     """The released job files: the schedule differs by loss, by method and by data."""
-    assert paper.experiment("ecir/1.3")["loss"] == "ntxent" and paper.experiment("ecir/1.3")["tau"] == 0.1
     wanted = {"1.1": (30, 15), "1.4": (150, 75), "1.5": (30, 10), "1.8": (150, 50), "2.5": (30, 15), "2.8": (150, 75)}
-    for row, (epochs, lr_update) in wanted.items():
-        settings = paper.experiment(f"ecir/{row}")
-        assert (settings["epochs"], settings["lr_update"]) == (epochs, lr_update), row
-    assert paper.experiment("ecir/2.6")["embed_dim"] == 2048 and paper.experiment("ecir/2.6")["method"] == "vsrn"
-    printed = paper.table("ecir/1")
+    for row, expected in wanted.items():
+        assert tuple(paper.experiment(f"ecir/{row}")[name] for name in ("epochs", "lr_update")) == expected, row
+    assert paper.experiment("ecir/1.3")["tau"] == 0.1 and paper.experiment("ecir/2.6")["embed_dim"] == 2048
     names = {"triplet": "Triplet loss", "triplet_sh": "Triplet loss SH", "ntxent": "NT-Xent", "smoothap": "SmoothAP"}
     data = {"flickr30k": "Flickr30k", "coco": "MS-COCO"}
-    for row in [row for row in paper.experiments() if row.startswith("ecir/")]:
-        settings, line = paper.experiment(row), printed.loc[row.removeprefix("ecir/")]
-        assert names[settings["loss"]] == line["loss"] and data[settings["dataset"]] == line["dataset"]
+    for row, line in paper.table("ecir/1").iterrows():
+        settings = paper.experiment(f"ecir/{row}")
+        assert (names[settings["loss"]], data[settings["dataset"]]) == (line["loss"], line["dataset"])
         assert settings["method"] == line["method"].lower()

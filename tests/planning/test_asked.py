@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -28,43 +27,25 @@ def no_records(monkeypatch):
     monkeypatch.setattr("icrlib.cli.records.outlines", lambda **which: [])
 
 
-@pytest.mark.parametrize(("method", "loss"), [("vse++", "ntxent"), ("bow", "smoothap"), ("vsrn", "triplet")])
-def test_scenes_are_known_without_drawing_them(method, loss):
+@pytest.mark.parametrize(
+    ("name", "method", "source", "given"),
+    [
+        ("scenes", "vse++", {}, {"epochs": 7, "lr": 0.002}),
+        ("scenes", "vsrn", {"regions": True}, {"epochs": 7}),
+        ("stamps", "ltd", {"bits": 3}, {"epochs": 7, "tau": 0.2}),
+        ("rendered", "ltd", {}, {"updates": 20, "finetune_after": 10}),
+    ],
+)
+def test_drawn_data_are_known_without_drawing_them(name, method, source, given):
     """The twin draws them: all of the configuration agrees but the hash."""
-    data = icrlib.load_dataset("scenes", seed=3, regions=method == "vsrn")
-    given = {"epochs": 7, "lr": 0.002}
-    drawn = resolve(data, method, loss, seed=3, given=given).flat()
-    config, _ = asked.configuration("scenes", method, loss, seed=3, given=given)
+    source = {"train": 30, "val": 8, "test": 8} | source
+    drawn = resolve(icrlib.load_dataset(name, seed=3, **source), method, "ntxent", seed=3, given=given).flat()
+    config, _ = asked.configuration(name, method, "ntxent", seed=3, source=source, given=given)
     assert config == drawn | {"data_hash": ""}
     known = [{"config": drawn, "identity": identity(drawn)}]
     assert asked.finished(config, known) is known[0]
-    assert asked.finished(asked.configuration("scenes", method, loss, seed=4, given=given)[0], known) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "source", "given"),
-    [
-        *(("stamps", source, {"epochs": 7, "tau": 0.2}) for source in ({}, {"bits": 1}, {"bits": 3, "rounds": 2})),
-        ("rendered", {}, {"updates": 20, "finetune_after": 10}),
-    ],
-)
-def test_scenes_as_pictures_are_known_without_drawing_them(name, source, given):
-    source, smoke = {"train": 30, "val": 8, "test": 8} | source, "rounds" in source
-    data = icrlib.load_dataset(name, seed=3, smoke=smoke, **source)
-    drawn = resolve(data, "ltd", "ntxent", seed=3, smoke=smoke, given=given).flat()
-    config, _ = asked.configuration(name, "ltd", "ntxent", seed=3, smoke=smoke, source=source, given=given)
-    assert config == drawn | {"data_hash": ""}
-    assert asked.finished(config, [{"config": drawn, "identity": identity(drawn)}])
-
-
-@pytest.mark.parametrize("name", ["rendered", "stamps"])
-def test_drawn_data_go_by_their_names_alone(name):
-    run = icrlib.train(name, "ltd", seed=2, smoke=True, progress=False)
-    assert (run.record["config"]["dataset"], run.record["config"]["data_seed"]) == (name, 2)
-    with pytest.raises(ValueError, match="'stamps' makes its own pictures"):
-        icrlib.load_dataset("stamps", features="somewhere")
-    with pytest.raises(ValueError, match="Did you mean 'bits'"):
-        icrlib.load_dataset("stamps", bit=2)
+    other, _ = asked.configuration(name, method, "ntxent", seed=4, source=source, given=given)
+    assert asked.finished(other, known) is None
 
 
 @pytest.mark.parametrize(
@@ -81,16 +62,6 @@ def test_a_published_row_has_the_updates_of_its_own_data(dataset, method, loss, 
     assert config["updates"] == updates
 
 
-def test_a_row_s_plan_is_of_its_own_data_whatever_records_there_are(monkeypatch):
-    """Those of another data set, with fewer updates an epoch, change the time and not the number of updates."""
-    past = noted(asked.configuration("flickr8k", given={"epochs": 2})[0], 60.0, updates_per_epoch=235)
-    monkeypatch.setattr("icrlib.cli.runs.outlines", lambda **which: [past])
-    said = icr("run", "ecir/1.3", "--plan")
-    assert said.exit_code == 0, said.output
-    assert "1,133 updates an epoch, as the data set was published" in said.output
-    assert "for 33,990 updates" in said.output and "from a record with dataset=flickr8k" in said.output
-
-
 def folder_of_features(folder, *shape):
     for part in ("train", "dev", "test"):
         np.save(folder / f"{part}_ims.npy", np.random.default_rng(0).random((9, *shape), dtype=np.float32))
@@ -103,56 +74,20 @@ def test_features_that_are_there_are_counted(tmp_path, monkeypatch, no_records):
     monkeypatch.setattr(asked, "of_runs", lambda folder: [])  # whatever was trained in this checkout
     here = ["-p", f"features={folder_of_features(tmp_path, 7)}", "-p", "batch_size=4", "-p", "epochs=3"]
     notebook = "book/reproduce/run.ipynb"
-    said = icr("run", notebook, "--plan", "-p", "dataset=coco", *here).output
-    assert f"11 updates an epoch, by {tmp_path}" in said and "plan: 33 updates, of unknown length" in said
-    gone = icr("run", notebook, "--plan", "-p", "dataset=flickr8k", "-p", f"features={tmp_path}/x").output
-    assert f"as the data set was published, for {tmp_path}/x is not there" in gone and "235 updates an epoch" in gone
-
-
-def test_photos_are_counted_and_not_computed(tmp_path):
-    entries = [
-        {
-            "filename": f"{i}.jpg",
-            "imgid": i,
-            "split": ("train", "val", "test")[i % 3],
-            "sentences": [{"raw": "a dog"}] * 2,
-        }
-        for i in range(30)
-    ]
-    (tmp_path / "dataset.json").write_text(json.dumps({"images": entries}))
-    (tmp_path / "images").mkdir()
-    source = {"root": str(tmp_path), "images": "published", "backbone": "resnet50"}
-    config, sizes = asked.configuration("flickr8k", given={"batch_size": 4, "epochs": 2}, source=source)
-    assert config["updates"] == 2 * 5 and config["backbone"] == "resnet50"  # 20 captions
-    assert (sizes["val"], sizes["each"], sizes["features"]) == (10, 2.0, (2048,))
+    assert "plan: 33 updates, of unknown length" in icr("run", notebook, "--plan", "-p", "dataset=coco", *here).output
+    elsewhere = icr("run", notebook, "--plan", "-p", "dataset=flickr8k", "-p", f"features={tmp_path}/x").output
+    assert f"{tmp_path}/x is not there" in elsewhere and "235 updates an epoch" in elsewhere
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["method=vsrn"], "vsrn takes regions, and the features here are (256,) for each image. Add -p regions=true"),
-        (["method=bow", "regions=true"], "bow takes one vector an image.*Leave regions= out"),
-        (["method=vsrn", "dataset=coco", "features={pooled}"], "vsrn takes regions.*PHOTOS FOLDER --regions 4"),
-        (["method=vse++", "dataset=coco", "features={regions}"], "takes one vector.*icr features PHOTOS FOLDER makes"),
-    ],
+    ("method", "shape", "way"), [("vsrn", (5,), "PHOTOS FOLDER --regions 4"), ("vse++", (3, 5), "icr features PHOTOS")]
 )
-def test_features_of_the_other_kind_are_refused_before_anything_runs(given, said, tmp_path, no_records):
-    folders = {name: tmp_path / name for name in ("pooled", "regions")}
-    for name, folder in folders.items():
-        folder.mkdir()
-        folder_of_features(folder, *((5,) if name == "pooled" else (3, 5)))
-    words = [word for one in given for word in ("-p", one.format(**folders))]
+def test_features_of_the_other_kind_are_refused_before_anything_runs(method, shape, way, tmp_path, no_records):
+    words = ["-p", f"method={method}", "-p", "dataset=coco", "-p", f"features={folder_of_features(tmp_path, *shape)}"]
     result = icr("run", "book/reproduce/run.ipynb", str(tmp_path / "out.ipynb"), *words)
-    told = " ".join(result.output.split())
-    assert result.exit_code == 1 and re.search(said.replace("(256,)", r"\(256,\)"), told), told
+    output = " ".join(result.output.split())
+    assert result.exit_code == 1 and f"{method} takes " in output and way in output, output
     assert not (tmp_path / "out.ipynb").exists()
-
-
-def test_settings_of_another_machine_are_taken_as_given():
-    config, _ = asked.configuration(given={"device": "cuda", "precision": "float16"})
-    assert (config["device"], config["precision"]) == ("cuda", "float16")
-    with pytest.raises(ValueError, match="float99"):
-        asked.configuration(given={"precision": "float99"})
 
 
 def test_a_grid_counts_what_lies_in_runs_as_finished(tmp_path, monkeypatch, no_records):
@@ -164,5 +99,4 @@ def test_a_grid_counts_what_lies_in_runs_as_finished(tmp_path, monkeypatch, no_r
         place = tmp_path / "runs" / "grid" / name
         place.mkdir(parents=True)
         (place / "record.json").write_text(text)
-    said = icr("plan", "-p", "seed=0,1", "-p", "loss=ntxent").output
-    assert re.match(r"2 runs, \d+\.\d core-minutes \(1 finished\) as past records suggest", said), said
+    assert "(1 finished)" in icr("plan", "-p", "seed=0,1", "-p", "loss=ntxent").output

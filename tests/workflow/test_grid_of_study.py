@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 import reproduce
 from icrlib.records import files
-from icrlib.studies import Run, studies, study
+from icrlib.studies import Run, lists, studies, study
 
-from .test_job import asked
+from .test_job import invoke
 
 
 @pytest.fixture
 def book(tmp_path, monkeypatch):
     """A search and what waits for it, without a record; training is writing one, and the stages are listed."""
     monkeypatch.setattr(files, "root", lambda: tmp_path / "records")
+    lists()  # so that the studies of the book are known before, and after
     monkeypatch.setattr(studies, "_known", dict(studies._known))
     small = {"seed": 0, "train": 60, "val": 20, "test": 20}
 
@@ -34,9 +33,9 @@ def book(tmp_path, monkeypatch):
 
     stages = []
 
-    def train(found, place, folder, flags, own, dry):
-        stages.append([run for run, _ in found.missing])
-        for run, _ in found.missing if train.works else ():
+    def train(result, place, folder, flags, own, dry):
+        stages.append([run for run, _ in result.missing])
+        for run, _ in result.missing if train.works else ():
             costs = {"wall_seconds": 1.0, "peak_memory_mb": 1, "parameters": 1, "threads": 1, "device": "cpu"}
             files.write({"schema": 2, "config": run.configuration()[0], "history": []} | costs, run.path)
         return int(not train.works)
@@ -47,21 +46,20 @@ def book(tmp_path, monkeypatch):
 
 
 def test_a_study_is_trained_with_its_search_first(book):
-    done = asked("--study", "mine", "--profile", "local")
+    book.works = False
+    assert invoke("--study", "mine").exit_code == 1 and [len(runs) for runs in book.stages] == [2]  # and no further
+    book.works = True
+    book.stages.clear()
+    done = invoke("--study", "mine", "--profile", "local")
     assert done.exit_code == 0 and [len(runs) for runs in book.stages] == [2, 1]
     first, last = book.stages[0][0], book.stages[1][0]
     assert (first.study, last.study) == ("my_tuning", "mine") and last.folder == "studies/mine/scenes/bow/ntxent/seed0"
     assert last.parameters["train"] == 60 and last.parameters["device"] == "cpu" and "data_seed" not in last.parameters
-    assert asked("--study", "mine").exit_code == 0 and len(book.stages) == 2  # nothing is missing
-
-
-def test_what_waits_is_not_begun_when_the_search_fails(book):
-    book.works = False
-    assert asked("--study", "mine").exit_code == 1 and [len(runs) for runs in book.stages] == [2]
+    assert invoke("--study", "mine").exit_code == 0 and len(book.stages) == 2  # nothing is missing
 
 
 def test_the_plan_of_a_study_trains_nothing_and_says_what_waits(book):
-    done = asked("--study", "mine", "--plan")
+    done = invoke("--study", "mine", "--plan")
     assert done.exit_code == 0 and not book.stages
     assert "2 runs: 0 finished, 2 to train" in done.output and "which these are the search will say" in done.output
 
@@ -69,13 +67,11 @@ def test_the_plan_of_a_study_trains_nothing_and_says_what_waits(book):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--study", "mine", "--dataset", "scenes"], "STUDY=mine is a list of runs.*leave DATASET= out"),
-        (["--study", "mine", "--losses", "ntxent", "--seeds", "0"], "leave LOSSES=, SEEDS= out"),
-        (["--study", "mine", "--keep", "here"], "leave KEEP= out"),
-        (["--study", "mien"], "unknown study 'mien'.*Did you mean 'mine'.*give KEEP=mien"),
-        (["--study", "my_photos"], "my_photos is about photos: give FEATURES=folder"),
+        (["--study", "mine", "--dataset", "scenes", "--seeds", "0"], "leave DATASET=, SEEDS= out"),
+        (["--study", "mien"], "Did you mean 'mine'"),
+        (["--study", "my_photos"], "FEATURES=folder"),
     ],
 )
 def test_what_a_study_says_itself_is_refused_beside_it(book, words, message):
-    done = asked(*words)
-    assert done.exit_code == 1 and re.search(message, " ".join(done.output.split())) and not book.stages
+    done = invoke(*words)
+    assert done.exit_code == 1 and message in " ".join(done.output.split()) and not book.stages

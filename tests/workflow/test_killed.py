@@ -71,10 +71,10 @@ def test_a_grid_survives_kill_9_of_snakemake_and_of_a_run(tmp_path):
     # The same again: the one goes on from its checkpoint at update 12 of 24, the other had none yet.
     second = reproduce(tmp_path, tmp_path / "second.log")
     status = second.wait()
-    said = (tmp_path / "second.log").read_text()
-    assert status == 0, said
+    output = (tmp_path / "second.log").read_text()
+    assert status == 0, output
     updates = sorted(path.stat().st_size for path in tmp_path.glob("steps-*"))
-    assert updates == [5, 5, 12, 24], f"{updates}\n{said}"
+    assert updates == [5, 5, 12, 24], f"{updates}\n{output}"
     records = [json.loads(path.read_text()) for path in sorted((tmp_path / "runs").rglob("record.json"))]
     assert len(records) == 2
     for record in records:

@@ -1,8 +1,8 @@
 """What a latent target decoder reconstructs: vectors of captions, from teachers that are known by name."""
 
+from icrlib.data.targets.base import vectors
 from icrlib.data.targets.handed_over import hold
 from icrlib.data.targets.order_sensitivity import floor, order_sensitivity
-from icrlib.data.targets.store import vectors
-from icrlib.data.targets.teachers import for_dataset, of_dataset, size_of, teacher
+from icrlib.data.targets.teachers import for_dataset, size_of, teacher
 
-__all__ = ["floor", "for_dataset", "hold", "of_dataset", "order_sensitivity", "size_of", "teacher", "vectors"]
+__all__ = ["floor", "for_dataset", "hold", "order_sensitivity", "size_of", "teacher", "vectors"]

@@ -42,10 +42,7 @@ PAIRS = [(a, b) for a, b in combinations(FACTS, 2) if a[0] != b[0]]
 BLOCKS = {
     "facts": (FACTS, 1),
     "pairs": (PAIRS, 2),
-    "left": (FACTS, 3),
-    "right": (FACTS, 3),
-    "upper": (FACTS, 3),
-    "lower": (FACTS, 3),
+    **{place: (FACTS, 3) for place in ("left", "right", "upper", "lower")},
     "named": ([1, 2, 3], 1),
     "count": (list(COUNT_SHARES), 2),
     "ground": (list(BACKGROUNDS), 2),
@@ -64,19 +61,19 @@ def form_vectors(forms: Sequence[dict]) -> Tensor:
     """Logical forms (C) -> (C, 219) float32, rows of length 1."""
     places = [(row, WHERE[place]) for row, form in enumerate(forms) for place in _entries(form)]
     where = torch.tensor(places, dtype=torch.int64).view(-1, 2).unbind(1)
-    found = torch.zeros(len(forms), len(SCALE)).index_put_(where, torch.ones(()), accumulate=True)
-    return unit(found * SCALE, [str(form) for form in forms], "form")
+    counts = torch.zeros(len(forms), len(SCALE)).index_put_(where, torch.ones(()), accumulate=True)
+    return unit(counts * SCALE, [str(form) for form in forms], "form")
 
 
 def _entries(form: dict) -> Iterator[tuple]:
     """(block, entry) of everything that a form says, with repetitions."""
-    for told in form["things"]:
-        facts = [fact for fact in FACTS if fact in told.items()]
+    for thing in form["things"]:
+        facts = [fact for fact in FACTS if fact in thing.items()]
         yield from (("facts", fact) for fact in facts)
         yield from (("pairs", pair) for pair in combinations(facts, 2))
     if form["relation"] is not None:
-        for block, told in zip(PLACES[form["relation"]], form["things"], strict=True):
-            yield from ((block, fact) for fact in told.items() if fact in FACTS)
+        for block, thing in zip(PLACES[form["relation"]], form["things"], strict=True):
+            yield from ((block, fact) for fact in thing.items() if fact in FACTS)
     yield "named", len(form["things"])
     for block, value in (("count", form["count"]), ("ground", form["background"])):
         if value is not None:

@@ -1,4 +1,4 @@
-"""Teachers of the reader's own: any object with ``encode(list of texts)``, such as a SentenceTransformer."""
+"""Teachers that the caller hands over: any object with ``encode(list of texts)``, such as a SentenceTransformer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from torch.nn import functional as F
 
 from icrlib.data.targets.base import Teacher
 from icrlib.files import sha256_of
-from icrlib.names import died
 
 BATCH = 256
 SENTENCES = (
@@ -22,7 +21,7 @@ SENTENCES = (
     "A train waits at the platform.",
     "There is nothing to see here.",
 )
-HELD: dict[str, Own] = {}
+HELD: dict[str, HandedOver] = {}
 
 
 def hold(model: object) -> str:
@@ -32,13 +31,13 @@ def hold(model: object) -> str:
     what it answers to six fixed sentences, so the same model has the same name in another process: hold it again there
     before its name is used.
     """
-    made = Own(model)
+    made = HandedOver(model)
     HELD[made.name] = made
     return made.name
 
 
-class Own(Teacher):
-    """A caller's own encoder.
+class HandedOver(Teacher):
+    """A caller's encoder.
 
     Its identity is a hash of the cosines between its vectors for :data:`SENTENCES` and of the first one's first
     numbers, rounded to three digits: other machines round the last ones otherwise.
@@ -47,36 +46,27 @@ class Own(Teacher):
     def __init__(self, model: object) -> None:
         if not callable(getattr(model, "encode", None)):
             raise ValueError(f"a target of your own has a method encode(list of texts); got {type(model).__name__}")
-        self.model, self.name, self.size = model, "own", 0
-        asked = F.normalize(self._call(list(SENTENCES)), dim=1).double()
-        if not asked.isfinite().all():
-            raise ValueError(f"encode gave NaN or infinity for one of {len(SENTENCES)} plain sentences; mend the model")
-        cosines = (asked @ asked.T)[tuple(torch.triu_indices(len(asked), len(asked), 1))]
-        digits = [round(float(x), 3) + 0.0 for x in [*cosines, *asked[0, :8]]]
-        self.size = asked.shape[1]
+        self.model = model
+        answers = F.normalize(self._answers(list(SENTENCES)), dim=1).double()
+        cosines = (answers @ answers.T)[tuple(torch.triu_indices(len(answers), len(answers), 1))]
+        digits = [round(float(x), 3) + 0.0 for x in [*cosines, *answers[0, :8]]]
+        self.size = answers.shape[1]
         self.identity = sha256_of(repr((self.size, digits)))
         self.name = f"own-{self.identity[:8]}"
 
     def _parts(self, captions: list[str]) -> Iterator[tuple[list[int], Tensor]]:
         for start in range(0, len(captions), BATCH):
             some = captions[start : start + BATCH]
-            yield list(range(start, start + len(some))), self._call(some)
+            yield list(range(start, start + len(some))), self._answers(some)
 
-    def _call(self, captions: list[str]) -> Tensor:
-        """The model's answer as (n, d) float32; ``ValueError`` says what is wrong with it."""
+    def _answers(self, captions: list[str]) -> Tensor:
+        """The model's answer as (n, d) float32; ``ValueError`` where it is none."""
+        answer = self.model.encode(captions)
         try:
-            answer = self.model.encode(captions)
-        except (Exception, SystemExit) as err:  # somebody's own code
-            raise ValueError(f"{self.name}: encode of {len(captions)} texts fails:\n  {died(err)}") from err
-        try:
-            rows = answer if isinstance(answer, (np.ndarray, Tensor)) else [torch.as_tensor(row) for row in answer]
-            found = torch.stack(rows) if isinstance(rows, list) and rows else torch.as_tensor(rows)
-            found = found.detach().cpu()
-            found = (found if found.layout is torch.strided else found.to_dense()).float()
-        except (TypeError, ValueError, RuntimeError) as err:  # None, texts, rows of several sizes, what comes later
-            kind = type(answer).__name__
-            raise ValueError(f"encode of {len(captions)} texts gave no array of numbers but {kind} ({err})") from err
-        if found.ndim != 2 or len(found) != len(captions) or (self.size and found.shape[1] != self.size):
-            wanted, got = f"({len(captions)}, {self.size or 'd'})", tuple(found.shape)
-            raise ValueError(f"encode of {len(captions)} texts gave numbers of shape {got}; wanted {wanted}")
-        return found
+            rows = answer.detach().float().cpu().numpy() if isinstance(answer, Tensor) else answer
+            values = torch.from_numpy(np.array(rows, np.float32))
+        except (TypeError, ValueError) as err:  # texts, or rows of several sizes
+            raise ValueError(f"encode of {len(captions)} texts gave no array of numbers ({err})") from err
+        if values.ndim != 2 or len(values) != len(captions) or not values.isfinite().all():
+            raise ValueError(f"encode of {len(captions)} texts gave {tuple(values.shape)}; wanted finite rows")
+        return values

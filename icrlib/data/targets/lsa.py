@@ -12,37 +12,28 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from icrlib.data.targets.base import Teacher, check
+from icrlib.data.targets.base import Teacher, distinct
 from icrlib.data.text import tokenize
 from icrlib.files import sha256_of
-
-SIZE = 256
 
 
 class LSA(Teacher):
     """TF-IDF (1 + log count, smoothed idf) and a truncated SVD, fitted on ``captions`` at the first use.
 
-    ``size`` is 256, or less where there are fewer different words or captions. A caption without a word of the training
-    captions gets their mean direction, the best guess about a caption of which nothing is known.
+    ``size`` is 256, or less where there are fewer different words or captions; ``ValueError`` where nothing is left. A
+    caption without a word of the training captions gets their mean direction, the best guess about it.
     """
 
-    name, size = "lsa", SIZE
+    name, size = "lsa", 256
 
     def __init__(self, captions: Sequence[str] | None = None) -> None:
         if captions is None:
-            raise ValueError(
-                "target 'lsa' is fitted on captions: teacher('lsa', captions=data.train.captions), or "
-                "icrlib.data.targets.of_dataset(data, 'lsa')"
-            )
-        check(captions)
-        self.captions = list(captions)
-        words = {word for caption in set(self.captions) for word in tokenize(caption)}
-        self.size = min(SIZE, len(words) - 1, len(set(self.captions)) - 1)
+            raise ValueError("target 'lsa' is fitted on captions: teacher('lsa', captions=data.train.captions)")
+        self.captions, texts = list(captions), distinct(captions)[0]
+        words = {word for caption in texts for word in tokenize(caption)}
+        self.size = min(LSA.size, len(words) - 1, len(texts) - 1)
         if self.size < 1:
-            raise ValueError(
-                f"target 'lsa' needs at least two different captions and words; got {len(set(captions))} "
-                f"captions of {len(words)} words"
-            )
+            raise ValueError(f"target 'lsa' needs two captions and words; got {len(texts)} and {len(words)}")
         self.identity = sha256_of("lsa 1", str(self.size), *(part for text in self.captions for part in (text, "")))
 
     @cached_property

@@ -10,12 +10,10 @@ import numpy as np
 
 from icrlib.data.splits import Split
 from icrlib.data.targets.base import Teacher
-from icrlib.data.targets.order_sensitivity import floor, order_sensitivity
-from icrlib.data.targets.store import vectors
+from icrlib.data.targets.order_sensitivity import order_sensitivity
 
 TRUE = ("turned round", "one other word", "other words")
-COUNT, FLOOR_COUNT = 200, 1000  # captions that are asked, and captions that the floor is taken from
-RECORDED = "measured.json"
+COUNT, FLOOR_COUNT = 200, 1000  # captions that are changed, and captions that the floor is taken from
 
 
 def seen(captions: Split | Sequence[str], teacher: Teacher, count: int = COUNT) -> dict[str, float]:
@@ -37,13 +35,7 @@ def seen(captions: Split | Sequence[str], teacher: Teacher, count: int = COUNT) 
     )
 
 
-def measured(data: object, teacher: Teacher) -> dict[str, float]:
-    """What ``teacher`` sees of the validation captions of scenes, and "floor": what a constant answer costs."""
-    some = vectors(data.train.captions[:FLOOR_COUNT], teacher, progress=False)
-    return seen(data.val, teacher) | {"floor": floor(some)}
-
-
 def recorded(name: str) -> dict[str, float]:
-    """:func:`measured` of a teacher as it was written down, on the scenes of seed 0: "sbert", or "mpnet"
-    (all-mpnet-base-v2, 405 MB), which this library does not read."""
-    return json.loads(Path(__file__).with_name(RECORDED).read_text(encoding="utf-8"))[name]
+    """:func:`seen` of the validation captions of scenes, seed 0, as it was written down, and "floor", what a constant
+    answer costs: of "sbert", or "mpnet" (all-mpnet-base-v2, 405 MB), which this library does not read."""
+    return json.loads(Path(__file__).with_name("measured.json").read_text(encoding="utf-8"))[name]

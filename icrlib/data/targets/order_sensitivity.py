@@ -10,21 +10,16 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icrlib.data.splits import Split
-from icrlib.data.targets.base import Teacher
-from icrlib.data.targets.store import vectors
+from icrlib.data.targets.base import Teacher, vectors
 from icrlib.data.targets.wording import EXCHANGES, exchanged, parse, reworded, turned
 
 PARAPHRASES = {"one other word": lambda wording: reworded(wording, 1), "other words": reworded, "turned round": turned}
+CHANGES = {kind: lambda wording, kind=kind: exchanged(wording, kind) for kind in EXCHANGES} | PARAPHRASES
 TIE = 1e-6  # in 1 - cos: below it the rounding of float32 decides
 
 
 def order_sensitivity(
-    captions: Split | Sequence[str],
-    teacher: Teacher,
-    *,
-    count: int = 500,
-    seed: int = 0,
-    progress: bool = True,
+    captions: Split | Sequence[str], teacher: Teacher, *, count: int = 500, seed: int = 0, progress: bool = True
 ) -> list[dict]:
     """For captions of ``scenes``: is a caption nearer to a paraphrase, or to the same words about other things?
 
@@ -36,20 +31,18 @@ def order_sensitivity(
     ``tied``, the percentage where both are equally near (within 1e-6). None stands for no caption. A teacher that reads
     has accuracy 100; one that counts words has ``to_swap`` 0, but for the article where "orange" moves.
     """
-    some = captions.captions if isinstance(captions, Split) else captions
-    texts = [text for text in dict.fromkeys(some) if len(parse(text).things) > 1]
+    every = captions.captions if isinstance(captions, Split) else captions
+    texts = [text for text in dict.fromkeys(every) if len(parse(text).things) > 1]
     texts = [texts[i] for i in np.random.default_rng(seed).permutation(len(texts))[:count]]
-    said = {text: parse(text) for text in texts}
     changed = {
-        kind: {text: made.text for text, wording in said.items() if (made := how(wording)) is not None}
-        for kind, how in _ways().items()
+        kind: {text: made.text for text in texts if (made := change(parse(text))) is not None}
+        for kind, change in CHANGES.items()
     }
-    every = list(dict.fromkeys([*texts, *(made for one in changed.values() for made in one.values())]))
-    values = F.normalize(vectors(every, teacher, progress).double(), dim=1)
-    place = {text: row for row, text in enumerate(every)}
+    every = list(dict.fromkeys([*texts, *(text for texts in changed.values() for text in texts.values())]))
+    vector = dict(zip(every, F.normalize(vectors(every, teacher, progress).double(), dim=1), strict=True))
 
     def far(text: str, kind: str) -> float:
-        return 1 - float(values[place[text]] @ values[place[changed[kind][text]]])
+        return 1 - float(vector[text] @ vector[changed[kind][text]])
 
     rows = []
     for swap in EXCHANGES:
@@ -58,12 +51,6 @@ def order_sensitivity(
             costs = np.array([(far(text, swap), far(text, paraphrase)) for text in both]).reshape(-1, 2)
             rows.append({"teacher": teacher.name, "swap": swap, "paraphrase": paraphrase} | _row(costs))
     return rows
-
-
-def _ways() -> dict:
-    """All that is done to a caption, by name."""
-    swaps = {what: lambda wording, what=what: exchanged(wording, what) for what in EXCHANGES}
-    return swaps | PARAPHRASES
 
 
 def _row(costs: np.ndarray) -> dict:

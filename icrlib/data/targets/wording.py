@@ -43,41 +43,36 @@ class Wording:
     @property
     def form(self) -> dict:
         """The logical form, as the grammar writes it."""
-        told = [{MEANS[word][0]: MEANS[word][1] for word in thing.values()} for thing in self.things]
-        return {"things": told, "relation": self.relation, "count": self.count, "background": self.background}
+        things = [dict(MEANS[word] for word in thing.values()) for thing in self.things]
+        return {"things": things, "relation": self.relation, "count": self.count, "background": self.background}
 
     @property
     def text(self) -> str:
         """The caption in English; "an" before a vowel."""
-        said = [" ".join(thing[name] for name in ORDER if name in thing) for thing in self.things]
-        said = [("an " if words[0] in "aeiou" else "a ") + words for words in said]
+        mentions = [" ".join(thing[name] for name in ORDER if name in thing) for thing in self.things]
+        mentions = [("an " if words[0] in "aeiou" else "a ") + words for words in mentions]
         if self.relation is not None:
-            text = f" {self.relation} ".join(said)
+            text = f" {self.relation} ".join(mentions)
         else:
-            text = self.lead + " and ".join([", ".join(said[:-1]), said[-1]] if said[1:] else said)
+            text = self.lead + " and ".join([", ".join(mentions[:-1]), mentions[-1]] if mentions[1:] else mentions)
         text += f" among {NUMBERS[self.count]} things" if self.count is not None else ""
         return text + (f" on a {self.background} background" if self.background is not None else "")
 
 
 def parse(caption: str) -> Wording:
     """The parts of a caption of ``scenes``. ``ValueError`` for any other text."""
-    found = _CAPTION.fullmatch(caption)
-    if found is None:
+    match = _CAPTION.fullmatch(caption)
+    if match is None:
         raise _unknown(caption)
-    lead, body, count, background = found.groups()
+    lead, body, count, background = match.groups()
     parts = re.split(rf" ({'|'.join(RELATIONS)}) ", body)
     relation = parts[1] if len(parts) == 3 else None
-    said = [parts[0], parts[2]] if relation else re.split(", | and ", body)
-    made = Wording(
-        tuple(_thing(words) for words in said),
-        relation,
-        NUMBERS.index(count) if count else None,
-        background,
-        lead or "",
-    )
-    if made.text != caption:  # what the grammar does not say, such as two colours of one thing
+    mentions = [parts[0], parts[2]] if relation else re.split(", | and ", body)
+    number = NUMBERS.index(count) if count else None
+    wording = Wording(tuple(_thing(words) for words in mentions), relation, number, background, lead or "")
+    if wording.text != caption:  # what the grammar does not say, such as two colours of one thing
         raise _unknown(caption)
-    return made
+    return wording
 
 
 def exchanged(wording: Wording, what: str) -> Wording | None:
@@ -86,19 +81,17 @@ def exchanged(wording: Wording, what: str) -> Wording | None:
     The first two things that differ in it; None where there are none, or where the caption would mean the same.
     """
     if what == "place":
-        if wording.relation is None:
-            return None
-        changed = replace(wording, things=wording.things[::-1])
-        return changed if meaning(changed.form) != meaning(wording.form) else None
-    for i, j in combinations(range(len(wording.things)), 2):
-        a, b = wording.things[i], wording.things[j]
-        if what in a and what in b and MEANS[a[what]] != MEANS[b[what]]:
-            things = list(wording.things)
-            things[i], things[j] = {**a, what: b[what]}, {**b, what: a[what]}
-            changed = replace(wording, things=tuple(things))
-            if meaning(changed.form) != meaning(wording.form):
-                return changed
-    return None
+        candidates = [wording.things[::-1]] if wording.relation is not None else []
+    else:
+        candidates = []
+        for i, j in combinations(range(len(wording.things)), 2):
+            a, b = wording.things[i], wording.things[j]
+            if what in a and what in b:
+                things = list(wording.things)
+                things[i], things[j] = {**a, what: b[what]}, {**b, what: a[what]}
+                candidates.append(tuple(things))
+    changed = (replace(wording, things=things) for things in candidates)
+    return next((other for other in changed if meaning(other.form) != meaning(wording.form)), None)
 
 
 def turned(wording: Wording) -> Wording | None:
@@ -124,7 +117,7 @@ def reworded(wording: Wording, most: int = 99) -> Wording | None:
 
 def meaning(form: dict) -> tuple:
     """Equal for two forms that say the same: a list in any order, "a left of b" and "b right of a"."""
-    things = [tuple(sorted(told.items())) for told in form["things"]]
+    things = [tuple(sorted(thing.items())) for thing in form["things"]]
     relation = form["relation"]
     if relation in ("right of", "below"):
         things, relation = things[::-1], TURNED[relation]

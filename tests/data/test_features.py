@@ -1,0 +1,251 @@
+"""From photos to features: what a network makes of them, faults that cost nothing but themselves, and kills."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from filelock import FileLock
+from PIL import Image
+
+import icrlib
+from icrlib import parsing
+from icrlib.data import backbones, feature_folder, features, karpathy, precomputed
+from icrlib.data.cache import array_bytes
+from icrlib.data.pictures import open_picture
+from icrlib.data.precomputed import MARK
+from icrlib.files import write_bytes
+from icrlib.search import Index
+
+from .photos import edit, extract
+
+
+@pytest.fixture
+def root(pristine, tmp_path):
+    return Path(shutil.copytree(pristine, tmp_path / "photos"))
+
+
+def load(folder):
+    return precomputed.load(folder, name="flickr8k", min_count=1)
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("[!.]*")) if path.is_file()}
+
+
+def test_features_equal_the_networks_own(root, tmp_path):
+    data = load(extract(root, tmp_path / "f"))
+    assert (len(data.train), len(data.val), len(data.test)) == (12, 6, 6) and len(data.test.captions) == 12
+    network = backbones.load("scenes")
+    for row in (0, 5):
+        one = network(network.prepare(open_picture(root / "images" / f"test{row}.jpg"))[None])[0]
+        torch.testing.assert_close(data.test.features[row].float(), one, rtol=2e-3, atol=2e-3)
+        texts = [c for c, i in zip(data.test.captions, data.test.image_of, strict=True) if i == row]
+        assert texts == karpathy.read(root)["test"].captions[row]
+
+
+def test_regions(root, tmp_path):
+    data = load(extract(root, tmp_path / "f", regions=4))
+    assert data.val.features.shape == (6, 16, 256) and data.defaults == {"places": "cells"}
+    pooled = load(extract(root, tmp_path / "g")).val.features.float()
+    torch.testing.assert_close(data.val.features.float().mean(1), pooled, rtol=5e-3, atol=5e-3)
+
+
+def test_captions_of_any_length_and_photos_without(root, tmp_path):
+    edit(root, lambda images: images[0]["sentences"].append({"raw": "ring " * 500}))
+    edit(root, lambda images: images[1]["sentences"].append({"raw": ""}))
+    data = load(extract(root, tmp_path / "f"))
+    assert [int((data.train.image_of == row).sum()) for row in (0, 1, 2)] == [3, 2, 2]  # the empty one did not come in
+    icrlib.train(data, updates=2, batch_size=8, embed_dim=8, word_dim=8, progress=False)
+    edit(root, lambda images: images[1].update(sentences=[{"raw": " "}]))
+    folder = extract(root, tmp_path / "g")
+    assert len(load(folder).train) == 11 and "1" not in load(folder).train.image_ids
+    assert feature_folder.noted(folder)["photos"] == {"train": 11, "dev": 6, "test": 6, "rest": 1}
+    assert parsing.lines(folder / "rest_files.txt")[0].endswith("train1.jpg")
+    assert np.array_equal(np.load(folder / "rest_ims.npy"), np.load(tmp_path / "f" / "train_ims.npy")[1:2])
+    edit(root, lambda images: [image.update(split="test", sentences=[]) for image in images])
+    folder = extract(root, tmp_path / "h")
+    assert feature_folder.noted(folder)["photos"] == {"rest": 24}
+    with pytest.raises(FileNotFoundError, match="train_ims.npy"):
+        load(folder)
+
+
+def test_bad_photos_cost_nothing_but_themselves(root, tmp_path, monkeypatch):
+    (root / "images" / "train3.jpg").write_text("broken")
+    (root / "images" / "test1.jpg").unlink()
+    with pytest.raises(features.BadPhotos, match="2 photos") as err:
+        extract(root, tmp_path / "f")
+    assert all(word in str(err.value) for word in ("train3.jpg: ", "test1.jpg: ", "--skip-bad"))
+    assert not (tmp_path / "f" / "train_ims.npy").exists()
+    opened = []
+    monkeypatch.setattr(features, "open_picture", lambda path: opened.append(path) or open_picture(path))
+    data = load(extract(root, tmp_path / "f", skip_bad=True))
+    assert opened == [], "what was done was done again"
+    assert (len(data.train), len(data.test)) == (11, 5) and len(data.test.captions) == 10
+    files = (tmp_path / "f" / "test_files.txt").read_text().split()
+    assert [Path(f).name for f in files] == [f"test{i}.jpg" for i in (0, 2, 3, 4, 5)]
+    with pytest.raises(features.BadPhotos, match="train3.jpg"):
+        extract(root, tmp_path / "f")  # a folder without them does not pass for one of all photos
+
+
+def test_a_mended_photo_is_computed_again(root, tmp_path):
+    whole = (root / "images" / "val2.jpg").read_bytes()
+    (root / "images" / "val2.jpg").write_bytes(b"")
+    with pytest.raises(features.BadPhotos, match="val2.jpg"):
+        extract(root, tmp_path / "f")
+    (root / "images" / "val2.jpg").write_bytes(whole)
+    assert np.load(extract(root, tmp_path / "f") / "dev_ims.npy").shape == (6, 256)
+
+
+def test_a_part_without_any_good_photo(root, tmp_path, monkeypatch):
+    monkeypatch.setattr(features, "PART", 2)
+    for number in (0, 1):
+        (root / "images" / f"train{number}.jpg").write_text("broken")
+    assert np.load(extract(root, tmp_path / "f", skip_bad=True) / "train_ims.npy").shape == (10, 256)
+    for number in range(6):
+        (root / "images" / f"val{number}.jpg").write_text("broken")
+    with pytest.raises(features.BadPhotos, match="val"):
+        extract(root, tmp_path / "g", skip_bad=True)
+
+
+def test_a_damaged_part_is_computed_again(root, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(feature_folder, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        extract(root, tmp_path / "f")
+    part = next((tmp_path / "f" / ".parts").glob("val*"))
+    part.write_bytes(part.read_bytes()[:-20])
+    assert content(extract(root, tmp_path / "f")) == content(extract(root, tmp_path / "fresh"))
+
+
+def test_two_processes_do_not_share_a_folder(root, tmp_path):
+    (tmp_path / "f").mkdir()
+    with FileLock(tmp_path / "f" / ".lock"), pytest.raises(ValueError, match="another process"):
+        extract(root, tmp_path / "f")
+    assert (extract(root, tmp_path / "f") / "train_ims.npy").is_file()
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_killed_extraction_goes_on(root, tmp_path):
+    """SIGKILL to a real process between two parts; what it had done is not done again, and the result is the same."""
+    code = (
+        "import sys; from icrlib.data import features as f; f.PART = 2\n"
+        "real = f.write_arrays\n"
+        "def told(path, content):\n    real(path, content); print('part', flush=True); sys.stdin.readline()\n"
+        "f.write_arrays = told\n"
+        f"f.extract({str(root)!r}, {str(tmp_path / 'f')!r}, backbone='scenes', progress=False)"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process = subprocess.Popen([sys.executable, "-c", code], **pipes, text=True, bufsize=1)
+    for go_on in ("\n", "\n", ""):
+        assert process.stdout.readline() == "part\n"
+        process.stdin.write(go_on)
+    process.kill()
+    process.wait()
+    kept = list((tmp_path / "f" / ".parts").glob("*.npz"))
+    assert len(kept) == 3 and not (tmp_path / "f" / "train_ims.npy").exists()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0 and done.stdout.count("part") == 12 - 3, done.stderr
+    whole = np.load(extract(root, tmp_path / "g") / "train_ims.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "f" / "train_ims.npy"), whole, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("writes", [1, 6, 13])
+def test_ended_while_the_folder_is_written(root, tmp_path, monkeypatch, writes):
+    """Nobody takes half of it for the whole, and the same command ends as if nothing had been."""
+    folder, new, real, left = tmp_path / "f", content(extract(root, tmp_path / "new")), write_bytes, [None] * writes
+
+    def write(path, raw):
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+        real(path, raw)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(feature_folder, "write_bytes", write)
+        patch.setattr(feature_folder, "write_array", lambda path, values: write(path, array_bytes(values)))
+        extract(root, folder)
+    for look in (load, feature_folder.parts):
+        with pytest.raises((ValueError, FileNotFoundError), match="icr features PHOTOS|missing"):
+            look(folder)
+    assert content(extract(root, folder)) == new
+
+
+@pytest.mark.parametrize(
+    "change, options",
+    [
+        (lambda images: images[0]["sentences"][0].update(raw="a word that was not there"), {}),
+        (lambda images: images.pop(), {}),
+        (lambda images: None, {"regions": 2}),
+        (lambda images: None, {"backbone": "readers_own:network"}),
+    ],
+)
+def test_other_features_are_never_written_over(root, tmp_path, change, options):
+    """Of the same photos and captions nothing is computed again."""
+    folder = extract(root, tmp_path / "f")
+    before = content(folder), (folder / "train_ims.npy").stat().st_mtime_ns
+    extract(root, folder)
+    edit(root, change)
+    with pytest.raises(ValueError, match="f holds features of other photos"):
+        extract(root, folder, **options)
+    assert (content(folder), (folder / "train_ims.npy").stat().st_mtime_ns) == before
+
+
+@pytest.mark.parametrize("mark", [None, b"", b"{", b'{"backbone": 3}', b"[]", b"\xff", b"[" * 9999])
+def test_features_of_unknown_origin_stay(root, tmp_path, mark):
+    folder = extract(root, tmp_path / "f")
+    before = content(folder)
+    if mark is None:
+        (folder / MARK).unlink()
+    else:
+        (folder / MARK).write_bytes(mark)
+    with pytest.raises(ValueError, match="f holds features|features.json"):
+        extract(root, folder)
+    assert {k: v for k, v in content(folder).items() if k != MARK} == {k: v for k, v in before.items() if k != MARK}
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"backbone": "resnet5"}, "resnet50"),
+        ({"regions": -1}, "regions"),
+        ({"backbone": "math:sqrt"}, "sqrt|must return"),
+        ({"workers": 0}, "workers"),
+    ],
+)
+def test_bad_options(root, tmp_path, options, word):
+    with pytest.raises((ValueError, TypeError), match=word):
+        extract(root, tmp_path / "f", **options)
+
+
+def test_torchvision_networks_make_maps():
+    """Without weights: the shapes, and that a frozen network stays frozen."""
+    for name, shape in (("resnet50", (1, 2048)), ("vit_b_16", (1, 768))):
+        network = backbones._torchvision(name, weights=None)
+        network.network.eval()
+        picture = network.prepare(Image.new("RGB", (300, 200)))
+        assert picture.shape == (3, 224, 224) and network(picture[None]).shape == shape
+        assert network(picture[None], 4).shape == (1, 16, shape[1])
+
+
+def network():
+    """A reader's network, whose own name is not the one that finds it."""
+    made = backbones.load("scenes")
+    made.name = "mine"
+    return made
+
+
+def test_a_network_of_ones_own_is_noted_but_never_imported_from_a_file(root, tmp_path, readers_own):
+    """What is noted is the name that was asked for; who searches with a picture hands the network over again."""
+    folder = extract(root, tmp_path / "f", readers_own)
+    run = icrlib.train(load(folder), "bow", updates=2, batch_size=8, embed_dim=8, progress=False)
+    index = Index.of(run.model, folder)
+    with pytest.raises(ValueError, match="readers_own:network"):
+        index.by_picture(root / "images" / "test0.jpg", top=3)
+    hits = index.by_picture(root / "images" / "test0.jpg", top=3, backbone=readers_own)
+    assert [hit.rank for hit in hits] == [1, 2, 3]
