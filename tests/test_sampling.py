@@ -47,13 +47,13 @@ def test_masks_as_published_and_true():
     assert torch.equal(own.positives, slow) and bool(slow.any(1).all())
 
 
-def told(*captions, images):
+def captioned(*captions, images):
     """A split of so many images, each caption an (image, text)."""
     rows, texts = zip(*captions, strict=True)
     return Split("train", torch.rand(images, 3), list(texts), torch.tensor(rows), [f"photo{i}" for i in range(images)])
 
 
-SHARED = told(
+SHARED = captioned(
     (0, "A  red RING"), (0, "a box"), (1, "a red ring"), (2, "a box"), (3, "a star"), (3, " "), (2, " "), images=4
 )
 
@@ -74,29 +74,17 @@ def test_equal_texts_are_positives(batches, size):
     assert SHARED.texts.tolist() == [0, 1, 0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(
-    ("split", "message"),
-    [
-        (
-            told((0, "a dog"), (1, "a dog"), (1, "a cat"), images=2),
-            "image photo1 of the split 'train' belongs to every",
-        ),
-        (
-            told((0, "a dog"), (0, "a cat"), (1, "a dog"), (1, "a cow"), images=2),
-            "caption 'a dog' of the split 'train'",
-        ),
-    ],
-)
-def test_texts_that_leave_nothing_to_tell_apart_are_refused(split, message):
-    with pytest.raises(ValueError, match=f"positives='text': {message}"):
-        Sampler(split, 0, 2, positives="text")
-
-
 def test_refusals():
     split = make_split("train", 6, 0)
-    with pytest.raises(ValueError, match="unknown batches 'image'.*Did you mean 'images'"):
+    with pytest.raises(ValueError, match="batches 'image'"):
         Sampler(split, 0, 4, "image")
-    with pytest.raises(ValueError, match="batch_size must be at least 2"):
+    with pytest.raises(ValueError, match="batch_size"):
         Sampler(split, 0, 1)
     with pytest.raises(ValueError, match="at least two"):
         Sampler(Split("train", torch.ones(1, 3), ["a b"], torch.tensor([0]), ["x"]), 0, 4)
+    of_all = captioned((0, "a dog"), (1, "a dog"), (1, "a cat"), images=2)  # nothing is left to tell apart
+    with pytest.raises(ValueError, match="image photo1"):
+        Sampler(of_all, 0, 2, positives="text")
+    everywhere = captioned((0, "a dog"), (0, "a cat"), (1, "a dog"), (1, "a cow"), images=2)
+    with pytest.raises(ValueError, match="caption 'a dog'"):
+        Sampler(everywhere, 0, 2, positives="text")

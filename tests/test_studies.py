@@ -1,10 +1,7 @@
-"""The lists of the studies, and the command that trains them."""
+"""Studies: one of one's own from the list to the command; the book's lists against their records; what trains them."""
 
 import os
-from collections import Counter
 from functools import cache
-from itertools import product
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,106 +9,56 @@ from click.testing import CliRunner
 
 import icrlib
 import make_records
-import reproduce
 from icrlib import records
-from icrlib.planning import asked, cost
-from icrlib.records import files
-from icrlib.studies import Run, Study, Unfinished, lists, studies
+from icrlib.planning import asked
+from icrlib.records import files, write
+from icrlib.studies import Run, Unfinished, lists, studies, study
 
 from .evidence.made import record
 
-STILL_TO_RUN = {"reading", "ltd_stamps", "vsrn_size_edges", "vsrn_parts_tuning", "vsrn_parts"}
-STILL_TO_RUN |= {
-    "vsrn_own_tuning",
-    "vsrn_own",
-    "ladder_tuning",
-    "ladder",
-    "ladder_parts",
-    "quick_tuning",
-    "quick",
-}
+STILL_TO_RUN = {"reading", "ltd_stamps", "vsrn_size_edges", "vsrn_parts_tuning", "vsrn_parts", "vsrn_own_tuning"}
+STILL_TO_RUN |= {"vsrn_own", "ladder_tuning", "ladder", "ladder_parts", "quick_tuning", "quick"}
 STILL_TO_RUN |= {f"photo_{name}" for name in ("smoothap_tuning", "smoothap", "vsrn_tuning", "vsrn_edges")}
+
+# The book's lists
 
 
 @cache
 def planned(name):
-    """The runs of a study; None where it waits for its search."""
+    """The runs of a study; none where it waits for its search."""
     try:
         return studies[name].runs()
     except Unfinished as waiting:
         assert "make records STUDY=" in str(waiting)
-        return None
+        return []
 
 
 @pytest.mark.parametrize("name", studies)
-def test_each_run_has_a_place_of_its_own(name):
-    runs = planned(name) or []
-    assert len({run.path for run in runs}) == len(runs)
-
-
-def test_every_record_of_a_study_is_on_its_list():
-    listed = {run.path for name in studies for run in planned(name) or []}
-    waiting = {name for name in studies if planned(name) is None}
-    there = {
-        path
-        for path in (records.root() / "studies").rglob("*.json")
-        if path.parts[len((records.root() / "studies").parts)] not in waiting
-    }
-    assert there and there <= listed
-
-
-def test_the_other_studies_have_every_run():
-    lacking = {name for name in studies if not planned(name) or not all(run.path.exists() for run in planned(name))}
-    assert lacking <= STILL_TO_RUN
-
-
-def test_every_record_has_the_settings_of_its_list():
-    """What was given stands in it: a list that is mended later may not claim other runs than were trained."""
-    there = [run for name in studies for run in planned(name) or [] if run.path.exists()]
-    for run in there:
-        config = records.load(run.path)["config"]
-        parts = config, config["loss_options"], config["model_options"], config["auxiliary_options"] or {}
-        found = {name: [part[name] for part in parts if name in part] for name in run.settings}
-        assert found == {name: [value] for name, value in run.settings.items()}, run.path
-    assert len(there) > 1200
-
-
-@pytest.mark.parametrize("name", studies)
-def test_every_run_of_a_list_can_be_asked_for(name):
+def test_runs_have_places_of_their_own_and_can_be_asked_for(name):
     """Some lists wait for a search for months, and a check that came later may not refuse what they want."""
-    first = {(run.method, run.loss, str(run.settings)): run for run in planned(name) or []}
+    assert len({run.path for run in planned(name)}) == len(planned(name))
+    first = {(run.method, run.loss, str(run.settings)): run for run in planned(name)}
     for run in first.values():
         asked.configuration(run.dataset, run.method, run.loss, seed=run.seed, source=run.data, given=run.settings)
 
 
-@pytest.fixture
-def nothing_made(monkeypatch):
-    monkeypatch.setattr(Run, "path", property(lambda run: records.root() / "nowhere" / run.tag))
+def test_every_record_is_on_its_list_and_every_list_has_its_records():
+    listed = {run.path for name in studies for run in planned(name)}
+    kept = set((records.root() / "studies").rglob("*.json"))
+    waiting = {name for name in studies if not planned(name)}
+    assert kept and {path.relative_to(records.root() / "studies").parts[0] for path in kept - listed} <= waiting
+    assert {name for name in studies if not all(run.done for run in planned(name))} | waiting <= STILL_TO_RUN
 
 
-def test_a_plan_says_what_it_cannot_count(monkeypatch, nothing_made):
-    monkeypatch.setattr(cost, "estimate", lambda wanted, known, sizes: None)
-    said = CliRunner().invoke(make_records.main, ["clipping", "--plan"]).output
-    assert said == (
-        "clipping: 20 runs are missing, about 0.0 core-hours as past records suggest; "
-        "20 are like no past record and not counted\n"
-    )
-
-
-def test_only_some_losses(nothing_made):
-    def missing(*more):
-        said = CliRunner().invoke(make_records.main, ["reading", "--plan", *more])
-        assert said.exit_code == 0 and said.output.startswith("reading: ")
-        return int(said.output.split()[1])
-
-    assert 0 < missing("--loss", "smoothap") < missing("--loss", "smoothap", "--loss", "ntxent") < missing()
-    wrong = CliRunner().invoke(make_records.main, ["reading", "--plan", "--loss", "smothap"])
-    assert wrong.exit_code == 1 and "no runs with smothap" in wrong.output and "smoothap" in wrong.output
-
-
-def test_a_study_waits_for_its_search(nothing_made):
-    with pytest.raises(Unfinished, match="runs of the search are missing; make records STUDY=goal_tuning"):
-        studies["goal"].runs()
+def test_every_record_has_the_settings_of_its_list():
+    """What was given stands in it: a list that is mended later may not claim other runs than were trained."""
+    done = [run for name in studies for run in planned(name) if run.path.exists()]
+    for run in done:
+        config = records.load(run.path)["config"]
+        parts = config, config["loss_options"], config["model_options"], config["auxiliary_options"] or {}
+        found = {name: [part[name] for part in parts if name in part] for name in run.settings}
+        assert found == {name: [value] for name, value in run.settings.items()}, run.path
+    assert len(done) > 1200
 
 
 def test_a_search_may_be_asked_for_one_size_only(monkeypatch):
@@ -141,42 +88,106 @@ def test_what_a_search_held_fixed_is_chosen_with_the_rest(monkeypatch):
     assert lists().chosen("made_up", "vse++", "triplet_sh") == {"lr": 3e-3, "warmup": 200, "embed_dim": 64}
 
 
-def test_the_ladder_has_each_system_on_captions_of_both_kinds(monkeypatch):
-    ladder = lists("ladder")
-    tried = Counter(run.tag.rsplit("-lr", 1)[0] for run in ladder.ladder_tuning.runs())
-    assert tried == dict.fromkeys(ladder.SYSTEMS, 12)
-    monkeypatch.setattr(ladder, "rate", lambda name: 3e-3)
-    monkeypatch.setattr(ladder, "quick_rate", lambda: 1e-2)
-    rows = Counter(run.tag for run in ladder.ladder.plan())
-    systems = (*ladder.KNOWN, *ladder.SYSTEMS, "maxima")
-    assert rows == {f"{name}-{phrasing}": 5 for name in systems for phrasing in ("plain", "apart")}
-    parts = {run.tag: run for run in ladder.ladder_parts.plan()}
-    assert parts["foils-apart"].settings["negatives"] == parts["maxima-foils-apart"].settings["negatives"] == "foils"
-    assert parts["norelation-plain"].settings["relation"] == "none" and len(parts) == 8
+# One of one's own
 
 
-def test_ecir_s_losses_are_asked_again_where_the_baseline_reads(monkeypatch):
-    """On ten draws each loss with its published constant, and with its own where that is another one."""
-    ladder = lists("ladder")
-    asked = {"ntxent": 27, "smoothap": 27, "triplet": 27, "triplet_sh": 54}  # its start with all negatives, too
-    tried = Counter(run.loss for run in ladder.quick_tuning.runs())
-    assert tried == {loss: runs + 3 for loss, runs in asked.items()}, "and one rate higher"
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """Two studies of one's own: a search, and what waits for it; no record is there."""
+    lists()
+    monkeypatch.setattr(files, "root", lambda: tmp_path)
+    monkeypatch.setattr(studies, "_known", dict(studies._known))
 
-    def chosen(study, method, loss, **fixed):
-        ((name, values),) = ladder.CONSTANTS[loss].items()
-        return {name: fixed[name] if fixed else values[0 if loss == "ntxent" else 1]}
+    @study(needs="features")
+    def my_tuning():
+        for loss in ("ntxent", "triplet"):
+            yield Run("my_tuning", "flickr8k", "bow", loss, 100, "lr0.1", {"lr": 0.1})
 
-    monkeypatch.setattr(ladder, "chosen", chosen)
-    made = [(run.loss, run.tag, *run.settings.values()) for run in ladder.quick.plan() if run.seed == 9]
-    assert sorted(made) == [
-        ("ntxent", "published", 0.1),
-        ("smoothap", "own", 0.03),
-        ("smoothap", "published", 0.01),
-        ("triplet", "own", 0.1),
-        ("triplet", "published", 0.2),
-        ("triplet_sh", "own", 0.1),
-        ("triplet_sh", "published", 0.2),
-    ]
+    @study(search="my_tuning", wanted=2, needs="features")
+    def mine():
+        """Is mine ``better``?
+
+        More about it.
+        """
+        for seed in range(2):
+            for loss in ("ntxent", "triplet"):
+                yield Run("mine", "flickr8k", "bow", loss, seed, "", {"lr": 0.1, "updates": 12})
+
+    return tmp_path
+
+
+def finish(run: Run) -> None:
+    """As much of a record as a list looks at."""
+    config = {"dataset": run.dataset, "method": run.method, "loss": run.loss, "seed": run.seed}
+    chosen = {"update": 1, "val_rsum": 1.0}
+    write({"schema": 2, "config": config, "identity": "0", "history": [], "chosen": chosen}, run.path)
+
+
+def test_a_study_of_ones_own_from_the_list_to_the_command(book):
+    one = studies["mine"]
+    assert one.question == "Is mine better?"
+    with pytest.raises(Unfinished, match="2 runs of the search are missing; make records STUDY=my_tuning first"):
+        one.runs()
+    for run in studies["my_tuning"].missing():
+        finish(run)
+    assert not studies["my_tuning"].missing() and [run.seed for run in one.runs()] == [0, 0, 1, 1]
+    first = one.runs()[0]
+    assert first.path == book / "studies/mine/flickr8k/bow/ntxent/seed0.json" and not first.done
+    assert first.folder == "studies/mine/flickr8k/bow/ntxent/seed0"
+    config, _ = first.configuration()
+    assert config == asked.configuration("flickr8k", "bow", "ntxent", given={"lr": 0.1, "updates": 12})[0]
+    assert first.identity != Run("mine", "flickr8k", "bow", "ntxent", 0, settings={"lr": 0.2}).identity
+    for run in one.missing(["ntxent"]):
+        finish(run)
+    assert [run.loss for run in one.missing()] == ["triplet", "triplet"] and first.done
+    assert [record["config"]["seed"] for record in one.records(loss="ntxent")] == [0, 1]
+    typed = tuple(f"make records STUDY={name} FEATURES=folder" for name in ("my_tuning", "mine"))
+    assert one.command(["ntxent"], "bow") == one.command() == typed and one.command(search=False) == typed[1:]
+    assert one.complete("bow", "ntxent") and not one.complete("bow", "triplet")
+    assert studies["my_tuning"].complete("bow", "triplet")
+
+
+def test_a_search_comes_before_what_waits_for_it(book):
+    """Each list is made when its turn has come: the second one rests on what was trained of the first."""
+    done = []
+    for one, runs in studies["mine"].todo():
+        done.append((one.name, len(runs)))
+        for run in runs:
+            finish(run)
+    assert done == [("my_tuning", 2), ("mine", 4)] and list(studies["mine"].todo()) == []
+    studies["my_tuning"].runs()[0].path.unlink()
+    waiting = studies["mine"].todo()
+    assert next(waiting)[0].name == "my_tuning"
+    with pytest.raises(Unfinished):
+        next(waiting)
+
+
+def test_what_a_study_leaves_out_is_not_missing(book):
+    @study(leaves_out=lambda run: run.seed == 1)
+    def my_hopeless():
+        yield from (Run("my_hopeless", "scenes", "bow", "ntxent", seed) for seed in range(3))
+
+    assert [run.seed for run in my_hopeless.missing()] == [0, 2]
+
+
+def test_names_are_known_once_and_an_unknown_one_says_what_is_meant(book):
+    with pytest.raises(ValueError, match="unknown study 'mien'.*Did you mean 'mine'"):
+        studies["mien"]
+    with pytest.raises(ValueError, match="'mine' is declared twice"):
+        study()(studies["mine"].plan)
+    assert "mine" in studies and "mien" not in studies
+
+
+def test_a_run_is_the_same_run_in_a_notebook():
+    run = Run("mine", "scenes", "bow", "ntxent", 3, "x", {"lr": 0.1}, {"seed": 3, "train": 60})
+    named = {"dataset": "scenes", "method": "bow", "loss": "ntxent", "seed": 3}
+    assert run.parameters == named | {"train": 60, "lr": 0.1}
+    other = Run("mine", "scenes", "bow", "ntxent", 3, "x", {}, {"seed": 4})
+    assert other.parameters == named | {"data_seed": 4}
+    assert run.on(None, "cuda").parameters["device"] == "cuda" and "features" not in run.on(None).data
+
+
+# What trains them
 
 
 def noted(run, features):
@@ -189,11 +200,11 @@ def test_several_at_a_time_each_in_a_process_and_a_thread_of_its_own(monkeypatch
     monkeypatch.setattr(make_records, "train", noted)
     runs = studies["clipping"].runs()[:3]
     make_records.train_all(runs, tmp_path, jobs=2)
-    told = {path.name: path.read_text().split() for path in tmp_path.iterdir()}
-    assert set(told) == {f"{run.loss}-{run.seed}" for run in runs} and len(told) == 3
-    processes = {process for process, _ in told.values()}
+    notes = {path.name: path.read_text().split() for path in tmp_path.iterdir()}
+    assert set(notes) == {f"{run.loss}-{run.seed}" for run in runs} and len(notes) == 3
+    processes = {process for process, _ in notes.values()}
     assert len(processes) == 3 and str(os.getpid()) not in processes
-    assert {threads for _, threads in told.values()} == {"1"}
+    assert {threads for _, threads in notes.values()} == {"1"}
 
 
 def test_a_run_killed_just_before_its_record_gets_it(tmp_path, monkeypatch):
@@ -210,104 +221,16 @@ def test_a_run_killed_just_before_its_record_gets_it(tmp_path, monkeypatch):
     assert run.path.read_bytes() == before
 
 
-def test_photos_get_another_constant_only_where_it_was_better(monkeypatch):
-    """Made-up search: a larger margin is better for Triplet on the bag of words, and nothing else is."""
-    monkeypatch.setattr(Study, "ready", lambda one: None)
-    monkeypatch.setattr(lists().flickr8k, "chosen", lambda *a, **k: {"lr": 0.003})
-    listed = studies["photo_constants"].runs()
-    assert ("vse++", "smoothap") not in {(run.method, run.loss) for run in listed} and len(listed) == 19
+def test_the_command_lists_studies_and_plans_one(monkeypatch):
+    everything = CliRunner().invoke(make_records.main, []).output
+    assert all(f"{name} " in everything for name in studies) and "Everything as the data set's defaults" in everything
+    monkeypatch.setattr(Run, "path", property(lambda run: records.root() / "nowhere" / run.tag))
 
-    def fake(study, method, loss):
-        if study == "photo_tuning":
-            return [{"path": "published", "chosen": {"val_rsum": 300.0}}]
-        better = ("bow", "triplet", 0.4)
-        return [
-            {
-                "path": str(run.path),
-                "config": {"loss_options": run.settings},
-                "chosen": {
-                    "val_rsum": 310.0 if (run.method, run.loss, run.settings.get("margin")) == better else 299.0
-                },
-            }
-            for run in listed
-            if (run.method, run.loss) == (method, loss)
-        ]
+    def missing(*losses):
+        words = [word for loss in losses for word in ("--loss", loss)]
+        return int(CliRunner().invoke(make_records.main, ["reading", "--plan", *words]).output.split()[1])
 
-    monkeypatch.setattr(lists().flickr8k.records, "outlines", fake)
-    made = studies["photo_own"].runs()
-    assert [(run.method, run.loss, run.seed, run.settings["margin"]) for run in made] == [
-        ("bow", "triplet", seed, 0.4) for seed in range(3)
-    ]
-
-
-def test_settings_on_photos_are_each_losss_own(monkeypatch):
-    """Rate, word dropout and start by the search; the book's runs and TUNED=1 take the same."""
-    searched = [
-        record(loss, 100, drawn=False, lr=lr, drop_words=drop, warmup=warmup)
-        | {"chosen": {"update": 250, "val_rsum": 250.0 if (lr, drop, warmup) == best else 200.0}}
-        for loss, best in (("ntxent", (3e-3, 0.4, 0)), ("triplet_sh", (1e-3, 0.0, 600)))
-        for lr, drop, warmup in product((1e-3, 3e-3), (0.0, 0.4), (0, 600))
-    ]
-    monkeypatch.setattr(
-        records,
-        "outlines",
-        lambda study, method, loss: [
-            r for r in searched if (study, method, loss) == ("photo_tuning", r["config"]["method"], r["config"]["loss"])
-        ],
-    )
-    waited = []
-    monkeypatch.setattr(Study, "ready", lambda one: waited.append(one.name))
-    assert reproduce.tuned_settings("flickr8k", "vse++", "ntxent") == {"lr": 3e-3, "drop_words": 0.4, "warmup": 0}
-    assert reproduce.tuned_settings("flickr8k", "vse++", "triplet_sh") == {"lr": 1e-3, "drop_words": 0.0, "warmup": 600}
-    assert reproduce.tuned_settings("flickr8k", "vse++", "smoothap") == {}  # none made up here
-    assert waited == ["photo_tuning", "photo_tuning", "photo_smoothap_tuning"]
-    assert {lists().search_of("scenes", "bow", loss) for loss in lists().ECIR} == {("tuning", "tuning")}
-    assert lists().search_of("flickr8k", "bow", "smoothap") == ("photo_tuning", "photo_tuning")
-    assert lists().search_of("flickr8k", "vse++", "smoothap") == ("photo_smoothap_tuning", "photo_tuning")
-    runs = {(run.method, run.loss): run.settings for run in studies["photo_runs"].runs()}
-    own = {"lr": 3e-3, "drop_words": 0.4, "warmup": 0}
-    assert runs["vse++", "ntxent"] == {"embed_dim": 256, "updates": lists().PHOTO_UPDATES} | own
-
-
-def test_what_a_search_has_left_open_is_left_out_and_named(monkeypatch, tmp_path, capsys):
-    """VSRN on photos takes hours: a loss whose search is finished need not wait for the others'."""
-    runs = studies["photo_vsrn_tuning"].runs()
-    ended = {run.tag for run in runs if run.loss == "ntxent"} - {runs[0].tag}
-    losses = {"ntxent"}
-    monkeypatch.setattr(
-        Run,
-        "path",
-        property(lambda run: Path(__file__) if run.loss in losses and run.tag in ended else tmp_path / "none"),
-    )
-    monkeypatch.setattr(lists().flickr8k, "chosen", lambda *a, **k: {"lr": 0.003})
-    with pytest.raises(Unfinished, match=f"{len(runs) - 3} runs of the search are missing"):
-        studies["photo_vsrn"].runs()
-    ended |= {runs[0].tag}
-    assert [(run.loss, run.seed) for run in studies["photo_vsrn"].runs()] == [("ntxent", seed) for seed in range(3)]
-    assert "triplet_sh, triplet, smoothap; make records STUDY=photo_vsrn_tuning first" in capsys.readouterr().err
-    losses |= {"smoothap"}  # last, so that its first seed may be its only one
-    assert [(run.loss, run.seed) for run in studies["photo_vsrn"].runs()] == [
-        *(("ntxent", seed) for seed in range(3)),
-        *(("smoothap", seed) for seed in range(3)),
-    ]
-
-
-def test_beyond_the_edge_one_setting_is_moved_at_a_time(monkeypatch):
-    best = {"lr": 3e-3, "drop_words": 0.4}
-    monkeypatch.setattr(lists().flickr8k, "searched", lambda *a: ["ntxent"])
-    monkeypatch.setattr(lists().flickr8k, "chosen", lambda *a, **k: best)
-    found = [run.settings for run in studies["photo_vsrn_edges"].runs()]
-    moved = [{name for name in best if run[name] != best[name]} for run in found]
-    assert moved == [{"lr"}, {"drop_words"}]
-    assert found[0]["lr"] > 3e-3 and found[1]["drop_words"] > 0.4
-
-
-def test_without_a_study_all_are_listed():
-    done = CliRunner().invoke(make_records.main, [])
-    lines = {line.split()[0]: line for line in done.output.splitlines() if " records  " in line}
-    assert done.exit_code == 0 and list(lines) == list(studies)
-    assert " 80 records  Everything as the data set's defaults" in lines["ecir"]
-    assert all(len(line.split("records  ")[1]) > 15 for line in lines.values())
-    for words in (["--plan"], ["--loss", "ntxent"], ["--features", "."]):
-        done = CliRunner().invoke(make_records.main, words)
-        assert done.exit_code == 2 and "about one study; name it" in done.output
+    assert 0 < missing("smoothap") < missing("smoothap", "ntxent") < missing()
+    wrong = CliRunner().invoke(make_records.main, ["reading", "--plan", "--loss", "smothap"])
+    assert wrong.exit_code == 1 and "smothap" in wrong.output
+    assert CliRunner().invoke(make_records.main, ["--plan"]).exit_code == 2

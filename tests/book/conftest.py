@@ -1,4 +1,4 @@
-"""A browser and a page in it, for the tests of what a reader moves; and a folder for records."""
+"""The built pages, and a browser with a page in it, for the tests of what a reader moves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from filelock import FileLock
 
 import browser
 import page_checks as checks
-from icrlib.records import files
 
 
 @pytest.fixture(scope="session")
@@ -40,13 +39,13 @@ def opened(chrome, tmp_path):
     """A function that writes a page with the given elements, opens it, and returns the visit."""
     visits = []
 
-    def visit(*elements, change=lambda text: text):
+    def visit(*elements):
         path = tmp_path / "table.html"
         head = (
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>'
             '<meta name="viewport" content="width=device-width">'
         )
-        body = "".join(change(one.data) for one in elements)
+        body = "".join(one.data for one in elements)
         path.write_text(f'{head}<article class="bd-article">{body}</article>')
         visits.append(checks.Visit(chrome, path))
         return visits[-1]
@@ -54,10 +53,3 @@ def opened(chrome, tmp_path):
     yield visit
     for one in visits:
         one.context.close()
-
-
-@pytest.fixture
-def book(tmp_path, monkeypatch):
-    """The folder of the book's records, empty."""
-    monkeypatch.setattr(files, "root", lambda: tmp_path)
-    return tmp_path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -214,16 +215,19 @@ class _Anchors(HTMLParser):
             self.links.append(values["href"])
 
 
+@cache
+def _anchors(path: Path) -> _Anchors:
+    return _Anchors(path.read_text())
+
+
 def links(path: Path) -> Iterator[str]:
     """Links of the page into the book that lead nowhere: a missing file, or a missing place in it."""
-    for link in _Anchors(path.read_text()).links:
+    for link in _anchors(path).links:
         parts = urlsplit(link)
         if parts.scheme or parts.netloc:
             continue
         target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
         if not target.is_file():
             yield f"dead link: {link}"
-        elif parts.fragment and target.suffix == ".html":
-            anchors = _Anchors(target.read_text()).ids
-            if unquote(parts.fragment) not in anchors:
-                yield f"dead link: {link} (no such place on that page)"
+        elif parts.fragment and target.suffix == ".html" and unquote(parts.fragment) not in _anchors(target).ids:
+            yield f"dead link: {link} (no such place on that page)"

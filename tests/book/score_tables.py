@@ -13,16 +13,6 @@ def example(**more):
     return explorer(*plots.example(), FOUR, about="four losses", **more)
 
 
-def planted(good, bad):
-    """A change of a page's text that plants an error: ``good`` must be there."""
-
-    def change(text):
-        assert good in text, good
-        return text.replace(good, bad)
-
-    return change
-
-
 def drag(visit, handle, x, y):
     """Press the middle of ``handle``, move to the place (x, y) of the page, and let go."""
     box, mouse = handle.bounding_box(), visit.page.mouse

@@ -6,9 +6,9 @@ import ast
 import re
 
 import nbformat
+from IPython.core.inputtransformer2 import TransformerManager
 
 from icrlib.evidence.sentences import printed
-from page_counts import statements
 
 FINDINGS = "What we found"
 ROLE = re.compile(r"\{[\w:-]+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`")
@@ -24,7 +24,8 @@ def plain(text: str) -> str:
 
 def checked(source: str) -> list[str]:
     """The first arguments of the calls of ``check`` in a cell of code."""
-    calls = (node for one in statements(source) for node in ast.walk(one) if isinstance(node, ast.Call))
+    tree = ast.parse(TransformerManager().transform_cell(source))
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     named = (call for call in calls if getattr(call.func, "id", getattr(call.func, "attr", "")) == "check")
     return [c.args[0].value for c in named if c.args and isinstance(c.args[0], ast.Constant) and c.args[0].value]
 

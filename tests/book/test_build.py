@@ -1,22 +1,18 @@
-"""The build tool on a small book: what is skipped, what is run again, a kill, a failure, and a clean git tree."""
+"""The build tool on a small book: what is skipped, what is run again, a failure, and a clean git tree."""
 
-import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
 from unittest import mock
 
 import nbformat
-import psutil
 import pytest
 import yaml
 from click.testing import CliRunner
 
 import build_book
-from tests.killing import gone, until
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = "# %% [markdown]\n# # {title}\n\n# %%\n"
@@ -28,11 +24,9 @@ class Small:
 
     def __init__(self, root):
         self.root, self.log = root, root.parent / "log.txt"
-        config = yaml.safe_load((ROOT / "_config.yml").read_text())
-        self.write("_config.yml", yaml.safe_dump(config))
-        self.write("book/references.bib", (ROOT / "book/references.bib").read_text())
+        for name in ("_config.yml", "book/references.bib", "book/_static/logo.svg"):
+            self.write(name, (ROOT / name).read_text())
         self.write("_toc.yml", "format: jb-book\nroot: one\nchapters:\n  - file: part/two\n")
-        self.write("book/_static/logo.svg", (ROOT / "book/_static/logo.svg").read_text())
         self.write("icrlib/__init__.py", "")
         self.write("records/a.json", "{}")
         self.write(".gitignore", "_build/\n")
@@ -85,96 +79,41 @@ def test_only_what_changed_is_run_again(small):
     assert small.run("notebooks", code=1)[0] == ["one"]
     small.write("records/a.json", "x = 1.5")
     small.chapter("part/two", "x = 1")
-    ran, said = small.run("notebooks")
-    assert ran == ["part/two"] and "[1/2] one: unchanged" in said and "[2/2] part/two: done in" in said
+    ran, output = small.run("notebooks")
+    assert ran == ["part/two"] and "[1/2] one: unchanged" in output and "[2/2] part/two: done in" in output
     with mock.patch.object(build_book, "build_html"):  # another scale is another result
         assert small.run("book", ICR_SMOKE="1")[0] == ["one", "part/two"]
     small.chapter("one", "y = 1")
     small.chapter("part/two", "y = 1")
     assert small.run("notebooks", "--chapter", "part/two")[0] == ["part/two"]
-    assert "no such chapter: three. There are: one, part/two" in small.run("book", "--chapter", "three", code=1)[1]
-
-
-def test_refreshing_twice_gives_the_same_bytes(small):
-    small.chapter("one", "import IPython.display as d\nd.display(d.HTML('<b>x</b>'))\nprint('a', flush=True)")
-    small.run("notebooks")
-    path = small.root / "book/one.ipynb"
-    before = path.read_bytes()
-    shutil.rmtree(small.root / "_build")
-    assert small.run("notebooks")[0] == ["one", "part/two"]
-    assert path.read_bytes() == before
-    cells = nbformat.read(path, as_version=4).cells
-    assert [o.output_type for o in cells[1].outputs] == ["display_data", "stream"]
+    assert "no such chapter: three" in small.run("book", "--chapter", "three", code=1)[1]
 
 
 def test_pages_from_committed_outputs_and_a_clean_tree(small):
+    """Building twice gives the same bytes: what git sees does not change."""
+    small.chapter("one", "import IPython.display as d\nd.display(d.HTML('<b>x</b>'))\nprint('a', flush=True)")
     small.run("notebooks")
+    cells = nbformat.read(small.root / "book/one.ipynb", as_version=4).cells
+    assert [o.output_type for o in cells[1].outputs] == ["display_data", "stream"]
     git = ["git", "-C", small.root, "-c", "user.name=a", "-c", "user.email=a@b"]
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
         subprocess.run([*git, *words], check=True)
-    ran, said = small.run("html")
+    ran, output = small.run("html")
     index = small.root / "_build/html/index.html"
-    assert ran == [] and index.is_file() and str(index) in said
+    assert ran == [] and index.is_file() and str(index) in output
     shutil.rmtree(small.root / "_build")
     assert small.run("book")[0] == ["one", "part/two"]
     assert subprocess.run([*git, "status", "--porcelain"], capture_output=True, check=True).stdout == b""
 
 
-@pytest.fixture
-def under_way(small):
-    """A build of which one chapter is done and the other waits for a signal: its process, and the kernel's."""
-    gate = small.root.parent / "gate"
-    os.mkfifo(gate)
-    wait = f"open({str(gate)!r}, 'w').write(str(os.getpid())); signal.pause()"
-    small.chapter("part/two", f"import os, signal\nif not os.environ.get('OPEN'): {wait}")
-    small.log.write_text("")
-    build = subprocess.Popen(
-        [sys.executable, build_book.__file__, "--root", small.root, "notebooks", "--jobs", "2"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert any("one: done" in line for line in build.stdout)
-    yield build, psutil.Process(int(gate.read_text()))
-    build.kill()
-    build.wait()
-
-
-def test_a_killed_build_goes_on_where_it_was(small, under_way):
-    build, kernel = under_way
-    build.kill()
-    until(lambda: gone(kernel))  # by itself
-    assert not (small.root / "book/one.ipynb").exists() and not (small.root / "book/part/two.ipynb").exists()
-    ran, said = small.run("notebooks", OPEN="1")
-    assert ran == ["part/two"] and "one: unchanged" in said
-    assert (small.root / "book/one.ipynb").is_file() and (small.root / "book/part/two.ipynb").is_file()
-
-
-def test_ctrl_c_ends_the_kernels_too(under_way):
-    build, kernel = under_way
-    build.send_signal(signal.SIGINT)
-    assert build.wait() == 1
-    until(lambda: gone(kernel))
-
-
-def test_chapters_run_at_the_same_time(small):
+def test_chapters_run_at_the_same_time_in_an_empty_folder_with_one_thread_each(small):
     """One opens a FIFO that the other must open, too; one after the other they would wait for ever."""
     gate = small.root.parent / "gate"
     os.mkfifo(gate)
-    small.chapter("one", f"open({str(gate)!r}, 'w').write('x')")
-    small.chapter("part/two", f"assert open({str(gate)!r}).read() == 'x'")
+    alone = "import os; assert os.listdir() == [] and os.environ['OMP_NUM_THREADS'] == '1'"
+    small.chapter("one", f"{alone}\nopen({str(gate)!r}, 'w').write('x')")
+    small.chapter("part/two", f"{alone}\nassert open({str(gate)!r}).read() == 'x'")
     assert small.run("notebooks", "--jobs", "2")[0] == ["one", "part/two"]
-
-
-def test_the_longest_of_last_time_comes_first(small):
-    small.run("notebooks")
-    for name, seconds in (("one", 1), ("part/two", 2)):
-        small.write(f"_build/executed/{name}.json", json.dumps({"cells": "others", "seconds": seconds}))
-    said = small.run("notebooks", "--jobs", "1")[1]
-    assert small.log.read_text().split() == ["part/two", "one"] and "two: executing (last time 2 s)" in said
-    (small.root / "_build/executed/one.json").unlink()  # never seen: it may be the longest
-    small.write("_build/executed/part/two.json", json.dumps({"cells": "others", "seconds": 2}))
-    small.run("notebooks", "--jobs", "1")
-    assert small.log.read_text().split() == ["one", "part/two"]
 
 
 def test_a_failing_chapter_is_named_and_the_others_go_on(small):
@@ -182,24 +121,20 @@ def test_a_failing_chapter_is_named_and_the_others_go_on(small):
     before = (small.root / "book/one.ipynb").read_bytes()
     small.chapter("one", "1 / 0")
     small.chapter("part/two", "z = 1")
-    ran, said = small.run("notebooks", code=1)
+    ran, output = small.run("notebooks", code=1)
     assert ran == ["one", "part/two"]
-    assert "one, cell 2 (code cell 1)" in said and "ZeroDivisionError" in said
-    assert "1 of 2 chapters failed: one" in said and "\x1b" not in said
+    assert "one, cell 2 (code cell 1)" in output and "ZeroDivisionError" in output
+    assert "1 of 2 chapters failed: one" in output and "\x1b" not in output
     assert (small.root / "book/one.ipynb").read_bytes() == before  # what was there is kept
     assert "z = 1" in (small.root / "book/part/two.ipynb").read_text()
-    assert small.run("notebooks", code=1)[0] == ["one"]
-
-
-def test_a_dead_kernel_is_a_failure_too(small):
     small.chapter("one", "import os; os._exit(3)")
-    ran, said = small.run("notebooks", code=1)
-    assert ran == ["one", "part/two"] and "one: DeadKernelError" in said
+    ran, output = small.run("notebooks", code=1)
+    assert ran == ["one"] and "one: DeadKernelError" in output
 
 
 def test_outputs_of_smoke_runs_are_refused(small):
-    ran, said = small.run("notebooks", code=1, ICR_SMOKE="1")
-    assert ran == [] and "ICR_SMOKE" in said and not (small.root / "book/one.ipynb").exists()
+    ran, output = small.run("notebooks", code=1, ICR_SMOKE="1")
+    assert ran == [] and "ICR_SMOKE" in output and not (small.root / "book/one.ipynb").exists()
 
 
 def test_a_warning_of_sphinx_fails_and_keeps_the_old_pages(small):
@@ -207,36 +142,25 @@ def test_a_warning_of_sphinx_fails_and_keeps_the_old_pages(small):
     page = small.root / "_build/html/one.html"
     before = page.read_bytes()
     small.write("book/one.py", HEADER.format(title="new\n#\n# [gone](gone.md) {ref}`nowhere`") + "1\n")
-    said = small.run("book", code=1)[1]
-    assert "nowhere" in said and page.read_bytes() == before
-
-
-def test_chapters_start_in_an_empty_folder_with_one_thread(small):
-    small.chapter("one", "import os; assert os.listdir() == [], os.listdir()")
-    small.chapter("part/two", "import os; assert os.environ['OMP_NUM_THREADS'] == '1'")
-    small.run("notebooks")
-
-
-def test_outputs_tagged_for_removal_are_not_kept(small):
-    text = HEADER.format(title="one") + '1\n\n# %% tags=["remove-output"]\nprint("live only")\n'
-    small.write("book/one.py", text)
-    small.run("notebooks")
-    cells = nbformat.read(small.root / "book/one.ipynb", as_version=4).cells
-    assert cells[1].outputs and not cells[2].outputs
+    output = small.run("book", code=1)[1]
+    assert "nowhere" in output and page.read_bytes() == before
 
 
 def test_jupyter_book_s_own_command_builds_the_committed_outputs(small):
     """At the root, as everybody types it first; pages are named as in the contents."""
-    small.chapter("intro")
+    text = HEADER.format(title="intro") + '1\n\n# %% tags=["remove-output"]\nprint("live only")\n'
+    small.write("book/intro.py", text)
     small.write("_toc.yml", "format: jb-book\nroot: intro\nchapters:\n  - file: part/two\n")
     small.run("notebooks")
+    cells = nbformat.read(small.root / "book/intro.ipynb", as_version=4).cells
+    assert cells[1].outputs and not cells[2].outputs  # what is tagged for removal is not kept
     shutil.copytree(ROOT / "book/_ext", small.root / "book/_ext")
     tool = Path(sys.executable).with_name("jupyter-book")
-    said = subprocess.run(
+    done = subprocess.run(
         [tool, "build", "."], cwd=small.root, capture_output=True, text=True, stdin=subprocess.DEVNULL
     )
     pages = small.root / "_build/html"
-    assert said.returncode == 0 and (pages / "part/two.html").is_file(), said.stdout + said.stderr
+    assert done.returncode == 0 and (pages / "part/two.html").is_file(), done.stdout + done.stderr
     assert "intro" in (pages / "intro.html").read_text() and not (pages / "book").exists()
 
 
@@ -248,10 +172,8 @@ def test_cells_that_were_added_in_the_notebook_are_not_lost(small):
     nbformat.write(edited, path)
     newer = (small.root / "book/one.py").stat().st_mtime + 5
     os.utime(path, (newer, newer))
-    ran, said = small.run("notebooks", code=1)
-    assert (
-        ran == [] and "newer than their .py" in said and "touch book/one.py" in said and "mine = 1" in path.read_text()
-    )
+    ran, output = small.run("notebooks", code=1)
+    assert ran == [] and "touch book/one.py" in output and "mine = 1" in path.read_text()
     os.utime(path, (newer - 10, newer - 10))
     assert small.run("notebooks")[1].count("unchanged") == 2 and "mine = 1" not in path.read_text()
 

@@ -14,10 +14,10 @@ def test_code_goes_and_the_choice_is_remembered(site, chrome):
     page = context.new_page()
     page.goto((site / f"{PAGE}.html").as_uri())
     inputs, outputs = page.locator("article div.cell_input:visible"), page.locator("article div.cell_output:visible")
-    shown = outputs.count()
-    assert inputs.count() and shown
+    before = outputs.count()
+    assert inputs.count() and before
     page.get_by_role("button", name="Code: on").click()
-    assert inputs.count() == 0 and outputs.count() == shown
+    assert inputs.count() == 0 and outputs.count() == before
     page.goto((site / "search/scores.html").as_uri())
     assert page.get_by_role("button", name="Code: off").get_attribute("aria-pressed") == "false"
     assert page.locator("article div.cell_input:visible").count() == 0

@@ -9,16 +9,14 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import jupytext
 import numpy as np
 import pytest
 import torch
 
-import answers_lessons
-import answers_objectives
-import chapter_cells
+from answers import WRONG
 
 BOOK = Path(__file__).parents[2] / "book"
-WRONG = answers_lessons.WRONG | answers_objectives.WRONG
 CHECKS = [(chapter, function) for chapter, of_chapter in WRONG.items() for function in of_chapter]
 GIVEN = re.compile(r"scores = torch\.tensor|ranks = \[\]")  # small examples that checks or solutions rest on
 
@@ -26,7 +24,8 @@ GIVEN = re.compile(r"scores = torch\.tensor|ranks = \[\]")  # small examples tha
 def load(chapter: str, function: str) -> tuple:
     """The checking function, and the answer that the folded solution hands to it; nothing else of the chapter runs."""
     names, answers = {}, []
-    for source in chapter_cells.sources(BOOK / f"{chapter}.py"):
+    cells = [cell for cell in jupytext.read(BOOK / f"{chapter}.py").cells if cell.cell_type == "code"]
+    for source in (cell.source for cell in cells if "colab-setup" not in cell.metadata.get("tags", [])):
         tree = ast.parse(source)
         imports = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
         exec(compile(ast.Module(imports, []), chapter, "exec"), names)
@@ -41,22 +40,6 @@ def load(chapter: str, function: str) -> tuple:
                     exec(compile(ast.Module([node], []), chapter, "exec"), scope)
     (right,) = answers
     return names[function], right
-
-
-def made(answer, right):
-    """A wrong answer, with the right one put in where it asks for it."""
-    if not callable(answer) or next(iter(inspect.signature(answer).parameters), "") != "right":
-        return answer
-    return partial(answer, right) if callable(right) else answer(right)
-
-
-@pytest.mark.parametrize(("chapter", "function"), CHECKS, ids=[c[1] for c in CHECKS])
-def test_a_check_can_fail(chapter, function):
-    check, right = load(chapter, function)
-    assert check(right) == "right" and check(...) == "your turn"
-    for answer in WRONG[chapter][function]:
-        with pytest.raises(AssertionError, match="not yet"):
-            check(made(answer, right))
 
 
 def of_other_precision(right) -> list:
@@ -74,10 +57,16 @@ def of_other_precision(right) -> list:
 
 
 @pytest.mark.parametrize(("chapter", "function"), CHECKS, ids=[c[1] for c in CHECKS])
-def test_a_right_answer_may_be_of_any_precision(chapter, function):
+def test_a_check_tells_right_answers_from_wrong_ones(chapter, function):
     check, right = load(chapter, function)
-    for answer in of_other_precision(right):
+    assert check(...) == "your turn"
+    for answer in (right, *of_other_precision(right)):
         assert check(answer) == "right", answer
+    for answer in WRONG[chapter][function]:
+        if callable(answer) and next(iter(inspect.signature(answer).parameters), "") == "right":
+            answer = partial(answer, right) if callable(right) else answer(right)
+        with pytest.raises(AssertionError, match="not yet"):
+            check(answer)
 
 
 def test_every_check_of_the_book_is_listed_here():

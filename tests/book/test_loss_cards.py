@@ -19,14 +19,14 @@ SYMBOLS = {"margin": "[αm]", "tau": "τ", "eps": "ε", "scale": "t", "bias": "b
 def cards():
     """Of each card, by what the call names: its HTML."""
     cells = nbformat.read(BOOK.path("push/one-picture", ".ipynb"), as_version=4).cells
-    shown = "".join(
+    text = "".join(
         out["data"].get("text/html", "")
         for cell in cells
         if cell.cell_type == "code"
         for out in cell.outputs
         if "loss-card" in "".join(out.get("data", {}).get("text/html", ""))
     )
-    parts = shown.split('<div class="loss-card"')[1:]
+    parts = text.split('<div class="loss-card"')[1:]
     return {html.unescape(re.search(r'<code>loss="(.*?)"</code>', part)[1]): part for part in parts}
 
 

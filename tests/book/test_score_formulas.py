@@ -27,7 +27,7 @@ from icrlib.losses import (
 )
 from icrlib.losses.alignment import Alignment
 from icrlib.widgets import score_table
-from score_tables import FOUR, example, planted
+from score_tables import FOUR, example
 
 MINED = [kind(negatives=which) for kind in (Circle, BinomialDeviance, MultiSimilarity) for which in ("all", "hardest")]
 ALL = [
@@ -54,25 +54,6 @@ ALL = [
     *(GradientObjective(t, p) for t in goal.TRIPLET_WEIGHTS for p in goal.PAIR_WEIGHTS),
     GradientObjective("cir", "sig-ms", tau=3.0, alpha=1.0, beta=4.0, lam=0.3, eps=0.3, margin=0.1),
 ]
-PLANTED = {  # what a slip of the pen would do to each formula
-    "triplet": ("[j, 1])", "[j, -1])"),
-    "triplet_sh": ("over > 0 ?", "over < 0 ?"),
-    "ntxent": ("p.w[p.i] -= 1 / o.tau", "p.w[p.i] += 1 / o.tau"),
-    "dcl": ("softmax(p, o, false)", "softmax(p, o, true)"),
-    "smoothap": ("[j, -C * near(j)]", "[j, C * near(j)]"),
-    "ntxent_hard": ("sigmoid(gap) / o.tau", "sigmoid(gap)"),
-    "ifm": ("2 * o.eps / o.tau", "o.eps / o.tau"),
-    "siglip": ("-o.scale * sigmoid(-x(p.i))", "-o.scale * sigmoid(x(p.i))"),
-    "ntxent_sparse": ("(total - 1) / (k + 1)", "(total - 1) / (k + 2)"),
-    "circle": ("o.detach || pace <= 0", "pace <= 0"),
-    "binomial_deviance": ("/ N.length;\n      p.w", ";\n      p.w"),
-    "multi_similarity": ("p.s[j] + o.eps > p.own", "p.s[j] > p.own"),
-    "alignment": ("p.w[p.i] = -1", "p.w[p.i] = 1"),
-    "goal": ("p.w[p.hardest] = minus; p.w[p.i] = -plus", "p.w[p.hardest] = plus; p.w[p.i] = -minus"),
-    "mean over positives": ("v / own.length", "v"),
-    "hardest at a tie": ("s[j] > s[best]", "s[j] >= s[best]"),
-    "directions": ("loss.directions === 'sum' ? 1 : 0.5", "loss.directions === 'sum' ? 1 : 1"),
-}
 
 
 def tables():
@@ -129,14 +110,6 @@ def test_formulas_of_every_loss_are_the_librarys(opened):
     ways = [(q, d) for q in ("sum", "mean") for d in ("sum", "mean")]
     reduced = [replace(loss, queries=q, directions=d) for loss in FOUR.values() for q, d in ways]
     assert off_by(visit, reduced, list(tables())[:4]) < 1e-6
-
-
-@pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_error_is_found(opened, name):
-    good, bad = PLANTED[name]
-
-    losses = [one for one in ALL if score_table.described("x", one)["name"] == name] or list(FOUR.values())
-    assert off_by(opened(example(), change=planted(good, bad)), losses, list(tables())) > 1e-3
 
 
 def test_counts_are_those_of_cocos(opened):

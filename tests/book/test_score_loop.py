@@ -9,7 +9,7 @@ import page_checks as checks
 from icrlib.losses import GradientObjective
 from icrlib.widgets import loop_explorer
 from icrlib.widgets.loop import PAIR, TRIPLET
-from score_tables import drag, planted
+from score_tables import drag
 
 SQUARE = (0.3, 0.1, 0.7, 0.5)
 CON_LIN = GradientObjective("con", "lin")
@@ -23,11 +23,11 @@ def gathered(objective, square, steps=250):
     """The same sums by the library's weights: (4 · steps + 1) heights."""
     x0, y0, x1, y1 = square
     corners = torch.tensor([[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]], dtype=torch.float64)
-    own, heights, total = torch.tensor([[True, False]]), [0.0], 0.0
+    mask, heights, total = torch.tensor([[True, False]]), [0.0], 0.0
     for a, b in zip(corners[:-1], corners[1:], strict=True):
         step = (b - a) / steps
         for k in range(steps):
-            total += float((objective.weights((a + (k + 0.5) * step)[None], own)[0] * step).sum())
+            total += float((objective.weights((a + (k + 0.5) * step)[None], mask)[0] * step).sum())
             heights.append(total)
     return torch.tensor(heights, dtype=torch.float64)
 
@@ -57,36 +57,22 @@ def test_the_walk_gathers_what_the_library_says(opened, triplet):
     assert checks.quiet(visit) == []
 
 
-@pytest.mark.parametrize(
-    ("good", "bad"),
-    [
-        ("fx * dx + fy * dy", "fx * dx - fy * dy"),
-        ("[x1, y1], [x0, y1], [x0, y0]]", "[x0, y1], [x1, y1], [x0, y0]]"),
-        ("(k + 0.5) * dx", "k * dx"),
-        ("[[p, n]], [[true, false]]", "[[n, p]], [[false, true]]"),
-    ],
-)
-def test_an_error_planted_in_the_walk_is_found(opened, good, bad):
-    visit = opened(loop(GradientObjective("nca", "lin")), change=planted(good, bad))
-    assert (found(visit) - gathered(GradientObjective("nca", "lin"), SQUARE)).abs().max() > 1e-5
-
-
 def test_it_says_what_is_left_over_and_laps_add_up(opened):
     visit = opened(loop())
-    said = visit.page.locator('[data-say="summary"]')
+    summary = visit.page.locator('[data-say="summary"]')
     gain = f"{float(gathered(CON_LIN, SQUARE)[-1]):+.3f}"
-    assert f"con × lin, once around: {gain} (right 0.000, up 0.000, left +" in said.inner_text()
+    assert f"con × lin, once around: {gain} (right 0.000, up 0.000, left +" in summary.inner_text()
     again = visit.page.get_by_role("button", name="Once more around")
     again.click()
     again.click()
-    assert f"after 3 times around {3 * float(gain):+.3f}"[:-1] in said.inner_text()
+    assert f"after 3 times around {3 * float(gain):+.3f}"[:-1] in summary.inner_text()
     for _ in range(3):
         again.click()
     assert again.is_disabled()  # six times are enough to see it
     pick(visit, "cir", "lin")
-    assert "nothing is left over" in said.inner_text()
+    assert "nothing is left over" in summary.inner_text()
     visit.page.get_by_role("button", name="Start again").click()
-    assert f"once around: {gain}" in said.inner_text() and not again.is_disabled()
+    assert f"once around: {gain}" in summary.inner_text() and not again.is_disabled()
 
 
 def test_the_rectangle_moves_by_mouse_and_keys_and_stays_in_the_plane(opened):
@@ -127,18 +113,18 @@ def test_a_view_can_be_linked(opened):
 
 def test_walking_is_shown_and_can_be_stopped(opened):
     visit = opened(loop())
-    shown = "() => document.querySelector('.score-table').scoreTable.shown()"
+    progress = "() => document.querySelector('.score-table').scoreTable.shown()"
     visit.page.emulate_media(reduced_motion="reduce")
     walk = visit.page.get_by_role("button", name="Walk", exact=True)
     walk.click()
-    assert walk.inner_text() == "Walk" and visit.page.evaluate(shown) == float("inf")
+    assert walk.inner_text() == "Walk" and visit.page.evaluate(progress) == float("inf")
     visit.page.emulate_media(reduced_motion="no-preference")
     time = visit.clock()
     walk.click()
     time.run_for(300)
-    assert 0 < visit.page.evaluate(shown) < 1000
+    assert 0 < visit.page.evaluate(progress) < 1000
     visit.page.get_by_role("button", name="Stop").click()
-    assert visit.page.evaluate(shown) == float("inf")
+    assert visit.page.evaluate(progress) == float("inf")
     time.resume()
     assert checks.quiet(visit) == [] and checks.fits_phone(visit) == []
 

@@ -14,24 +14,24 @@ from score_tables import FOUR, cell
 def a_run(count=6, pairs=9):
     """Scores of a run in which matches rise and the rest falls, with the mean of the matches as a line."""
     noise = torch.rand(pairs, pairs, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    own = torch.eye(pairs, dtype=torch.bool)
-    moments = {100 * k: (0.5 * noise + 0.4 * k / count * own).mul(100).round() / 100 for k in range(count)}
-    lines = {"match": [float(s[own].mean()) for s in moments.values()]}
-    return moments, own, lines
+    positives = torch.eye(pairs, dtype=torch.bool)
+    moments = {100 * k: (0.5 * noise + 0.4 * k / count * positives).mul(100).round() / 100 for k in range(count)}
+    lines = {"match": [float(s[positives].mean()) for s in moments.values()]}
+    return moments, positives, lines
 
 
 def scrubbed(start=0, **more):
-    moments, own, lines = a_run()
+    moments, positives, lines = a_run()
     given = {"moments": moments, "lines": lines, "captions": [f"caption no. {k}" for k in range(9)]} | more
-    return explorer(moments[start], own, {"ntxent": NTXent(), "triplet": Triplet()}, about="a run", **given)
+    return explorer(moments[start], positives, {"ntxent": NTXent(), "triplet": Triplet()}, about="a run", **given)
 
 
 def weights_at(visit, update, loss):
-    moments, own, _ = a_run()
+    moments, positives, _ = a_run()
     scores, weights = visit.page.evaluate("""() => { const t = document.querySelector('.score-table').scoreTable;
       return [t.state.scores, t.result[0].weights]; }""")
     return torch.allclose(torch.tensor(scores, dtype=torch.float64), moments[update]) and torch.allclose(
-        torch.tensor(weights, dtype=torch.float64), loss.weights(moments[update], own), atol=1e-6
+        torch.tensor(weights, dtype=torch.float64), loss.weights(moments[update], positives), atol=1e-6
     )
 
 
@@ -47,8 +47,8 @@ def test_a_slider_goes_through_the_moments_of_a_run(opened):
     drawn = visit.page.locator('[data-part="lines"]')
     assert drawn.locator("polyline").count() == 1 and f"match {a_run()[2]['match'][2]:.2f}" in drawn.text_content()
     cell(visit, 3, 4).click()
-    said = visit.page.locator('[data-say="summary"]').inner_text()
-    assert "Picture 4 with caption 5 (“caption no. 4”): score" in said
+    summary = visit.page.locator('[data-say="summary"]').inner_text()
+    assert "Picture 4 with caption 5 (“caption no. 4”): score" in summary
     visit.page.reload()
     assert weights_at(visit, 200, Triplet()) and slider.input_value() == "2"
     visit.page.get_by_role("button", name="Start again").click()

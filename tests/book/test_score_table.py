@@ -27,10 +27,10 @@ def state(visit, index=0):
 def agrees(visit, loss, index=0):
     """Whether what stands in the cells is the library's weight at the scores that stand there."""
     _, scores, _, _, weights = state(visit, index)
-    own = plots.example()[1]
+    positives = plots.example()[1]
     return torch.allclose(
         torch.tensor(weights, dtype=torch.float64),
-        loss.weights(torch.tensor(scores, dtype=torch.float64), own),
+        loss.weights(torch.tensor(scores, dtype=torch.float64), positives),
         atol=1e-6,
     )
 
@@ -82,8 +82,8 @@ def test_a_loss_and_its_temperature_are_chosen(opened):
     visit.page.get_by_role("radio", name="NT-Xent").check()
     assert slider.is_visible() and agrees(visit, NTXent())
     slider.press("ArrowLeft")
-    said = visit.page.locator(".controls").inner_text()
-    assert agrees(visit, NTXent(0.01)) and "temperature τ of NT-Xent: 0.01" in said
+    labels = visit.page.locator(".controls").inner_text()
+    assert agrees(visit, NTXent(0.01)) and "temperature τ of NT-Xent: 0.01" in labels
     for name, loss in (("SmoothAP", SmoothAP()), ("Triplet-SH", TripletSH())):
         visit.page.get_by_role("radio", name=name, exact=True).check()
         assert agrees(visit, loss)
@@ -117,10 +117,10 @@ def test_a_tour_leads_through_states_and_back(opened):
         {"text": "And Triplet?", "loss": "triplet"},
     ]
     visit = opened(example(tour=tour, invitation="Three steps."))
-    said = visit.page.locator(".tour p")
-    assert said.inner_text() == "Three steps."
+    step = visit.page.locator(".tour p")
+    assert step.inner_text() == "Three steps."
     visit.page.get_by_role("button", name="Show me").click()
-    assert said.inner_text() == "1 of 3. Here is NT-Xent." and state(visit)[2] == "ntxent"
+    assert step.inner_text() == "1 of 3. Here is NT-Xent." and state(visit)[2] == "ntxent"
     cell(visit, 0, 0).press("PageUp")  # what a reader moved is put back by the next step
     visit.page.get_by_role("button", name="Next").click()
     assert state(visit)[0] == [2, 2] and state(visit)[1][2][2] == 0.9 and state(visit)[1][0][0] == 0.6
@@ -128,7 +128,7 @@ def test_a_tour_leads_through_states_and_back(opened):
     assert state(visit)[2] == "triplet" and state(visit)[1][2][2] == 0.9
     assert visit.page.get_by_role("button", name="Next").is_disabled()
     visit.page.get_by_role("button", name="Back").click()
-    assert state(visit)[2] == "ntxent" and said.inner_text().startswith("2 of 3")
+    assert state(visit)[2] == "ntxent" and step.inner_text().startswith("2 of 3")
 
 
 # One query.
@@ -147,13 +147,16 @@ def test_a_list_has_every_loss_side_by_side_and_the_best_first(opened):
     order = visit.page.evaluate("""() => [...document.querySelectorAll('.item:not(.heads):not(.sum)')]
       .sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top).map(e => e.innerText)""")
     assert len(texts) == 5 and [text.split("caption ")[1][0] for text in order] == ["5", "1", "2", "3", "4"]
-    scores, own = torch.tensor([[0.6, 0.5, 0.45, 0.3, 0.7]], dtype=torch.float64), torch.eye(5, dtype=torch.bool)[:1]
+    scores, positives = (
+        torch.tensor([[0.6, 0.5, 0.45, 0.3, 0.7]], dtype=torch.float64),
+        torch.eye(5, dtype=torch.bool)[:1],
+    )
     results = visit.page.evaluate("() => document.querySelector('.score-table').scoreTable.result.map(r => r.weights)")
     for loss, found in zip(FOUR.values(), results, strict=True):
-        assert torch.allclose(torch.tensor(found, dtype=torch.float64), loss.weights(scores, own), atol=1e-6)
-    said = visit.page.locator('[data-say="summary"]').inner_text()
+        assert torch.allclose(torch.tensor(found, dtype=torch.float64), loss.weights(scores, positives), atol=1e-6)
+    summary = visit.page.locator('[data-say="summary"]').inner_text()
     begin = "Caption 2 at 0.50: weight by Triplet +1.0 (pushed down), Triplet-SH 0 (left alone), NT-Xent"
-    assert said.startswith(begin)
+    assert summary.startswith(begin)
     curves = visit.page.locator('[data-part="curve"] polyline')
     assert curves.count() == 4 and visit.page.locator('[data-part="curve"] circle').count() == 4
 

@@ -10,7 +10,7 @@ import torch
 import page_checks as checks
 from icrlib.losses import DCL, IFM, SigLIP
 from icrlib.widgets import explorer_on_circle
-from score_tables import FOUR, drag, planted
+from score_tables import FOUR, drag
 
 ANGLES = ([10.0, 60.0, 130.0, 250.0], [100.0, 20.0, 200.0, 215.0])
 
@@ -21,11 +21,11 @@ def on_circle(losses=FOUR, angles=ANGLES):
 
 def walked(loss, angles, steps):
     """The same descent through the library's loss and autograd: angles (2, n) in radians, and the loss there."""
-    at, own = torch.tensor(angles, dtype=torch.float64).deg2rad(), torch.eye(len(angles[0]), dtype=torch.bool)
+    at, positives = torch.tensor(angles, dtype=torch.float64).deg2rad(), torch.eye(len(angles[0]), dtype=torch.bool)
     rate = None
     for step in range(steps + 1):
         at = at.requires_grad_()
-        value = loss((at[0][:, None] - at[1]).cos(), own)
+        value = loss((at[0][:, None] - at[1]).cos(), positives)
         (slope,) = torch.autograd.grad(value, at)
         most = float(slope.abs().max())
         rate = rate if rate is not None else math.radians(4) / most if most > 1e-9 else 0.0
@@ -54,24 +54,8 @@ def test_points_go_where_autograd_sends_them(opened):
     for _ in range(12):
         visit.page.get_by_role("button", name="One step").click()
     assert off_the_way(visit, losses, ANGLES, 12) < 1e-6
-    said = visit.page.locator('[data-say="summary"]').inner_text()
-    assert said.startswith("After 12 steps. Triplet: loss ") and checks.quiet(visit) == []
-
-
-@pytest.mark.parametrize(
-    ("good", "bad"),
-    [
-        ("-turn(i, j)", "turn(i, j)"),
-        ("a - rate * found", "a + rate * found"),
-        ("Math.cos(a - b)", "Math.cos(a + b)"),
-        ("FIRST = 4 * DEGREE", "FIRST = 5 * DEGREE"),
-    ],
-)
-def test_an_error_planted_in_the_descent_is_found(opened, good, bad):
-    visit = opened(on_circle(), change=planted(good, bad))
-    for _ in range(3):
-        visit.page.get_by_role("button", name="One step").click()
-    assert off_the_way(visit, FOUR, ANGLES, 3) > 1e-3
+    summary = visit.page.locator('[data-say="summary"]').inner_text()
+    assert summary.startswith("After 12 steps. Triplet: loss ") and checks.quiet(visit) == []
 
 
 def test_play_stops_and_respects_reduced_motion(opened):

@@ -70,7 +70,9 @@ def committed(folder, *suffixes):
 
 
 def test_library_comes_from_the_wheel(python, tmp_path):
-    where = call(python, "-c", "import icrlib; print(icrlib.__file__)", cwd=tmp_path).strip()
+    """And the scripts of the explorable pages with it."""
+    code = "import icrlib; from icrlib import toy; assert '<script>' in toy.wind_up().data; print(icrlib.__file__)"
+    where = call(python, "-c", code, cwd=tmp_path).strip()
     assert str(python.parents[1]) in where and str(ROOT) not in where
 
 
@@ -90,23 +92,23 @@ def test_everything_is_in_it(wheel, python):
     assert sum(one.compress_size for one in others) < 2_500_000
 
 
-def test_every_record_is_in_it_and_whole(python, tmp_path):
+def test_every_record_is_in_it_and_complete(python, tmp_path):
     """As the repository has them, one file a run, the wheel gives them: by study, one by one, and in outlines."""
     code = """
 import hashlib, json, sys
 from pathlib import Path
 from icrlib import records
 from icrlib.studies import studies
-told = {}
+hashes = {}
 for record in records.find(study="*"):
     path = str(Path(record.pop("path")).relative_to(records.root()))
     record.pop("stale", None)
-    told[path] = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+    hashes[path] = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 one = studies["ecir"].runs()[0]
 alone = records.load(one.path)["config"]["seed"] == one.seed and one.done and not studies["ecir"].missing()
-print(json.dumps([str(records.root()), told, len(records.outlines()), alone]))
+print(json.dumps([str(records.root()), hashes, len(records.outlines()), alone]))
 """
-    root, told, outlined, alone = json.loads(call(python, "-c", code, cwd=tmp_path, ICRLIB_CACHE=str(tmp_path)))
+    root, hashes, outlined, alone = json.loads(call(python, "-c", code, cwd=tmp_path, ICRLIB_CACHE=str(tmp_path)))
     assert root.endswith("_records") and str(ROOT) not in root and alone
     ours = {
         name: hashlib.sha256(
@@ -114,7 +116,7 @@ print(json.dumps([str(records.root()), told, len(records.outlines()), alone]))
         ).hexdigest()
         for name in committed("records", ".json")
     }
-    assert told == ours and outlined == len(ours)
+    assert hashes == ours and outlined == len(ours)
 
 
 def test_command_line_is_installed(python, tmp_path):
