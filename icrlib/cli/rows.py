@@ -8,9 +8,9 @@ from icrlib import parsing
 from icrlib.data.karpathy import PUBLISHED
 from icrlib.data.precomputed import PARTS, rows_of
 from icrlib.names import METHODS
-from icrlib.planning.asked import EACH
 from icrlib.records.folder import PACKAGE
 from icrlib.training.options import options_for
+from icrlib.training.unread import EACH
 
 
 def find(what: str) -> tuple[Path, dict]:

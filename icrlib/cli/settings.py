@@ -17,6 +17,7 @@ from icrlib.names import AUXILIARIES, LOSSES, METHODS
 from icrlib.training.config import published_for
 from icrlib.training.options import options_for, usual
 from icrlib.training.settings import GROUPS
+from icrlib.training.unread import unread
 
 
 @click.command()
@@ -42,9 +43,7 @@ def listing(method: str, loss: str, auxiliary: str | None = None, dataset: str |
     method, loss = METHODS.canonical(method), canonical(loss)
     levels = published_for(METHODS.find(method), loss, dataset or "")
     if dataset is not None:
-        from icrlib.planning import asked  # with all that counts a training
-
-        levels |= asked.unread(choose(dataset, DATASETS, "dataset"), method).defaults_for(method, loss)
+        levels |= unread(choose(dataset, DATASETS, "dataset"), method).defaults_for(method, loss)
     auxiliary = auxiliary or levels.get("auxiliary")
     options = options_for(method, loss, auxiliary)
     owners, taken = options.owners, usual(options, levels)

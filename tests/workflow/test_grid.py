@@ -16,7 +16,7 @@ from grid import Grid, needs, planned, set_aside, write
 from icrlib import records
 from icrlib.data.crops import Pictures
 from icrlib.planning import operations
-from icrlib.planning.asked import Unseen
+from icrlib.training.unread import Unseen
 from icrlib.planning.missing import plan
 from icrlib.records import files
 from icrlib.studies import Run
