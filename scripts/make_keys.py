@@ -17,8 +17,8 @@ LATER = ("batch_lengths", "ltd_eta", "reading", "vsrn_size_edges", "vsrn_size_tu
 
 def main() -> None:
     root = records.root()
-    paths = [Path(record["path"]).relative_to(root).as_posix() for record in (every := records.find(study="*"))]
-    rows = sorted(zip(map(key_of, (record["config"] for record in every)), paths, strict=True), key=_order)
+    every = [(key_of(record["config"]), Path(record["path"])) for record in records.find(study="*")]
+    rows = sorted(((key, path.relative_to(root).as_posix()) for key, path in every), key=_order)
     with (root / "keys.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([("key", "path"), *rows])
     print(f"{len(rows)} records of {len({key for key, _ in rows})} runs")

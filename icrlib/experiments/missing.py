@@ -28,14 +28,12 @@ def wanted_by(page: str | Path) -> list[dict]:
     space, wanted = {"__name__": "__main__"}, {}
     for code in _cells(Path(page)):
         try:
-            exec(compile(code, str(page), "exec"), space)  # noqa: S102: a page that whoever calls this named
+            exec(compile(code, str(page), "exec"), space)
         except Missing as err:
             wanted |= {named.key(one): one for one in err.wanted}
         except Exception as err:  # what rests upon a gap; without one, the page itself is at fault
             if not wanted:
-                raise ValueError(
-                    f"{page}: a cell failed ({type(err).__name__}: {err}), and no run was missing"
-                ) from err
+                raise ValueError(f"{page}: no run is missing, but a cell failed ({type(err).__name__}: {err})") from err
     return list(wanted.values())
 
 
@@ -58,7 +56,7 @@ def train_one(one: Mapping, folder: Path, features: str | Path | None = None) ->
 
 
 def seconds(one: Mapping) -> float | None:
-    """How long one run takes on one thread: the median of like records, update for update; None where there are none."""
+    """How long one run takes: the median of like records, update for update; None where there are none."""
     config = named.resolved(one)
     place = store.place_of(one["dataset"], one["method"], one["loss"], "").as_posix()
     like = [records.load(path) for path in store.below(place)[:LIKE]]

@@ -25,8 +25,8 @@ class Search:
     """Candidates, all of a model and a loss on the same draws.
 
     ``ranked``: of each model and loss (settings, mean of the best validation rsum over draws), the best first.
-    ``best``: {(model, loss): the winner's settings}. ``ValueError`` where two settings were tried on different draws: the best
-    might have had the easier ones.
+    ``best``: {(model, loss): the winner's settings}. ``ValueError`` where two settings were tried on different draws:
+    the best might have had the easier ones.
     """
 
     def __init__(self, candidates: Runs) -> None:
