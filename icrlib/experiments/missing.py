@@ -13,6 +13,7 @@ from icrlib import records
 from icrlib.data.load import DRAWN
 from icrlib.experiments import named, store
 from icrlib.experiments.named import Missing
+from icrlib.names import METHODS
 
 SIDES = ("dataset", "method", "loss", "seed")
 LIKE = 9  # so many records of the same model and loss say how long one more takes
@@ -46,7 +47,8 @@ def train_one(one: Mapping, folder: Path, features: str | Path | None = None) ->
     source = named.source_of(one)
     given = {name: value for name, value in one.items() if name not in (*SIDES, *source)}
     if one["dataset"] in DRAWN:
-        data = icrlib.load_dataset(one["dataset"], seed=one["seed"], **source)
+        regions = {"regions": True} if METHODS.find(one["method"]).takes == "regions" else {}
+        data = icrlib.load_dataset(one["dataset"], seed=one["seed"], **regions | source)
     else:
         data = icrlib.load_dataset(one["dataset"], **_photos(source, features))
         wanted = named.resolved(one)["data_hash"]

@@ -201,7 +201,7 @@ def setting(record: Mapping, name: str):
     for part in (config, *(config[f"{kind}_options"] for kind in ("loss", "model", "auxiliary", "data"))):
         if name in part:
             return part[name]
-    known = (row["options"] for row in _photos() if row["fingerprint"] == str(config["data_hash"])[:8])
+    known = (row["options"] for row in _photos() if row["fingerprint"] == config["data_hash"])
     return next(known, {}).get(name)
 
 
@@ -223,8 +223,9 @@ def _record(one: Mapping, train: bool) -> dict | None:
 
 
 def _known(dataset: str, options: Mapping) -> str | None:
-    """The fingerprint of photos with these options, as far as a record's key has it."""
-    rows = (row for row in _photos() if row["dataset"] == dataset and row["options"] == dict(options))
+    """The fingerprint of the photos with these options (None: left alone) that the records are of; None of others."""
+    given = {name: value for name, value in options.items() if value is not None}
+    rows = (row for row in _photos() if row["dataset"] == dataset and row["options"] == given)
     return next((row["fingerprint"] for row in rows), None)
 
 
