@@ -40,7 +40,7 @@ def train(page: Path, plan: bool, features: Path | None, profile: str | None) ->
         if plan:
             return
         if keys == before:
-            raise click.ClickException(f"{page}: the same runs are missing as before; their logs lie in {store.trained()}")
+            raise click.ClickException(f"{page}: the same runs are missing as before; see {store.trained()} for why")
         if profile:
             _by_snakemake(wanted, features, profile)
         else:

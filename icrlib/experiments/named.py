@@ -6,12 +6,14 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from icrlib import parsing, records
 from icrlib.data.load import DRAWN, more_options
+from icrlib.errors import choose
 from icrlib.evidence import photo_intervals, record_settings
 from icrlib.evidence.intervals import Estimate, over_pairs
 from icrlib.experiments import store
@@ -19,7 +21,19 @@ from icrlib.training.unread import configuration
 
 # Photos are told apart by the fingerprint of their features, which nobody types: options that stand for one.
 PHOTOS = {"type": "array", "items": {"type": "object", "required": ["dataset", "options", "fingerprint"]}}
+_ROW = {"type": "object", "required": ["method", "loss", "settings", "moved"]}
+SEARCHED = {"type": "object", "additionalProperties": {"type": "array", "items": _ROW}}
 OF_PHOTOS = ("train", "regions", "features")
+
+
+Pair = tuple[str, str]  # a model and a loss
+
+
+class Chosen(NamedTuple):
+    """What :func:`runs` takes as ``at=``: settings for each model and loss, and the names of those that were moved."""
+
+    best: Mapping[Pair, dict]
+    moved: Mapping[Pair, set[str]]
 
 
 class Missing(LookupError):
@@ -138,8 +152,9 @@ def runs(dataset: str, *, method="vse++", loss="ntxent", seed=0, at=None, missin
     """The runs of all combinations of what is given as a list or a range, each by its record.
 
     ``settings``: those of :func:`icrlib.train` and options of the data (``train=6000``); what is left out is as there.
-    Of drawn data, run s draws its own with its seed. ``at``: an :class:`icrlib.experiments.Search`, or {(method, loss):
-    settings}: each model and loss is taken at what was chosen for it, unless a setting is given. Photos: ``train=400``,
+    Of drawn data, run s draws its own with its seed. ``at``: each model and loss is taken at what was chosen for it,
+    unless a setting is given: by a :class:`icrlib.experiments.Search`, in {(method, loss): settings}, or on the page of
+    settings (``"searched"``, or ``"searched, NAME"`` for another of its searches). Photos: ``train=400``,
     ``regions=True``, ``features="album"`` name what the records know; a folder of your own is ``features=folder``.
 
     Where records are missing: :class:`Missing` says how many (``missing="error"``); or they are trained here, one after
@@ -148,8 +163,7 @@ def runs(dataset: str, *, method="vse++", loss="ntxent", seed=0, at=None, missin
     """
     if missing not in ("error", "train", "skip"):
         raise ValueError(f'missing={missing!r} must be "error", "train" or "skip"')
-    best = getattr(at, "best", at) or {}
-    moved = getattr(at, "moved", None) or {pair: set(chosen) for pair, chosen in best.items()}
+    best, moved = _chosen(at, dataset)
     axes = {"method": method, "loss": loss, **settings, "seed": seed}
     kept, given, lacking = [], {}, []
     for values in itertools.product(*map(listed, axes.values())):
@@ -166,6 +180,18 @@ def runs(dataset: str, *, method="vse++", loss="ntxent", seed=0, at=None, missin
     if lacking and missing != "skip":
         raise Missing(lacking, len(lacking) + len(kept))
     return Runs(kept, given, moved)
+
+
+def searched(path: Path | None = None) -> dict[str, Chosen]:
+    """What the page of settings found, ``records/settings.json``: {"scenes": …, "scenes, own constants": …, …}."""
+    table = parsing.of_json(path or records.root() / "settings.json", SEARCHED, "the table of settings")
+    return {
+        name: Chosen(
+            {(row["method"], row["loss"]): row["settings"] for row in rows},
+            {(row["method"], row["loss"]): set(row["moved"]) for row in rows},
+        )
+        for name, rows in table.items()
+    }
 
 
 def key(one: Mapping) -> str:
@@ -208,6 +234,15 @@ def setting(record: Mapping, name: str):
 def listed(value) -> list:
     """The values of an axis: a list, a range, or one value."""
     return list(value) if isinstance(value, (list, tuple, range, set)) else [value]
+
+
+def _chosen(at, dataset: str) -> Chosen:
+    if isinstance(at, str):
+        name = at.replace("searched", dataset, 1)
+        choose(name, table := searched(), "search of the page of settings")
+        return table[name]
+    best = getattr(at, "best", at) or {}
+    return Chosen(best, getattr(at, "moved", None) or {pair: set(settings) for pair, settings in best.items()})
 
 
 def _record(one: Mapping, train: bool) -> dict | None:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from icrlib.evidence import record_settings
-from icrlib.experiments.named import Runs, listed, runs
-
-Pair = tuple[str, str]  # a model and a loss
-
-
-class Chosen(NamedTuple):
-    """What :func:`runs` takes as ``at=``: settings for each model and loss, and the names of those that were moved."""
-
-    best: Mapping[Pair, dict]
-    moved: Mapping[Pair, set[str]]
+from icrlib.experiments.named import Chosen, Pair, Runs, listed, runs
+from icrlib.files import write_bytes
 
 
 class Search:
@@ -64,6 +57,11 @@ class Search:
             raise ValueError(f"nothing was chosen for {which}; only for {sorted(self.best)}")
         groups = [runs(dataset, method=m, loss=of, at=at, **more) for m, of in at.best]
         return sum(groups[1:], groups[0])
+
+    @property
+    def chosen(self) -> Chosen:
+        """What :func:`icrlib.runs` takes as ``at=``."""
+        return Chosen(self.best, self.moved)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -135,3 +133,15 @@ def _ranked(pair: Pair, tried: Runs) -> list[tuple[dict, float]]:
         )
     rows = [(dict(settings), float(np.mean([*map(after_start, group)]))) for settings, group in groups.items()]
     return sorted(rows, key=lambda row: -row[1])
+
+
+def write(searches: Mapping[str, Search], path: Path) -> None:
+    """Keep what was chosen, for ``at="searched"``: ``{"scenes": rates, "scenes, own constants": constants}``."""
+    table = {
+        name: [
+            {"method": m, "loss": loss, "settings": best, "moved": sorted(one.moved[m, loss])}
+            for (m, loss), best in one.best.items()
+        ]
+        for name, one in searches.items()
+    }
+    write_bytes(path, (json.dumps(table, indent=1) + "\n").encode())
