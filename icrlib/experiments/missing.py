@@ -15,7 +15,6 @@ from icrlib.experiments import named, store
 from icrlib.experiments.named import Missing
 from icrlib.names import METHODS
 
-SIDES = ("dataset", "method", "loss", "seed")
 LIKE = 9  # so many records of the same model and loss say how long one more takes
 
 
@@ -45,10 +44,11 @@ def train_one(one: Mapping, folder: Path, features: str | Path | None = None) ->
     photos than the run names.
     """
     source = named.source_of(one)
-    given = {name: value for name, value in one.items() if name not in (*SIDES, *source)}
+    given = {name: value for name, value in one.items() if name not in (*named.NAMES, *source)}
     if one["dataset"] in DRAWN:
         regions = {"regions": True} if METHODS.find(one["method"]).takes == "regions" else {}
-        data = icrlib.load_dataset(one["dataset"], seed=one["seed"], **regions | source)
+        draw = one["seed"] if one.get("data_seed") is None else one["data_seed"]
+        data = icrlib.load_dataset(one["dataset"], seed=draw, **regions | source)
     else:
         data = icrlib.load_dataset(one["dataset"], **_photos(source, features))
         wanted = named.resolved(one)["data_hash"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from icrlib import parsing, records
-from icrlib.data.load import DRAWN, more_options
+from icrlib.data.load import DRAWN
 from icrlib.errors import choose
 from icrlib.evidence import photo_intervals, record_settings
 from icrlib.evidence.intervals import Estimate, over_pairs
@@ -23,6 +24,7 @@ from icrlib.training.unread import configuration
 PHOTOS = {"type": "array", "items": {"type": "object", "required": ["dataset", "options", "fingerprint"]}}
 _ROW = {"type": "object", "required": ["method", "loss", "settings", "moved"]}
 SEARCHED = {"type": "object", "additionalProperties": {"type": "array", "items": _ROW}}
+NAMES = ("dataset", "method", "loss", "seed", "data_seed")  # what is no setting
 OF_PHOTOS = ("train", "regions", "features")
 
 
@@ -152,10 +154,11 @@ def runs(dataset: str, *, method="vse++", loss="ntxent", seed=0, at=None, missin
     """The runs of all combinations of what is given as a list or a range, each by its record.
 
     ``settings``: those of :func:`icrlib.train` and options of the data (``train=6000``); what is left out is as there.
-    Of drawn data, run s draws its own with its seed. ``at``: each model and loss is taken at what was chosen for it,
-    unless a setting is given: by a :class:`icrlib.experiments.Search`, in {(method, loss): settings}, or on the page of
-    settings (``"searched"``, or ``"searched, NAME"`` for another of its searches). Photos: ``train=400``,
-    ``regions=True``, ``features="album"`` name what the records know; a folder of your own is ``features=folder``.
+    Of drawn data, run s draws its own with its seed, unless ``data_seed=`` is given. ``at``: each model and loss is
+    taken at what was chosen for it, unless a setting is given: by a :class:`icrlib.experiments.Search`, in {(method,
+    loss): settings}, or on the page of settings (``"searched"``, or ``"searched, NAME"`` for another of its searches).
+    Photos: ``train=400``, ``regions=True``, ``features="album"`` name what the records know; a folder of your own is
+    ``features=folder``.
 
     Where records are missing: :class:`Missing` says how many (``missing="error"``); or they are trained here, one after
     the other, each going on from its checkpoint if the kernel was killed (``"train"``); or left out (``"skip"``).
@@ -176,7 +179,7 @@ def runs(dataset: str, *, method="vse++", loss="ntxent", seed=0, at=None, missin
             lacking.append(one)
             continue
         kept.append(record)
-        given[record["key"]] = {name: v for name, v in one.items() if name not in ("dataset", "method", "loss", "seed")}
+        given[record["key"]] = {name: value for name, value in one.items() if name not in NAMES}
     if lacking and missing != "skip":
         raise Missing(lacking, len(lacking) + len(kept))
     return Runs(kept, given, moved)
@@ -201,23 +204,24 @@ def key(one: Mapping) -> str:
 
 def resolved(one: Mapping) -> dict:
     """The whole configuration of one run, without drawing or reading data."""
-    dataset, method, loss, seed = (one[name] for name in ("dataset", "method", "loss", "seed"))
-    options = source_of(one)
-    given = {name: v for name, v in one.items() if name not in ("dataset", "method", "loss", "seed", *options)}
+    dataset, options = one["dataset"], source_of(one)
+    sides = {name: one.get(name) for name in NAMES[1:]}
+    given = {name: value for name, value in one.items() if name not in (*NAMES, *options)}
     if dataset in DRAWN or Path(str(options.get("features"))).is_dir():
-        return configuration(dataset, method, loss, seed=seed, source=options, given=given)[0]
+        return configuration(dataset, **sides, source=options, given=given)[0]
     fingerprint = _known(dataset, options)
     if fingerprint is None:
         raise ValueError(
             f"{dataset} with {options}: no record names such photos; known are "
             f"{[row['options'] for row in _photos() if row['dataset'] == dataset]}, and features=FOLDER names your own"
         )
-    return configuration(dataset, method, loss, seed=seed, given=given)[0] | {"data_hash": fingerprint}
+    return configuration(dataset, **sides, given=given)[0] | {"data_hash": fingerprint}
 
 
 def source_of(one: Mapping) -> dict:
     """Those of the arguments that are options of the data."""
-    names = ("regions", *more_options(one["dataset"])) if one["dataset"] in DRAWN else OF_PHOTOS
+    drawn = DRAWN.get(one["dataset"])
+    names = [name for name in inspect.signature(drawn).parameters if name not in NAMES] if drawn else OF_PHOTOS
     return {name: one[name] for name in names if name in one}
 
 

@@ -40,6 +40,7 @@ def configuration(
     loss: str = LOSSES.usual,
     *,
     seed: int = 0,
+    data_seed: int | None = None,
     smoke: bool = False,
     source: Mapping | None = None,
     given: Mapping | None = None,
@@ -50,7 +51,7 @@ def configuration(
     ``data_hash`` is "" where the data was not read. ``ValueError`` for what no run takes.
     """
     given = dict(given or {})
-    data = unread(dataset, method, seed, smoke, source)
+    data = unread(dataset, method, seed if data_seed is None else data_seed, smoke, source)
     here = {name: value for name, value in given.items() if name not in MACHINE}
     return resolve(data, method, loss, seed=seed, smoke=smoke, given=here).flat() | of_machine(given), data
 
