@@ -41,5 +41,9 @@ setup(
     packages=packages,
     package_dir=package_dir,
     cmdclass={"build_py": BuildWithRecords},
-    package_data={"icrlib": DATA, "icrlib._records": ["*.json", "*.jsonl"], "icrlib._static": ["*.js", "*.css"]},
+    package_data={
+        "icrlib": DATA,
+        "icrlib._records": ["*.csv", "*.json", "*.jsonl"],
+        "icrlib._static": ["*.js", "*.css"],
+    },
 )

@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "auxiliary": ["LagrangeMultiplier"],
         "data": ["load_dataset"],
         "evaluation": ["evaluate"],
+        "experiments": ["check", "compare", "family", "runs"],
         "training": ["Run", "load_model", "train"],
     },
 )

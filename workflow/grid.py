@@ -23,8 +23,9 @@ from icrlib.errors import choose
 from icrlib.files import sha256_of, write_bytes
 from icrlib.losses.build import canonical
 from icrlib.names import METHODS
-from icrlib.planning import asked, cost, operations
+from icrlib.planning import cost, operations
 from icrlib.studies import Run
+from icrlib.training import unread
 from icrlib.training.config import resolve
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -115,10 +116,10 @@ def planned(grid: Grid, tuning: Callable[[str, str, str], dict] | None = None) -
 def _run(grid: Grid, data: Dataset, method: str, loss: str, seed: int, tuned: bool, best: dict) -> Run:
     base = {"dataset": grid.dataset, "method": method, "loss": loss, "seed": seed}
     given = best | parse(grid.settings, parameters.declared(NOTEBOOK), NOTEBOOK, base)
-    elsewhere = asked.MACHINE if grid.device else ()  # whether that machine has them, this one cannot say
+    elsewhere = unread.MACHINE if grid.device else ()  # whether that machine has them, this one cannot say
     here = {name: value for name, value in given.items() if name not in elsewhere}
     config = resolve(data, method, loss, seed=seed, smoke=grid.smoke, given=here).flat()
-    config |= {"device": grid.device or config["device"]} | asked.of_machine(given)
+    config |= {"device": grid.device or config["device"]} | unread.of_machine(given)
     return Run(
         grid.keep,
         data.name,

@@ -7,9 +7,9 @@ from pathlib import Path
 from icrlib import parsing
 from icrlib.data.karpathy import PUBLISHED
 from icrlib.data.precomputed import PARTS, rows_of
-from icrlib.planning.asked import EACH
 from icrlib.records.folder import PACKAGE
 from icrlib.training.options import options_for
+from icrlib.training.unread import EACH
 
 # What a row says about itself that is no setting of a run: how it was chosen, repeated, and on what.
 ABOUT = ("selection", "seeds", "features", "notes", "evaluation")

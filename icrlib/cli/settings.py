@@ -16,6 +16,7 @@ from icrlib.names import AUXILIARIES, LOSSES, METHODS
 from icrlib.training.config import published_for
 from icrlib.training.options import options_for, usual
 from icrlib.training.settings import GROUPS
+from icrlib.training.unread import unread
 
 
 @click.command()
@@ -51,9 +52,7 @@ def rows(method: str, loss: str, auxiliary: str | None, dataset: str | None) -> 
     method, loss = METHODS.canonical(method), canonical(loss)
     levels = published_for(METHODS.find(method), loss, dataset or "")
     if dataset is not None:
-        from icrlib.planning import asked  # with all that counts a training
-
-        levels |= asked.unread(choose(dataset, DATASETS, "dataset"), method).defaults_for(method, loss)
+        levels |= unread(choose(dataset, DATASETS, "dataset"), method).defaults_for(method, loss)
     auxiliary = auxiliary or levels.get("auxiliary")
     options = options_for(method, loss, auxiliary)
     taken = usual(options, levels)

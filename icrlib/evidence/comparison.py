@@ -11,7 +11,8 @@ Record = Mapping
 # What a factor consists of. A loss is its name, its own constants, which of them are learned, and how its batches are
 # made; a method may take the same pictures as regions; twice the updates have their drops and evaluations at other
 # updates. LTD's three: what is minimised beside the loss; the loss with what LTD's release changed along with it; and
-# what a caption's vector comes from. Any other setting is a factor by its name.
+# what a caption's vector comes from. A system: a model with its loss, the start without which that loss collapses, and
+# the recipe that the method publishes. Any other setting is a factor by its name.
 FACTORS = {
     "loss": ("loss", "loss_options", "learn_tau", "learn_bias", "batches"),
     "method": ("method", "model_options", "data_options.regions"),
@@ -27,6 +28,10 @@ FACTORS = {
         "average",
         "average_from",
         "average_times",
+    ),
+    "system": (
+        *("method", "model_options", "data_options.regions", "loss", "loss_options", "learn_tau", "learn_bias"),
+        *("batches", "warmup", "optimiser", "schedule", "drops"),
     ),
     "caption encoder": ("method", "model_options", "loss", "loss_options", "drop_words", "delete_words"),
 }
@@ -46,33 +51,33 @@ def paired(
     chose for each loss (each value of ``factor``). Exactly these settings may differ too, and each side must have what
     was chosen for it; a setting that is named for the other side only must be off.
     """
-    ours, other = (_side(claim, name, side) for name, side in (("our side", ours), ("the other side", other)))
-    seeds = [list(map(runs.seed, side)) for side in (ours, other)]
+    ours, other = (side(claim, name, group) for name, group in (("our side", ours), ("the other side", other)))
+    seeds = [list(map(runs.seed, group)) for group in (ours, other)]
     if seeds[0] != seeds[1]:
         raise ValueError(f"{claim!r}: seeds do not match: {seeds[0]} against {seeds[1]}; pair runs by seed")
     first, second = runs.aligned([ours[0], other[0]])
-    free = _factor_names(claim, factor, first)
+    free = factor_names(claim, factor, first)
     tuned = _tuned(claim, (first, second), factor, free, tuning) if tuning is not None else set()
-    _only_in(claim, factor, first, second, free | tuned)
+    only_in(claim, factor, first, second, free | tuned)
     about_data = any(name.startswith("data") and first.get(name) != second.get(name) for name in free)
-    _same_data(claim, ours, other, about_data)
-    _same_evaluations(claim, [*ours, *other])
+    same_data(claim, ours, other, about_data)
+    same_evaluations(claim, [*ours, *other])
     return ours, other
 
 
 def alone(claim: str, ours: Sequence[Record]) -> list[Record]:
     """One group by rising seed, for a comparison with a fixed number; refuses what :func:`paired` does of one side."""
-    ours = _side(claim, "our side", ours)
+    ours = side(claim, "our side", ours)
     _draws(claim, ours)
     return ours
 
 
-def _side(claim: str, name: str, side: Iterable[Record]) -> list[Record]:
+def side(claim: str, name: str, records: Iterable[Record]) -> list[Record]:
     """A side by rising seed: one setting, and no seed twice."""
-    side = sorted(side, key=runs.seed)
-    if not side:
+    records = sorted(records, key=runs.seed)
+    if not records:
         raise ValueError(f"{claim!r}: no runs on {name}; icrlib.records.find(...) found none")
-    first, *more = runs.by_settings(side)
+    first, *more = runs.by_settings(records)
     if more:
         setting = next(name for name, value in more[0].settings.items() if value != first.settings[name])
         here, there = (
@@ -82,16 +87,16 @@ def _side(claim: str, name: str, side: Iterable[Record]) -> list[Record]:
             f"{claim!r}: runs on {name} differ in {setting}: {here} against {there}; a side is one setting with "
             "several seeds, so select one of them"
         )
-    for before, after in zip(side, side[1:], strict=False):
+    for before, after in zip(records, records[1:], strict=False):
         if runs.seed(before) == runs.seed(after):
             raise ValueError(
                 f"{claim!r}: seed {runs.seed(after)} twice: {runs.where(before)} and {runs.where(after)}; "
                 "leave one of them out"
             )
-    return side
+    return records
 
 
-def _factor_names(claim: str, factor: str, settings: Mapping) -> set[str]:
+def factor_names(claim: str, factor: str, settings: Mapping) -> set[str]:
     """The dotted names of a factor's settings."""
     parts = FACTORS.get(factor)
     if parts is None:
@@ -103,7 +108,7 @@ def _factor_names(claim: str, factor: str, settings: Mapping) -> set[str]:
     return found | {"data_hash"} if any(name.startswith("data") for name in found) else found
 
 
-def _only_in(claim: str, factor: str, first: Mapping, second: Mapping, free: set[str]) -> None:
+def only_in(claim: str, factor: str, first: Mapping, second: Mapping, free: set[str]) -> None:
     differing = [name for name in first if first[name] != second[name]]
     stray = [name for name in differing if name not in free]
     if stray:
@@ -156,7 +161,7 @@ def _draws(claim: str, side: Sequence[Record]) -> None:
         )
 
 
-def _same_data(claim: str, ours: Sequence[Record], other: Sequence[Record], about_data: bool) -> None:
+def same_data(claim: str, ours: Sequence[Record], other: Sequence[Record], about_data: bool) -> None:
     _draws(claim, ours)
     _draws(claim, other)
     for a, b in zip(ours, other, strict=True):
@@ -167,7 +172,7 @@ def _same_data(claim: str, ours: Sequence[Record], other: Sequence[Record], abou
             )
 
 
-def _same_evaluations(claim: str, records: Sequence[Record]) -> None:
+def same_evaluations(claim: str, records: Sequence[Record]) -> None:
     """As many evaluations to choose the best from: the highest of more is higher."""
     numbers = {len(record["history"]): record for record in records if "history" in record}
     if len(numbers) > 1:

@@ -1,77 +1,25 @@
-"""What a run would be, from what a person asks for: its whole configuration, without drawing or reading the data.
-
-How many updates an epoch has, and so how long a training is, follows from the data. Where features lie in a folder they
-are read; of photos the list is read; and where nothing is given, the sizes are those that the data set was published
-with, or of drawn data those of its options. Then :mod:`icrlib.planning.cost` can say what the run would take.
-"""
+"""What is known of the runs that are asked for, before they start: sizes of their data, and which are finished."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-import torch
-
-from icrlib.data import karpathy
-from icrlib.data.load import DRAWN, OUTLINES, USUAL, load_dataset
-from icrlib.data.outline import Outline, photos_shape
-from icrlib.data.splits import Dataset, Split
-from icrlib.names import LOSSES, METHODS
+from icrlib.data.load import DRAWN
 from icrlib.planning import operations
 from icrlib.records.files import load
-from icrlib.training.config import identity, resolve
-from icrlib.training.settings import checked
-
-EACH = 5  # captions an image has, where nobody can count them
-MACHINE = ("device", "precision")  # taken as they are given: the run may be for another machine than this one
+from icrlib.training import unread
+from icrlib.training.config import identity
 
 
-class Unseen:
-    """As many pictures, of which nothing is known but the size of their features, (N, D)."""
-
-    def __init__(self, images: int, feature_dim: int) -> None:
-        self.shape = (images, feature_dim)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-
-def configuration(
-    dataset: str = USUAL,
-    method: str = METHODS.usual,
-    loss: str = LOSSES.usual,
-    *,
-    seed: int = 0,
-    smoke: bool = False,
-    source: Mapping | None = None,
-    given: Mapping | None = None,
-) -> tuple[dict, dict]:
-    """(configuration as a record would hold it, sizes of its data) of a run with the settings ``given``.
-
-    ``source``: options of :func:`icrlib.load_dataset`; a folder that is not there counts as not given. Its
-    ``data_hash`` is "" where the data was not read. ``ValueError`` for what no run takes.
-    """
-    given = dict(given or {})
-    source = {name: value for name, value in (source or {}).items() if value not in (None, "")}
-    data = _data(dataset, method, seed, smoke, source)
-    there = of_machine(given)
-    here = {name: value for name, value in given.items() if name not in MACHINE}
-    config = resolve(data, method, loss, seed=seed, smoke=smoke, given=here).flat() | there
+def configuration(*asked, **options) -> tuple[dict, dict]:
+    """(configuration, sizes of its data), with the arguments of :func:`icrlib.training.unread.configuration`."""
+    config, data = unread.configuration(*asked, **options)
     if data.vocabulary:
         return config, operations.measured(data)
     shape = tuple(data.train.features.shape[1:])
     counted = {"val": len(data.val), "each": len(data.train.captions) / len(data.train), "features": shape}
     return config, operations.assumed(config) | counted
-
-
-def unread(dataset: str, method: str) -> Dataset:
-    """Data of a data set's sizes and defaults that hold nothing."""
-    return _data(dataset, method, 0, False, {})
-
-
-def of_machine(given: Mapping) -> dict:
-    """Those of the settings that are about another machine, each as it may be: whether that has them, nobody asks."""
-    return {name: checked(name, given[name]) for name in MACHINE if given.get(name) not in (None, "auto")}
 
 
 def finished(config: Mapping, known: Iterable[dict]) -> dict | None:
@@ -94,50 +42,3 @@ def of_runs(folder: Path) -> Iterator[dict]:
             yield load(path)
         except (ValueError, OSError):
             continue
-
-
-def _data(dataset: str, method: str, seed: int, smoke: bool, source: dict) -> Dataset:
-    """The data where that is cheap to read, else data of its size that holds nothing."""
-    folder, root = source.get("features"), source.get("root")
-    if dataset not in DRAWN and folder and not root and Path(folder).is_dir():
-        more = {name: source[name] for name in ("vocabulary", "min_count", "train") if name in source}
-        return load_dataset(dataset, features=folder, smoke=smoke, **more)
-    if dataset in DRAWN:
-        regions = operations.takes(method) == "regions"
-        return _unseen(dataset, OUTLINES[dataset](source, seed=seed, smoke=smoke, regions=regions))
-    options = {"vocabulary": "train", "min_count": 4, "smoke": smoke}
-    if source.get("images") == "published":
-        options |= {"images": "published", "backbone": source.get("backbone", "resnet50")}
-    images, each = _sizes(dataset, root)
-    images = images | {"train": min(images["train"], source.get("train", images["train"]))}
-    images = {name: min(n, 200) if smoke else n for name, n in images.items()}
-    regions = operations.takes(method) == "regions" and not root  # of photos on the way: one vector an image
-    return _unseen(dataset, Outline(images, photos_shape(regions), "images" in options, options=options), each)
-
-
-def _unseen(dataset: str, outline: Outline, each: Mapping | None = None) -> Dataset:
-    """Data of that outline that hold nothing."""
-    splits = _splits(each or dict.fromkeys(outline.images, EACH), outline.images, outline.shape, outline.pictures)
-    about = {name: dict(getattr(outline, name)) for name in ("options", "defaults", "tuned")}
-    return Dataset(
-        dataset, **splits, vocabulary=None, fingerprint="", drawn=dataset in DRAWN, foils=outline.foils, **about
-    )
-
-
-def _sizes(dataset: str, root: str | None) -> tuple[dict[str, int], dict[str, float]]:
-    """Images of each split, and captions an image: of the photos in ``root``, else as published."""
-    if root and Path(root).is_dir():
-        photos = karpathy.read(root)
-        each = {name: sum(map(len, split.captions)) / len(split) for name, split in photos.items()}
-        return {name: len(split) for name, split in photos.items()}, each
-    return karpathy.PUBLISHED[dataset], dict.fromkeys(("train", "val", "test"), EACH)
-
-
-def _splits(each: Mapping, sizes: Mapping, shape: tuple[int, ...], pictures: bool = False) -> dict[str, Split]:
-    """Splits of these sizes that take no memory worth speaking of: every number is the same zero."""
-    made = {}
-    for name, images in sizes.items():
-        image_of = torch.arange(max(images, round(images * each[name]))) % images
-        features = Unseen(images, shape[-1]) if pictures else torch.zeros(1).expand(images, *shape)
-        made[name] = Split(name, features, [""] * len(image_of), image_of, [""] * images)
-    return made

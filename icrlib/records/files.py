@@ -59,7 +59,8 @@ def stored(folder: str | Path | None = None, study: str | None = None) -> list[P
     """The files with the records that :func:`find` looks at: one each, or the archives of whole studies."""
     studies = root() / "studies"
     place = Path(folder or (studies / study if study not in (None, "*") else root()))
-    paths = [path for path in sorted(place.rglob("*.json")) if not path.name.startswith("probe")]
+    tables = root()  # what lies in it directly is about all records
+    paths = [path for path in sorted(place.rglob("*.json")) if path.parent != tables and path.name[:5] != "probe"]
     paths += archive.below(place)
     if folder is None and study is None:
         paths = [path for path in paths if studies not in path.parents]

@@ -1,0 +1,87 @@
+"""``icr train PAGE``: the runs that a page names and nobody has trained; ``icr keep``: make them the book's."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from icrlib.experiments import missing, named, store
+from icrlib.files import write_bytes
+from icrlib.progress import bar
+
+ROOT = store.trained().parent
+
+
+@click.command()
+@click.argument("page", type=click.Path(path_type=Path))
+@click.option("--plan", is_flag=True, help="Only say how many runs are missing, and how long they take.")
+@click.option("--features", type=click.Path(path_type=Path), help="Where the features of photos lie.")
+@click.option(
+    "--profile",
+    metavar="NAME",
+    help="Train by Snakemake: local (two at a time), gpu, slurm, or a folder with a profile of your own.",
+)
+def train(page: Path, plan: bool, features: Path | None, profile: str | None) -> None:
+    """Train the runs that PAGE names and no record is of, such as book/training/losses.py.
+
+    They land in runs/, where the page finds them. Killed and started again, this goes on where it was. Runs that
+    depend on a search are known when the search is finished, so a page may take several rounds.
+    """
+    before: list[str] = []
+    while wanted := missing.wanted_by(page):
+        click.echo(missing.plan(wanted))
+        keys = [named.key(one) for one in wanted]
+        if plan:
+            return
+        if keys == before:
+            raise click.ClickException(f"{page}: the same runs are missing as before; see {store.trained()} for why")
+        if profile:
+            _by_snakemake(wanted, features, profile)
+        else:
+            for one in bar(wanted, "runs"):
+                missing.train_one(one, _folder(one), features)
+        before = keys
+    click.echo(f"{page}: no run is missing")
+
+
+@click.command()
+@click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False))
+def keep(folder: Path | None) -> None:
+    """Copy the records of finished runs below FOLDER (default: runs/) to records/, for the book to show.
+
+    A run that the book has is left alone: the first record of it counts.
+    """
+    new = store.keep(folder)
+    click.echo("\n".join([*map(str, new), f"{len(new)} new records"]))
+
+
+def _folder(one: dict) -> Path:
+    return store.trained() / store.place_of(one["dataset"], one["method"], one["loss"], named.key(one))
+
+
+def _by_snakemake(wanted: Sequence[dict], features: Path | None, profile: str) -> None:
+    """One round: each run is the notebook that a reader would start, with its parameters."""
+    flow = ROOT / "workflow"
+    place = Path(profile) if Path(profile).is_dir() else flow / "profiles" / profile
+    if not place.is_dir():
+        raise click.ClickException(f"no profile {profile!r}; there are local, gpu, slurm, or give a folder with one")
+    commands = {}
+    for one in wanted:
+        folder = _folder(one)
+        given = {name: value for name, value in one.items() if value is not None} | {"out": str(folder)}
+        given |= {"features": str(features.resolve())} if features else {}
+        words = [word for name, value in given.items() for word in ("-p", f"{name}={value}")]
+        notebook = [str(ROOT / "book" / "reproduce" / "run.ipynb"), str(folder / "run.ipynb"), "--force"]
+        commands[str(folder)] = shlex.join([sys.executable, "-m", "icrlib", "run", *notebook, *words])
+    listed = store.trained() / "missing.json"
+    write_bytes(listed, json.dumps(commands, indent=1).encode())
+    snakemake = [sys.executable, "-m", "snakemake", "--snakefile", str(flow / "missing.smk")]
+    options = ["--directory", str(store.trained()), "--config", f"plan={listed}", "--workflow-profile", str(place)]
+    if subprocess.run([*snakemake, *options]).returncode:
+        raise click.ClickException("not all runs were trained; what was finished is kept, and the same command goes on")

@@ -1,0 +1,36 @@
+"""Sentences that a person wrote, and records that must still say so."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from icrlib.evidence.sentences import printed, same_sign
+
+
+class Untrue(AssertionError):
+    """The records, or a computation, no longer say what a sentence says."""
+
+
+def check(sentence: str, *facts: bool | str, also: str = "") -> None:
+    """Fail, naming the ``sentence``, unless each of ``facts`` is true, or a text that the sentence contains.
+
+    ``check("ahead by 35 to 59 rsum", lead.all("ahead"), lead.span("{:.0f} to {:.0f}"))`` stands folded beside the
+    sentence, which quotes it word for word (tested). Each number of the sentence must stand in one of the texts, as
+    often as the sentence has it, so that none can be changed unnoticed; ``also`` holds those that are no result (a
+    setting, a size, a year). Number words are not looked at.
+    """
+    for number, fact in enumerate(facts, 1):
+        if not isinstance(fact, str):
+            if not fact:
+                raise Untrue(f"“{sentence}”: condition {number} of {len(facts)} no longer holds; write it anew")
+        elif not re.search(rf"(?<![\w.,+-]){re.escape(fact)}(?!\w|[.,]\d)", _plain(sentence)):
+            raise Untrue(f"“{sentence}”: the records say {fact!r} now; write it anew")
+    texts = [fact for fact in facts if isinstance(fact, str)]
+    held = Counter(same_sign(token) for text in [*texts, also] for token in printed(text))
+    if free := Counter(map(same_sign, printed(sentence))) - held:
+        raise Untrue(f"“{sentence}” prints {', '.join(free)}, and no fact holds it")
+
+
+def _plain(text: str) -> str:
+    return text.replace("\N{MINUS SIGN}", "-").replace("*", "")

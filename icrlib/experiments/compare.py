@@ -1,0 +1,219 @@
+"""Two groups of runs, paired by draw: how far apart they are, how sure that is, and whether they may be compared."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from icrlib.evidence import comparison, photo_intervals, record_settings
+from icrlib.evidence.correlation import kendall
+from icrlib.evidence.intervals import Estimate, over_pairs
+from icrlib.experiments.named import Runs
+from icrlib.names import label
+
+ALPHA = 0.05
+SMALLEST = 3.0  # a difference of test rsum below which the book does not care
+FEWEST = 3
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A mean difference. ``word``: "ahead" or "behind" (the 95 % interval, or in a family Holm's p, excludes 0),
+    "equivalent" (the 90 % interval lies within ± ``smallest``: two one-sided tests, Schuirmann 1987), "undecided", or
+    "the same runs". Fewer than three runs a side are always undecided.
+
+    ``equal``: the question is whether they are, so that p is of a difference within ± the smallest. ``adjusted``:
+    Holm's p, where it stands in a family. ``favoured``: 1 where a constant was searched for the first side only, -1 for
+    the second: that side cannot be called ahead.
+    """
+
+    title: str
+    estimate: Estimate
+    smallest: float | None
+    equal: bool = False
+    adjusted: float | None = None
+    same: bool = False
+    favoured: int = 0
+
+    @property
+    def mean(self) -> float:
+        return self.estimate.mean
+
+    @property
+    def n(self) -> int:
+        return self.estimate.n
+
+    @property
+    def low(self) -> float:
+        return self.estimate.interval(1 - ALPHA)[0]
+
+    @property
+    def high(self) -> float:
+        return self.estimate.interval(1 - ALPHA)[1]
+
+    @property
+    def p(self) -> float:
+        """Two-sided; Holm's where it stands in a family, and 1 where three runs are not there."""
+        return self.adjusted if self.adjusted is not None else self.unadjusted if self.n >= FEWEST else 1.0
+
+    @property
+    def unadjusted(self) -> float:
+        return self.estimate.p_beyond(self.smallest) if self.equal else self.estimate.p()
+
+    @property
+    def word(self) -> str:
+        if self.same or self.n < FEWEST:
+            return "the same runs" if self.same else f"undecided (n = {self.n})"
+        if self.smallest is not None and self.estimate.within(self.smallest, 1 - 2 * ALPHA):
+            return "equivalent"
+        if self.p >= ALPHA or self.favoured * self.mean > 0:
+            return "undecided"
+        return "ahead" if self.mean > 0 else "behind"
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.1f} [{self.low:+.1f}, {self.high:+.1f}]" if self.n > 1 else f"{self.mean:+.1f}"
+
+
+class Family(dict):
+    """Comparisons by name, tested together: Holm's correction is in their p and in their words."""
+
+    def all(self, word: str) -> bool:
+        return all(one.word == word for one in self.values())
+
+    def with_word(self, word: str) -> list:
+        return [name for name, one in self.items() if one.word == word]
+
+    @property
+    def words(self) -> Counter:
+        return Counter(one.word for one in self.values())
+
+    def span(self, form: str = "{:+.1f} to {:+.1f}") -> str:
+        """The smallest and the largest mean difference; a form without signs says their sizes."""
+        means = [one.mean if "+" in form else abs(one.mean) for one in self.values()]
+        return form.format(min(means), max(means))
+
+    def table(self, **columns: Mapping) -> pd.DataFrame:
+        """A row for each; ``columns``: more of them, {name: text} each, before the difference."""
+        rows = []
+        for name, one in self.items():
+            more = {title: of.get(name, "–") for title, of in columns.items()}
+            p = "< .001" if one.p < 0.001 else f"{one.p:.3f}".removeprefix("0")
+            rows.append({"": one.title} | more | {"difference": str(one), "word": one.word, "n": one.n, "p": p})
+        return pd.DataFrame(rows)
+
+
+def compare(
+    a: Runs,
+    b: Runs | float,
+    factor: str | tuple[str, ...] = "loss",
+    of: str | Callable = "test.rsum",
+    *,
+    smallest: float | None = None,
+    equal: bool = False,
+    title: str = "",
+    unsearched: str = "refuse",
+) -> Comparison:
+    """``a`` less ``b``, paired by draw (the seeds that both have), in the unit of ``of``.
+
+    The sides must differ in ``factor`` ("loss", "method", "system", "updates", "grad_clip", … or several of them), may
+    differ in what their searches moved (``runs(…, at=search)``), and in nothing else: ``ValueError`` names what does,
+    or which draws or evaluations do not match. ``unsearched="handicap"``: a constant may have been searched for one
+    side only; then the other can be "ahead" in spite of it, but the searched side cannot. ``b`` may be a number, such
+    as the accuracy of chance. ``smallest``, the difference below which nobody cares, is 3 for "test.rsum"; for other
+    measures nothing is called equivalent unless it is given.
+
+    Drawn data: a paired t-interval over draws. Photos with test ranks: seeds and a bootstrap over test photos, where
+    training set and gallery are fixed (:mod:`icrlib.evidence.photo_intervals`).
+    """
+    smallest = SMALLEST if smallest is None and of == "test.rsum" else smallest
+    if equal and smallest is None:
+        raise ValueError(f"{title or of}: equal=True needs smallest=, the smallest difference that matters")
+    if isinstance(b, (int, float)):
+        title = title or f"{_title(a, a)} less {b:g}"
+        ours, other, favoured = comparison.alone(title, a.records), float(b), 0
+    else:
+        title = title or _title(a, b)
+        ours, other, favoured = _paired(title, a, b, (factor,) if isinstance(factor, str) else factor, unsearched)
+    both = ours if isinstance(other, float) else [*ours, *other]
+    if photo_intervals.applies(both, of):
+        return Comparison(title, photo_intervals.estimate(ours, other, of), smallest, equal, favoured=favoured)
+    first, second = Runs(ours).values(of), other if isinstance(other, float) else Runs(other).values(of)
+    logs = not isinstance(other, float) and all(x.get("log") == y.get("log") for x, y in zip(ours, other, strict=True))
+    same = bool(logs and (first == second).all())
+    estimate = over_pairs(first, second, f"{len(ours)} pairs")
+    return Comparison(title, estimate, smallest, equal, same=same, favoured=favoured)
+
+
+def family(comparisons: Iterable[Comparison] | Mapping[object, Comparison]) -> Family:
+    """Holm's correction over what is said together: one table, one model. Hand in *all* of it at once.
+
+    The p of m comparisons are sorted; the adjusted p₍ᵢ₎ is the largest of (m − j + 1)·p₍ⱼ₎ with j ≤ i, at most 1 (Holm
+    1979). What cannot be decided (fewer than three runs, the same runs) does not count into m. Equivalence rests on
+    other hypotheses and is not corrected; intervals stay at 95 % each.
+    """
+    named = comparisons if isinstance(comparisons, Mapping) else {one.title: one for one in comparisons}
+    tested = [name for name, one in named.items() if one.n >= FEWEST and not one.same]
+    corrected, largest = Family(named), 0.0
+    for rank, name in enumerate(sorted(tested, key=lambda name: named[name].unadjusted)):
+        largest = min(1.0, max(largest, (len(tested) - rank) * named[name].unadjusted))
+        corrected[name] = replace(named[name], adjusted=largest)
+    return corrected
+
+
+def order(ours: Mapping[object, float], theirs: Mapping[object, float]) -> tuple[int, int, float, float]:
+    """(pairs of rows that stand alike in both, all pairs, Kendall's τ-b, its two-sided permutation p)."""
+    rows = list(ours)
+    pairs = list(itertools.combinations(rows, 2))
+    alike = sum((ours[x] - ours[y]) * (theirs[x] - theirs[y]) > 0 for x, y in pairs)
+    return alike, len(pairs), *kendall(np.array([ours[r] for r in rows]), np.array([theirs[r] for r in rows]))
+
+
+def _paired(title: str, a: Runs, b: Runs, factors: tuple[str, ...], unsearched: str) -> tuple[list, list, int]:
+    """Both sides by rising seed, after all that a fair comparison needs was checked; and which side was favoured."""
+    sides = record_settings.common_draws({"ours": a, "other": b})
+    ours, other = (comparison.side(title, f"{name} side", side) for name, side in sides.items())
+    first, second = record_settings.aligned([ours[0], other[0]])
+    free = set().union(*(comparison.factor_names(title, one, first) for one in factors))
+    mine, theirs = (_searched(side) for side in (a, b))
+    favoured = _favoured(title, first, second, mine, theirs, unsearched)
+    free |= {name for name in first if record_settings.short(name) in mine | theirs}
+    comparison.only_in(title, " and ".join(factors), first, second, free)
+    about_data = any(name.startswith("data") and first.get(name) != second.get(name) for name in free)
+    comparison.same_data(title, ours, other, about_data)
+    comparison.same_evaluations(title, [*ours, *other])
+    return ours, other, favoured
+
+
+def _searched(side: Runs) -> set[str]:
+    """What was searched for a side; with its length also where the rate falls and when it is evaluated."""
+    config = side[0]["config"]
+    names = set(side.searched.get((config["method"], config["loss"]), ()))
+    return names | set(comparison.FACTORS["updates"] if "updates" in names else ())
+
+
+def _favoured(title: str, first: Mapping, second: Mapping, mine: set, theirs: set, unsearched: str) -> int:
+    """1 or -1 for the side that alone was searched over a setting, 0 where none was; ``ValueError`` unless allowed."""
+    favoured = 0
+    for name in first:
+        searched = record_settings.short(name) in mine, record_settings.short(name) in theirs
+        if first[name] == second[name] or searched[0] == searched[1]:
+            continue
+        sign, left = (1, second) if searched[0] else (-1, first)
+        if record_settings.is_neutral(name, left[name]):
+            continue
+        if unsearched != "handicap" or favoured == -sign:
+            raise ValueError(f"{title!r}: {name} was searched for one side, and {left[name]} unsearched on the other")
+        favoured = sign
+    return favoured
+
+
+def _title(a: Runs, b: Runs) -> str:
+    one, two = a[0]["config"], b[0]["config"]
+    shared = [label(one[name]) for name in ("method", "loss") if one[name] == two[name]]
+    apart = [" − ".join(label(c[name]) for c in (one, two)) for name in ("method", "loss") if one[name] != two[name]]
+    return ", ".join([*apart, *shared])

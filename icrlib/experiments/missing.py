@@ -1,0 +1,91 @@
+"""Runs that a page lacks: which they are, how long they take, and their training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+
+import jupytext
+
+import icrlib
+from icrlib import records
+from icrlib.data.load import DRAWN
+from icrlib.experiments import named, store
+from icrlib.experiments.named import Missing
+from icrlib.names import METHODS
+
+LIKE = 9  # so many records of the same model and loss say how long one more takes
+
+
+def wanted_by(page: str | Path) -> list[dict]:
+    """The runs that a page names and no record is of, as far as they can be known now: for ``icr train PAGE``.
+
+    The page's code is executed cell by cell, and goes on behind a cell that lacks something, so that all independent
+    gaps are seen at once. What waits for a search is seen when this is called again after the search was trained.
+    Cells with the tag "live" train for show, and are left out. ``page``: a notebook, or its text form.
+    """
+    space, wanted = {"__name__": "__main__"}, {}
+    for code in _cells(Path(page)):
+        try:
+            exec(compile(code, str(page), "exec"), space)
+        except Missing as err:
+            wanted |= {named.key(one): one for one in err.wanted}
+        except Exception as err:  # what rests upon a gap; without one, the page itself is at fault
+            if not wanted:
+                raise ValueError(f"{page}: no run is missing, but a cell failed ({type(err).__name__}: {err})") from err
+    return list(wanted.values())
+
+
+def train_one(one: Mapping, folder: Path, features: str | Path | None = None) -> None:
+    """Train one run, named as for :func:`icrlib.runs`, in ``folder``; killed and called again, it goes on.
+
+    ``features``: the folder of the photos' features. ``ValueError`` where that is needed and not given, or holds other
+    photos than the run names.
+    """
+    source = named.source_of(one)
+    given = {name: value for name, value in one.items() if name not in (*named.NAMES, *source)}
+    if one["dataset"] in DRAWN:
+        regions = {"regions": True} if METHODS.find(one["method"]).takes == "regions" else {}
+        draw = one["seed"] if one.get("data_seed") is None else one["data_seed"]
+        data = icrlib.load_dataset(one["dataset"], seed=draw, **regions | source)
+    else:
+        data = icrlib.load_dataset(one["dataset"], **_photos(source, features))
+        wanted = named.resolved(one)["data_hash"]
+        if not data.fingerprint.startswith(wanted[:8]):
+            raise ValueError(f"{features}: other photos, or features of them, than the page's runs are of")
+    icrlib.train(data, one["method"], one["loss"], seed=one["seed"], out=folder, **given)
+
+
+def seconds(one: Mapping) -> float | None:
+    """How long one run takes: the median of like records, update for update; None where there are none."""
+    config = named.resolved(one)
+    place = store.place_of(one["dataset"], one["method"], one["loss"], "").as_posix()
+    like = [records.load(path) for path in store.below(place)[:LIKE]]
+    rates = [record["wall_seconds"] / record["config"]["updates"] for record in like if "wall_seconds" in record]
+    return median(rates) * config["updates"] if rates else None
+
+
+def plan(wanted: Sequence[Mapping]) -> str:
+    """How many runs are missing, and how long they take: a sentence."""
+    times = [seconds(one) for one in wanted]
+    known = [time for time in times if time is not None]
+    rest = len(times) - len(known)
+    unknown = f", and of {rest} nobody knows, for no record is like them" if rest else ""
+    return f"{len(wanted)} runs to train: about {sum(known) / 3600:.1f} core-hours{unknown}"
+
+
+def _photos(source: Mapping, features: str | Path | None) -> dict:
+    folder = source.get("features", features) if Path(str(source.get("features"))).is_dir() else features
+    if folder is None:
+        raise ValueError("these runs are of photos: say where their features lie, `icr train PAGE --features FOLDER`")
+    return {name: value for name, value in source.items() if name not in ("features", "regions")} | {"features": folder}
+
+
+def _cells(page: Path) -> Iterator[str]:
+    """The code of a page that names runs, without magics and without what trains for show."""
+    if not page.is_file():
+        raise FileNotFoundError(f"{page}: no such page; give a notebook or its .py, such as book/training/losses.py")
+    for cell in jupytext.read(page).cells:
+        if cell.cell_type == "code" and "live" not in cell.metadata.get("tags", []):
+            yield "\n".join(line for line in cell.source.splitlines() if not line.startswith(("%", "!")))

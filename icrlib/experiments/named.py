@@ -1,0 +1,273 @@
+"""Runs by what they are: data set, model, loss, seed and settings. What that resolves to names their records."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from icrlib import parsing, records
+from icrlib.data.load import DRAWN
+from icrlib.errors import choose
+from icrlib.evidence import photo_intervals, record_settings
+from icrlib.evidence.intervals import Estimate, over_pairs
+from icrlib.experiments import store
+from icrlib.training.unread import configuration
+
+# Photos are told apart by the fingerprint of their features, which nobody types: options that stand for one.
+PHOTOS = {"type": "array", "items": {"type": "object", "required": ["dataset", "options", "fingerprint"]}}
+_ROW = {"type": "object", "required": ["method", "loss", "settings", "moved"]}
+SEARCHED = {"type": "object", "additionalProperties": {"type": "array", "items": _ROW}}
+NAMES = ("dataset", "method", "loss", "seed", "data_seed")  # what is no setting
+OF_PHOTOS = ("train", "regions", "features")
+
+
+Pair = tuple[str, str]  # a model and a loss
+
+
+class Chosen(NamedTuple):
+    """What :func:`runs` takes as ``at=``: settings for each model and loss, and the names of those that were moved."""
+
+    best: Mapping[Pair, dict]
+    moved: Mapping[Pair, set[str]]
+
+
+class Missing(LookupError):
+    """Runs that no record is of. ``wanted``: each as the arguments of :func:`runs` that name it alone."""
+
+    def __init__(self, wanted: list[dict], of: int) -> None:
+        self.wanted = wanted
+        first = ", ".join(f"{name} {value}" for name, value in wanted[0].items())
+        super().__init__(
+            f"{len(wanted)} of {of} runs have no record, the first: {first}. `icr train PAGE` trains all that a page "
+            'lacks, and runs(..., missing="train") these, here'
+        )
+
+
+class Runs(Sequence):
+    """Records of runs. ``runs[0]`` is the first; ``runs["ntxent"]`` and ``runs["vse++", "ntxent"]`` are those of a loss
+    and a model, and :meth:`only` those of any setting.
+
+    ``given``: the settings that each was named with, by key. ``searched``: {(method, loss): names of settings that a
+    search moved}, which :func:`icrlib.compare` lets differ.
+    """
+
+    def __init__(self, records: Iterable[Mapping], given: Mapping | None = None, searched: Mapping | None = None):
+        self.records = list({record["key"]: record for record in records}.values())
+        self.given, self.searched = dict(given or {}), dict(searched or {})
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, which):
+        if isinstance(which, (int, slice)):
+            return self.records[which]
+        names = which if isinstance(which, tuple) else (which,)
+        chosen = [r for r in self if set(names) <= {r["config"]["method"], r["config"]["loss"]}]
+        if not chosen:
+            pairs = sorted({(r["config"]["method"], r["config"]["loss"]) for r in self})
+            raise KeyError(f"no runs with {' and '.join(names)}; these are of {pairs}")
+        return self._of(chosen)
+
+    def __add__(self, other: Runs) -> Runs:
+        pairs = self.searched | other.searched
+        both = {pair: self.searched.get(pair, set()) | other.searched.get(pair, set()) for pair in pairs}
+        return Runs([*self, *other], self.given | other.given, both)
+
+    def only(self, **values) -> Runs:
+        """The runs with these settings; a list or a range as a value stands for any of it."""
+
+        def fits(record: Mapping) -> bool:
+            return all(setting(record, name) in listed(value) for name, value in values.items())
+
+        return self._of(filter(fits, self))
+
+    def by(self, *names: str) -> dict:
+        """{value: runs} of a setting, or {(value, value): runs} of several, in the order in which they come."""
+        groups: dict = {}
+        for record in self:
+            values = tuple(setting(record, name) for name in names)
+            groups.setdefault(values[0] if len(names) == 1 else values, []).append(record)
+        return {value: self._of(group) for value, group in groups.items()}
+
+    def values(self, of: str | Callable = "test.rsum") -> np.ndarray:
+        """A number of each run, by rising seed, (n,). ``of``: a path into the record, or a function of it."""
+        return np.array([record_settings.measured(r, of) for r in sorted(self, key=record_settings.seed)])
+
+    def mean(self, of: str | Callable = "test.rsum") -> float:
+        """Mean over runs that differ in their seed only; ``ValueError`` for others: it would be no mean of anything."""
+        self._one_setting()
+        return float(self.values(of).mean())
+
+    def sd(self, of: str | Callable = "test.rsum", ddof: int = 1) -> float:
+        """Standard deviation over seeds; with ``ddof=0`` divided by n, as the papers print it."""
+        self._one_setting()
+        return float(self.values(of).std(ddof=ddof))
+
+    def estimate(self, of: str | Callable = "test.rsum") -> Estimate:
+        """The mean with its standard error: over draws of data, or of photos over seeds and test photos."""
+        self._one_setting()
+        if photo_intervals.applies(self.records, of):
+            return photo_intervals.estimate(self.records, 0.0, of)
+        return over_pairs(self.values(of), 0.0, f"{len(self)} runs")
+
+    def table(
+        self, rows: str, columns: str = "dataset", of: str | Callable = "test.rsum", show: str = "{mean:.1f} ± {sd:.1f}"
+    ) -> pd.DataFrame:
+        """A cell for each pair of values of two settings; ``show`` may use mean, sd (divided by n), low, high and n."""
+        cells: dict = {}
+        for (row, column), group in self.by(rows, columns).items():
+            low, high = group.estimate(of).interval(0.95) if "{low" in show else (0.0, 0.0)
+            numbers = {"mean": group.mean(of), "sd": group.sd(of, ddof=0), "low": low, "high": high, "n": len(group)}
+            cells.setdefault(column, {})[row] = show.format(**numbers)
+        return pd.DataFrame(cells).rename_axis(rows).fillna("–")
+
+    def command(self, folder: str = "FOLDER") -> str:
+        """What trains one of these runs on the command line; photos' features lie in ``folder``."""
+        self._one_setting()
+        config, given = self[0]["config"], dict(self.given[self[0]["key"]])
+        source = {} if config["dataset"] in DRAWN else {"features": folder}
+        parts = {name: config[name] for name in ("dataset", "method", "loss")}
+        given = parts | {name: value for name, value in given.items() if value is not None} | source
+        return "icr run book/reproduce/run.ipynb " + " ".join(f"-p {name}={value}" for name, value in given.items())
+
+    def _of(self, chosen: Iterable[Mapping]) -> Runs:
+        return Runs(chosen, self.given, self.searched)
+
+    def _one_setting(self) -> None:
+        groups = record_settings.by_settings(self.records)
+        if len(groups) != 1:
+            first, *more = (group.settings for group in groups) if groups else [{}]
+            names = [name for name in first if any(one[name] != first[name] for one in more)]
+            raise ValueError(
+                f"runs of {len(groups)} settings ({', '.join(names)}), where one is wanted; select with only(...)"
+            )
+
+
+def runs(dataset: str, *, method="vse++", loss="ntxent", seed=0, at=None, missing: str = "error", **settings) -> Runs:
+    """The runs of all combinations of what is given as a list or a range, each by its record.
+
+    ``settings``: those of :func:`icrlib.train` and options of the data (``train=6000``); what is left out is as there.
+    Of drawn data, run s draws its own with its seed, unless ``data_seed=`` is given. ``at``: each model and loss is
+    taken at what was chosen for it, unless a setting is given: by a :class:`icrlib.experiments.Search`, in {(method,
+    loss): settings}, or on the page of settings (``"searched"``, or ``"searched, NAME"`` for another of its searches).
+    Photos: ``train=400``, ``regions=True``, ``features="album"`` name what the records know; a folder of your own is
+    ``features=folder``.
+
+    Where records are missing: :class:`Missing` says how many (``missing="error"``); or they are trained here, one after
+    the other, each going on from its checkpoint if the kernel was killed (``"train"``); or left out (``"skip"``).
+    ``ValueError`` for a name or a value that no run takes.
+    """
+    if missing not in ("error", "train", "skip"):
+        raise ValueError(f'missing={missing!r} must be "error", "train" or "skip"')
+    best, moved = _chosen(at, dataset)
+    axes = {"method": method, "loss": loss, **settings, "seed": seed}
+    kept, given, lacking = [], {}, []
+    for values in itertools.product(*map(listed, axes.values())):
+        one = dict(zip(axes, values, strict=True))
+        if best and (one["method"], one["loss"]) not in best:
+            raise ValueError(f"nothing was chosen for {one['method']} with {one['loss']}; only for {sorted(best)}")
+        one = {"dataset": dataset} | best.get((one["method"], one["loss"]), {}) | one
+        record = _record(one, missing == "train")
+        if record is None:
+            lacking.append(one)
+            continue
+        kept.append(record)
+        given[record["key"]] = {name: value for name, value in one.items() if name not in NAMES}
+    if lacking and missing != "skip":
+        raise Missing(lacking, len(lacking) + len(kept))
+    return Runs(kept, given, moved)
+
+
+def searched(path: Path | None = None) -> dict[str, Chosen]:
+    """What the page of settings found, ``records/settings.json``: {"scenes": …, "scenes, own constants": …, …}."""
+    table = parsing.of_json(path or records.root() / "settings.json", SEARCHED, "the table of settings")
+    return {
+        name: Chosen(
+            {(row["method"], row["loss"]): row["settings"] for row in rows},
+            {(row["method"], row["loss"]): set(row["moved"]) for row in rows},
+        )
+        for name, rows in table.items()
+    }
+
+
+def key(one: Mapping) -> str:
+    """The key of the run that these arguments of :func:`runs` name."""
+    return store.key_of(resolved(one))
+
+
+def resolved(one: Mapping) -> dict:
+    """The whole configuration of one run, without drawing or reading data."""
+    dataset, options = one["dataset"], source_of(one)
+    sides = {name: one.get(name) for name in NAMES[1:]}
+    given = {name: value for name, value in one.items() if name not in (*NAMES, *options)}
+    if dataset in DRAWN or Path(str(options.get("features"))).is_dir():
+        return configuration(dataset, **sides, source=options, given=given)[0]
+    fingerprint = _known(dataset, options)
+    if fingerprint is None:
+        raise ValueError(
+            f"{dataset} with {options}: no record names such photos; known are "
+            f"{[row['options'] for row in _photos() if row['dataset'] == dataset]}, and features=FOLDER names your own"
+        )
+    return configuration(dataset, **sides, given=given)[0] | {"data_hash": fingerprint}
+
+
+def source_of(one: Mapping) -> dict:
+    """Those of the arguments that are options of the data."""
+    drawn = DRAWN.get(one["dataset"])
+    names = [name for name in inspect.signature(drawn).parameters if name not in NAMES] if drawn else OF_PHOTOS
+    return {name: one[name] for name in names if name in one}
+
+
+def setting(record: Mapping, name: str):
+    """A setting of a run by its short name: "lr", "tau", "ngrams", "train"; None where it has none of that name."""
+    config = record["config"]
+    for part in (config, *(config[f"{kind}_options"] for kind in ("loss", "model", "auxiliary", "data"))):
+        if name in part:
+            return part[name]
+    known = (row["options"] for row in _photos() if row["fingerprint"] == config["data_hash"])
+    return next(known, {}).get(name)
+
+
+def listed(value) -> list:
+    """The values of an axis: a list, a range, or one value."""
+    return list(value) if isinstance(value, (list, tuple, range, set)) else [value]
+
+
+def _chosen(at, dataset: str) -> Chosen:
+    if isinstance(at, str):
+        name = at.replace("searched", dataset, 1)
+        choose(name, table := searched(), "search of the page of settings")
+        return table[name]
+    best = getattr(at, "best", at) or {}
+    return Chosen(best, getattr(at, "moved", None) or {pair: set(settings) for pair, settings in best.items()})
+
+
+def _record(one: Mapping, train: bool) -> dict | None:
+    name = key(one)
+    place = store.place_of(one["dataset"], one["method"], one["loss"], name)
+    record = store.load(place, name)
+    if record is None and train:
+        from icrlib.experiments.missing import train_one
+
+        train_one(one, store.trained() / place)
+        record = store.load(place, name)
+    return record
+
+
+def _known(dataset: str, options: Mapping) -> str | None:
+    """The fingerprint of the photos with these options (None: left alone) that the records are of; None of others."""
+    given = {name: value for name, value in options.items() if value is not None}
+    rows = (row for row in _photos() if row["dataset"] == dataset and row["options"] == given)
+    return next((row["fingerprint"] for row in rows), None)
+
+
+@cache
+def _photos() -> list[dict]:
+    return parsing.of_json(records.root() / "photos.json", PHOTOS, "the table of photos")

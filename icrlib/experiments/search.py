@@ -1,0 +1,147 @@
+"""Searches over settings: what came out best on validation data, and whether anybody looked far enough."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from icrlib.evidence import record_settings
+from icrlib.experiments.named import Chosen, Pair, Runs, listed, runs
+from icrlib.files import write_bytes
+
+
+class Search:
+    """Candidates, all of a model and a loss on the same draws.
+
+    ``ranked``: of each model and loss (settings, mean of the best validation rsum over draws), the best first.
+    ``best``: {(model, loss): the winner's settings}. ``ValueError`` where two settings were tried on different draws:
+    the best might have had the easier ones.
+    """
+
+    def __init__(self, candidates: Runs) -> None:
+        self.candidates = candidates
+        self.ranked = {pair: _ranked(pair, tried) for pair, tried in candidates.by("method", "loss").items()}
+
+    @property
+    def best(self) -> dict[Pair, dict]:
+        return {pair: rows[0][0] for pair, rows in self.ranked.items()}
+
+    @property
+    def moved(self) -> dict[Pair, set[str]]:
+        """Names of the settings that were searched: here, or before, where the candidates are at what was chosen."""
+        before = self.candidates.searched
+        return {
+            pair: {name for settings, _ in rows for name in settings if len({s.get(name) for s, _ in rows}) > 1}
+            | before.get(pair, set())
+            for pair, rows in self.ranked.items()
+        }
+
+    def again(self, *, method=None, loss=None, like: Mapping | None = None, **more) -> Runs:
+        """What was chosen, once more: of all models and losses, or of these, with ``more`` given.
+
+        The next link of a chain of searches (``search(rates.again(seed=100, margin=[0.1, 0.4]))``), or the runs that
+        are compared (``lengths.again(seed=range(3))``). ``like={"dcl": "ntxent"}``: a loss that was not searched takes
+        over what was chosen for another; such settings count as moved. ``ValueError`` where nothing was chosen.
+        """
+        dataset, at = self.candidates[0]["config"]["dataset"], Chosen({}, {})
+        for (m, name), best in self.best.items():
+            if (method is None or m in listed(method)) and (loss is None or name in listed(loss)):
+                for of in [name, *(new for new, old in (like or {}).items() if old == name)]:
+                    at.best[m, of], at.moved[m, of] = best, self.moved[m, name]
+        if not at.best:
+            which = f"{method or 'any model'} with {loss or 'any loss'}"
+            raise ValueError(f"nothing was chosen for {which}; only for {sorted(self.best)}")
+        groups = [runs(dataset, method=m, loss=of, at=at, **more) for m, of in at.best]
+        return sum(groups[1:], groups[0])
+
+    @property
+    def chosen(self) -> Chosen:
+        """What :func:`icrlib.runs` takes as ``at=``."""
+        return Chosen(self.best, self.moved)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Validation rsum: a row for each model, loss and what else was moved, a column for each learning rate."""
+        frame = pd.DataFrame(
+            {"method": m, "loss": loss} | settings | {"val": value}
+            for (m, loss), ranked in self.ranked.items()
+            for settings, value in ranked
+        )
+        moved = [n for n in frame if n not in ("method", "loss", "lr", "val") and frame[n].nunique(dropna=False) > 1]
+        index = ["method", "loss", *moved]
+        return frame.fillna({name: 0 for name in moved}).pivot(index=index, columns="lr", values="val")
+
+    @property
+    def edges(self) -> list[str]:
+        """Where the best is the largest or the smallest of three or more values tried: there a better one may lie."""
+        edges = []
+        for (m, loss), ranked in self.ranked.items():
+            for name, value in ranked[0][0].items():
+                tried = sorted({s[name] for s, _ in ranked if isinstance(s.get(name), (int, float))})
+                if len(tried) > 2 and value in (tried[0], tried[-1]):
+                    side = "smallest" if value == tried[0] else "largest"
+                    edges.append(f"{m} with {loss}: {name} {value:g}, the {side} that was tried")
+        return edges
+
+    def by(self, name: str) -> dict[Pair, dict]:
+        """{(model, loss): {value of a setting: the best validation rsum with it}}."""
+        values: dict = {}
+        for pair, ranked in self.ranked.items():
+            for settings, value in reversed(ranked):
+                if name in settings:
+                    values.setdefault(pair, {})[settings[name]] = value
+        return {pair: dict(sorted(one.items())) for pair, one in values.items()}
+
+
+def search(*grids: str | Runs, **settings) -> Search:
+    """Candidates, named as for :func:`runs`, or several grids of them: ``search(runs(…), runs(…))``.
+
+    What is best has the highest validation rsum, mean over the draws, of the best evaluation after its start. Test
+    numbers are not looked at. ``ValueError`` where settings were tried on different draws.
+    """
+    first, *more = grids
+    candidates = sum(more, first) if isinstance(first, Runs) else runs(first, **settings)
+    return Search(candidates)
+
+
+def after_start(record: Mapping) -> float:
+    """The best validation rsum of a run's own loss: within its start all negatives count, and that is another loss.
+
+    On 400 photos the setting of Triplet-SH with the highest of all evaluations had it in its start, where Triplet was
+    trained. A run without any evaluation after its start counts with what it has.
+    """
+    start = record["config"].get("warmup", 0)
+    if record["chosen"]["update"] > start:
+        return record["chosen"]["val_rsum"]
+    later = [entry["val"]["rsum"] for entry in record["history"] if entry["update"] > start]
+    return max(later, default=record["chosen"]["val_rsum"])
+
+
+def _ranked(pair: Pair, tried: Runs) -> list[tuple[dict, float]]:
+    groups: dict[tuple, list] = {}
+    for record in tried:
+        groups.setdefault(tuple(sorted(tried.given[record["key"]].items())), []).append(record)
+    draws = {tuple(sorted(map(record_settings.seed, group))) for group in groups.values()}
+    if len(draws) > 1:
+        raise ValueError(
+            f"settings of {pair} were tried on different draws, {sorted(draws)}: not comparable; train the missing "
+            "ones, or leave the incomplete settings out"
+        )
+    rows = [(dict(settings), float(np.mean([*map(after_start, group)]))) for settings, group in groups.items()]
+    return sorted(rows, key=lambda row: -row[1])
+
+
+def write(searches: Mapping[str, Search], path: Path) -> None:
+    """Keep what was chosen, for ``at="searched"``: ``{"scenes": rates, "scenes, own constants": constants}``."""
+    table = {
+        name: [
+            {"method": m, "loss": loss, "settings": best, "moved": sorted(one.moved[m, loss])}
+            for (m, loss), best in one.best.items()
+        ]
+        for name, one in searches.items()
+    }
+    write_bytes(path, (json.dumps(table, indent=1) + "\n").encode())

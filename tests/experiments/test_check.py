@@ -1,0 +1,39 @@
+"""A checked sentence holds only as long as every number in it stands in a fact, word for word."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from icrlib.experiments import Untrue, check
+
+SENTENCE = "Triplet-SH is ahead by +8.1 [+5.9, +10.4] with 3,000 updates, by 47 in 47 runs"
+FACTS = ("+8.1 [+5.9, +10.4]", "by 47", "in 47 runs")
+
+
+def test_facts_that_hold_pass():
+    check(SENTENCE, *FACTS, True, also="3,000")
+    check("it lost \N{MINUS SIGN}4.3, in **2** of 3", "-4.3", "2 of 3")
+
+
+@pytest.mark.parametrize(
+    ("facts", "also"),
+    [
+        ((*FACTS, False), "3,000"),
+        ((*FACTS, "ahead by +8.2"), "3,000"),
+        (("+8.1 [+5.9, +10.4]", "7 in", "47 runs"), "3,000"),  # 7 is no number of it, only an end of one
+        (FACTS[:-1], "3,000"),  # 47 stands there twice, and one fact holds it once
+        (FACTS, ""),
+    ],
+)
+def test_what_no_longer_holds_or_is_not_held_is_named(facts, also):
+    with pytest.raises(Untrue, match="Triplet-SH"):
+        check(SENTENCE, *facts, also=also)
+
+
+def test_each_changed_number_is_seen():
+    for number in re.finditer(r"\d+(?:\.\d+)?", SENTENCE):
+        last = str((int(number[0][-1]) + 1) % 10)
+        with pytest.raises(Untrue):
+            check(SENTENCE[: number.end() - 1] + last + SENTENCE[number.end() :], *FACTS, also="3,000")

@@ -1,0 +1,125 @@
+"""Runs are named by what they are: the book's are found, and missing ones are trained once, where pages find them."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from icrlib import records
+from icrlib.experiments import Missing, missing, named, runs, search, store
+
+TINY = {"train": 24, "val": 8, "test": 8, "updates": 6, "evaluate_every": 3, "embed_dim": 16}
+PAGE = """
+# %%
+from icrlib.experiments import runs, search
+TINY = {tiny}
+# %%
+rates = search(runs("scenes", method="bow", seed=0, lr=[1e-3, 3e-3], **TINY))
+# %% tags=["live"]
+raise AssertionError("trained for show")
+# %%
+shown = rates.again(seed=[1, 2])
+"""
+
+
+@pytest.fixture
+def trained(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "trained", lambda: tmp_path / "runs")
+    return tmp_path / "runs"
+
+
+@pytest.mark.slow
+def test_the_table_of_keys_is_that_of_the_records():
+    with (records.root() / "keys.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["path"]: row["key"] for row in csv.DictReader(file)}
+    for record in records.find(study="*"):
+        path = str(record["path"]).removeprefix(f"{records.root()}/")
+        assert rows.pop(path, None) == store.key_of(record["config"]), f"{path}: run scripts/make_keys.py"
+    assert not rows, f"no record any more: {rows}; run scripts/make_keys.py"
+
+
+def test_runs_of_the_book_are_those_that_were_asked_for():
+    chosen = runs(
+        "scenes", method=["vse++", "bow"], loss=["triplet", "ntxent"], seed=range(100, 103), lr=0.003, updates=3000
+    )
+    assert len(chosen) == 12 and len(chosen["bow", "ntxent"]) == 3
+    assert len(chosen.only(seed=[100, 101], loss="triplet")) == 4
+    for record in chosen:
+        config = record["config"]
+        assert config["lr"] == 0.003 and config["updates"] == 3000 and config["data_options"]["seed"] == config["seed"]
+    one = chosen["vse++", "ntxent"]
+    numbers = [record["test"]["rsum"] for record in one]
+    assert one.mean() == pytest.approx(np.mean(numbers)) and one.sd() == pytest.approx(np.std(numbers, ddof=1))
+    assert (one + one).mean() == one.mean(), "a run counts once"
+    with pytest.raises(ValueError, match="loss"):
+        chosen["bow"].mean()
+
+
+def test_photos_are_named_by_what_the_records_know():
+    few, many = (runs("flickr8k", method="bow", seed=0, missing="skip", train=train, updates=updates, embed_dim=256)
+                 for train, updates in ((400, 600), (None, 3600)))  # fmt: skip
+    assert len({record["data_hash"] for record in [*few, *many]}) == len(few) + len(many)
+    with pytest.raises(ValueError, match="train.*401"):
+        runs("flickr8k", train=401)
+
+
+@pytest.mark.parametrize("wrong", [{"updats": 3}, {"loss": "ntxnt"}, {"missing": "maybe"}, {"margin": 0.1}])
+def test_what_no_run_takes_is_refused(wrong):
+    with pytest.raises(ValueError, match=str(next(iter(wrong)))[:4]):
+        runs("scenes", **wrong)
+
+
+def test_missing_runs_are_trained_once_and_found_again(trained):
+    with pytest.raises(Missing, match="2 of 2 runs.*icr train PAGE"):
+        runs("scenes", method="bow", seed=[0, 1], **TINY)
+    first = runs("scenes", method="bow", seed=[0, 1], missing="train", **TINY)
+    assert [r["config"]["seed"] for r in first] == [0, 1] and len(list(trained.rglob("record.json"))) == 2
+    again = runs("scenes", method="bow", seed=[0, 1], **TINY)
+    assert [r["test"] for r in again] == [r["test"] for r in first]
+    assert len(runs("scenes", method="bow", seed=[0, 1, 2], missing="skip", **TINY)) == 2
+
+
+def test_a_page_is_trained_round_after_round(trained, tmp_path):
+    page = tmp_path / "page.py"
+    page.write_text(PAGE.format(tiny=TINY))
+    rounds = []
+    while wanted := missing.wanted_by(page):
+        rounds.append(len(wanted))
+        for one in wanted:
+            missing.train_one(one, trained / store.place_of("scenes", "bow", "ntxent", named.key(one)))
+    assert rounds == [2, 2]
+    kept = store.keep(into=tmp_path / "kept")
+    assert len(kept) == 4 and store.keep(into=tmp_path / "kept") == []
+    assert records.load(kept[0])["config"]["method"] == "bow"
+
+
+def test_a_page_with_a_fault_of_its_own_says_so(tmp_path):
+    (tmp_path / "page.py").write_text("# %%\nno_such_name\n")
+    with pytest.raises(ValueError, match="no_such_name"):
+        missing.wanted_by(tmp_path / "page.py")
+    with pytest.raises(FileNotFoundError, match="other.py"):
+        missing.wanted_by(tmp_path / "other.py")
+
+
+def test_photos_are_trained_only_where_their_features_are(trained):
+    one = {"dataset": "flickr8k", "method": "bow", "loss": "ntxent", "seed": 77}
+    with pytest.raises(ValueError, match="--features"):
+        missing.train_one(one, trained / "one")
+
+
+def test_a_search_chooses_on_validation_data_and_says_where_it_ended_at_an_edge():
+    rates = search("scenes", method="bow", loss="ntxent", lr=[1e-3, 3e-3, 1e-2], seed=range(100, 103), updates=3000)
+    values = {lr: group.mean("chosen.val_rsum") for lr, group in rates.candidates.by("lr").items()}
+    best = max(values, key=values.get)
+    assert rates.best["bow", "ntxent"]["lr"] == best and rates.moved["bow", "ntxent"] == {"lr"}
+    assert bool(rates.edges) == (best != 3e-3)
+    assert rates.table.loc[("bow", "ntxent"), best] == pytest.approx(values[best])
+    again = rates.again(seed=range(10))
+    assert {record["config"]["lr"] for record in again} == {best} and len(again) == 10
+    uneven = runs("scenes", method="bow", lr=1e-3, seed=100, updates=3000) + runs(
+        "scenes", method="bow", lr=3e-3, seed=[100, 101], updates=3000
+    )
+    with pytest.raises(ValueError, match="different draws"):
+        search(uneven)
