@@ -52,6 +52,7 @@ records: $(DONE) ## list the studies, or train what is missing of one [STUDY=rea
 probes: $(DONE) ## ask the models of a study on scenes what a linear map reads from them [STUDY=ltd_more]
 	@OMP_NUM_THREADS=1 $(PY) scripts/probe_runs.py $(if $(STUDY),$(call quoted,$(STUDY)),$(error probes: which study? STUDY=ltd_more))
 
+# PAGE=book/training/losses.py trains what that page lacks (`icr train`). Else
 # DATASET, METHODS, LOSSES, SEEDS, TUNED (0, 1 or 0,1) span the grid. FEATURES=folder or PHOTOS=folder [IMAGES= BACKBONE=]
 # where the data is; SETTINGS="updates=600" for all runs; KEEP=name keeps the records in records/studies/name. FRESH=1:
 # runs of the book are trained again; SMOKE=1: tiny; PLAN=1: only say how many and how long. STUDY=name trains a study
@@ -63,8 +64,9 @@ OF_GRID := DATASET METHODS LOSSES SEEDS TUNED FEATURES PHOTOS IMAGES BACKBONE SE
 OF_GRID += PARTITION JOBS THREADS MEM RUNTIME MORE
 $(foreach v,$(OF_GRID),$(eval reproduce: export REPRODUCE_$v = $$($v)))
 reproduce: export REPRODUCE_GIVEN = $(foreach v,$(.VARIABLES),$(if $(filter line,$(origin $v)),$(filter-out -%,$v)))
-reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train what is missing of a grid, or of a study [DATASET=scenes METHODS= LOSSES= SEEDS=0,1 PLAN=1]
-	@$(PY) workflow/reproduce.py
+reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train what is missing of a page, a grid or a study [PAGE= DATASET=scenes METHODS= LOSSES= SEEDS=0,1 PLAN=1]
+	@$(if $(PAGE),$(PY) -m icrlib train $(call quoted,$(PAGE)) $(if $(PLAN),--plan) $(if $(FEATURES),--features $(call quoted,$(FEATURES))) \
+	  --profile $(call quoted,$(or $(PROFILE),local)),$(PY) workflow/reproduce.py)
 
 test-slurm: $(DONE) ## a grid on a real Slurm, set up on this machine's loopback and stopped again (root, Debian)
 	@if $(PY) scripts/slurm_on_loopback.py --check; then $(SELF) --no-print-directory $(GRID) \
