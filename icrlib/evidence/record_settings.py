@@ -23,6 +23,7 @@ NEUTRAL = {
     "precision": "float32",
     "accumulate": 1,
     "batch_parts": 1,  # of records that have it
+    "negatives": "batch",
     "positives": "diagonal",
     "relevance": "own",
     "grad_clip": 2.0,

@@ -1,0 +1,65 @@
+"""`icr train PAGE` trains what a page lacks, here or by Snakefile and profile, and `icr keep` makes it the book's."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+from click.testing import CliRunner
+
+from icrlib.cli import main, train
+from icrlib.experiments import store
+
+PAGE = """
+# %%
+from icrlib import runs
+runs("scenes", method="bow", seed=[0, 1], train=24, val=8, test=8, updates=6, evaluate_every=3, embed_dim=16)
+"""
+
+
+@pytest.fixture
+def page(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "trained", lambda: tmp_path / "runs")
+    (tmp_path / "page.py").write_text(PAGE)
+    return tmp_path / "page.py"
+
+
+def icr(*words) -> str:
+    result = CliRunner().invoke(main, [*map(str, words)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_page_is_planned_trained_and_kept(page, tmp_path):
+    assert "2 runs to train" in icr("train", page, "--plan") and not (tmp_path / "runs").exists()
+    assert "no run is missing" in icr("train", page) and "no run is missing" in icr("train", page)
+    assert len(list((tmp_path / "runs").rglob("record.json"))) == 2
+
+
+def test_snakemake_is_given_each_run_as_a_reader_would_start_it(page, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        train.subprocess, "run", lambda words: calls.append(words) or type("Ended", (), {"returncode": 1})
+    )
+    result = CliRunner().invoke(main, ["train", str(page), "--profile", "local"])
+    assert result.exit_code == 1 and "the same command goes on" in result.output
+    commands = json.loads((tmp_path / "runs" / "missing.json").read_text())
+    assert len(commands) == 2 and "missing.smk" in " ".join(calls[0])
+    for folder, command in commands.items():
+        words = shlex.split(command)
+        assert "method=bow" in words and "train=24" in words and f"out={folder}" in words
+
+
+@pytest.mark.slow
+@pytest.mark.process
+def test_a_profile_trains_them(page, tmp_path):
+    pytest.importorskip("snakemake", reason="`make grid` installs it")
+    icr("train", page, "--profile", "local")
+    assert len(list((tmp_path / "runs").rglob("record.json"))) == 2
+
+
+def test_no_such_profile_or_page(page):
+    for words, word in (((page, "--profile", "lokal"), "lokal"), ((page.with_name("other.py"),), "other.py")):
+        result = CliRunner().invoke(main, ["train", *map(str, words)])
+        assert result.exit_code == 1 and word in result.output
