@@ -180,13 +180,17 @@ def _paired(title: str, a: Runs, b: Runs, factors: tuple[str, ...], unsearched: 
     first, second = record_settings.aligned([ours[0], other[0]])
     free = set().union(*(comparison.factor_names(title, one, first) for one in factors))
     mine, theirs = (_searched(side) for side in (a, b))
-    favoured = _favoured(title, first, second, mine, theirs, unsearched)
+    favoured = _favoured(title, first, second, mine - _short(free), theirs - _short(free), unsearched)
     free |= {name for name in first if record_settings.short(name) in mine | theirs}
     comparison.only_in(title, " and ".join(factors), first, second, free)
     about_data = any(name.startswith("data") and first.get(name) != second.get(name) for name in free)
     comparison.same_data(title, ours, other, about_data)
     comparison.same_evaluations(title, [*ours, *other])
     return ours, other, favoured
+
+
+def _short(names: set[str]) -> set[str]:
+    return set(map(record_settings.short, names))
 
 
 def _searched(side: Runs) -> set[str]:

@@ -65,6 +65,10 @@ class Runs(Sequence):
     def __len__(self) -> int:
         return len(self.records)
 
+    def __repr__(self) -> str:
+        groups = self.by("method", "loss").items()
+        return f"Runs({', '.join(f'{m} with {loss}: {len(group)}' for (m, loss), group in groups)})"
+
     def __getitem__(self, which):
         if isinstance(which, (int, slice)):
             return self.records[which]

@@ -26,6 +26,10 @@ class Search:
         self.candidates = candidates
         self.ranked = {pair: _ranked(pair, tried) for pair, tried in candidates.by("method", "loss").items()}
 
+    def __repr__(self) -> str:
+        sizes = {pair: len(rows) for pair, rows in self.ranked.items()}
+        return f"Search({', '.join(f'{m} with {loss}: {n} settings' for (m, loss), n in sizes.items())})"
+
     @property
     def best(self) -> dict[Pair, dict]:
         return {pair: rows[0][0] for pair, rows in self.ranked.items()}
@@ -77,12 +81,17 @@ class Search:
 
     @property
     def edges(self) -> list[str]:
-        """Where the best is the largest or the smallest of three or more values tried: there a better one may lie."""
+        """Where the best is the largest or the smallest of three or more values tried: there a better one may lie.
+
+        Zero is no edge, for nothing is less than none.
+        """
         edges = []
         for (m, loss), ranked in self.ranked.items():
             for name, value in ranked[0][0].items():
+                if name == "evaluate_every":  # it follows from the updates
+                    continue
                 tried = sorted({s[name] for s, _ in ranked if isinstance(s.get(name), (int, float))})
-                if len(tried) > 2 and value in (tried[0], tried[-1]):
+                if len(tried) > 2 and value in (tried[0], tried[-1]) and value:
                     side = "smallest" if value == tried[0] else "largest"
                     edges.append(f"{m} with {loss}: {name} {value:g}, the {side} that was tried")
         return edges
