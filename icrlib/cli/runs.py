@@ -224,7 +224,7 @@ def _next(values: dict) -> str:
     if values.get("features"):
         told.append(f'search it: icr search {out} "a dog on a beach" --features {values["features"]}')
     elif values.get("images") == "published":
-        told.append(f'search it: icr search {out} "a dog on a beach" --photos {values["root"]}')
+        told.append(f"make a folder of pictures searchable: icr index {values['root']} --model {out}")
     return "\n".join(told)
 
 

@@ -17,7 +17,6 @@ from icrlib import sampling, training
 from icrlib.data import backbones, features, karpathy, pictures
 from icrlib.data.backbones import Backbone
 from icrlib.data.scenes.backbone import load_backbone
-from icrlib.search import Index
 
 from .photos import edit, extract
 
@@ -335,18 +334,3 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(data, tmp_path, monkeypatch)
         torch.equal(a, b)
         for a, b in zip(resumed.model.state_dict().values(), whole.model.state_dict().values(), strict=True)
     )
-
-
-def test_search_in_photos_without_features(data, pristine):
-    model = icrlib.train(data, updates=2, **SIZES).model
-    index = Index.of_photos(model, pristine)
-    hits = index.by_text(data.test.captions[0], top=3)
-    assert [hit.rank for hit in hits] == [1, 2, 3] and all(Path(hit.file).is_file() for hit in hits)
-    captions = index.by_picture(pristine / "images" / "test0.jpg", top=2)
-    with torch.no_grad():
-        shown = network().prepare(pictures.open_picture(pristine / "images" / "test0.jpg"))
-        vector = model.encode_images(shown[None])[0]
-    assert captions[0].score == pytest.approx(float((index.captions @ vector).max()), abs=1e-6)
-    plain = icrlib.train(icrlib.load_dataset("scenes", train=20, val=4, test=4), "bow", updates=1, progress=False).model
-    with pytest.raises(ValueError, match="was trained on finished features; search in a feature folder"):
-        Index.of_photos(plain, pristine)
