@@ -180,16 +180,6 @@ def test_answers_that_are_no_vectors(pictures, answer, what, monkeypatch):
         Album(pictures).update(Own(mine, "mine"), progress=False)
 
 
-@pytest.mark.parametrize(("code", "what"), [("load = 3 +", "SyntaxError"), ("def load(weights): ...", "'weights'")])
-def test_modules_of_ones_own_that_do_not_work(pictures, tmp_path, monkeypatch, code, what):
-    """One line, and what the module itself died of."""
-    name = "own_" + what.strip("'")
-    (tmp_path / f"{name}.py").write_text(code)
-    monkeypatch.syspath_prepend(tmp_path)
-    result = icr("index", pictures, "--encoder", f"{name}:load")
-    assert result.exit_code == 1 and what in result.output and "Traceback" not in result.output, result.output
-
-
 @pytest.mark.parametrize(
     ("words", "what"),
     [
@@ -197,6 +187,7 @@ def test_modules_of_ones_own_that_do_not_work(pictures, tmp_path, monkeypatch, c
         (("index", "--model", "m", "--encoder", "e"), "--model"),
         (("index", "--encoder", "nonsense"), "PACKAGE.MODULE:NAME"),
         (("index", "--encoder", "math:pi"), "encode_captions"),
+        (("index", "--encoder", "builtins:len"), "exactly one argument"),
         (("index", "--model", "nowhere"), "model.json"),
         (("index", "--model", "RUN"), "--backbone"),
         (("index", "--model", "RUN", "--backbone", "efficientnet_lite2"), "1280"),
