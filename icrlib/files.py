@@ -121,11 +121,6 @@ def claim_path(path: str | os.PathLike, what: str) -> Path:
     return path
 
 
-def is_within(path: str | os.PathLike, folder: str | os.PathLike) -> bool:
-    """Whether ``path`` lies in ``folder``, wherever links in it lead."""
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
-
-
 def sha256_of(*parts: bytes | str | os.PathLike) -> str:
     """Hex digest over ``parts`` in order: bytes as they are, paths by their content, text as UTF-8."""
     digest = hashlib.sha256()

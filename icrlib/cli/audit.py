@@ -39,14 +39,14 @@ def audit(
     icr audit photos/ --encoder my_clip:load
     icr audit photos/ --model runs/mine --features features/
     """
-    if (model is None) == (encoder is None):
-        raise click.UsageError("say what is measured: --model FOLDER, or --encoder PACKAGE.MODULE:NAME")
     made = encoder_of(model, encoder, features, **own)
-    found = measured(made, karpathy.read(photos, complete=False)[split], batch_size)
+    some = karpathy.read(photos, complete=False)[split]
+    result = measured(made, some, batch_size)
+    captions = sum(map(len, some.captions))
     click.echo(
-        f"{made.name}: {found.photos:,} photos of the split {split!r}, {found.captions:,} captions; rsum "
-        f"{found.measures['rsum']:.1f}"
+        f"{made.name}: {len(some):,} photos of the split {split!r}, {captions:,} captions; rsum "
+        f"{result.measures['rsum']:.1f}"
     )
-    click.echo(found.recalls().to_string(float_format="{:,.1f}".format))
+    click.echo(result.recalls().to_string(float_format="{:,.1f}".format))
     click.echo(f"\nWhat a loss would find in batches of {batch_size} pairs:")
-    click.echo(found.left.to_string(float_format="{:,.1f}".format))
+    click.echo(result.left.to_string(float_format="{:,.1f}".format))

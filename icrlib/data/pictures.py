@@ -76,18 +76,6 @@ def _upright(picture: Image.Image) -> Image.Image:
     return picture if turn is None else picture.transpose(turn)
 
 
-def taken(path: str | os.PathLike) -> str | None:
-    """When the camera says that it took a picture, "2024:05:01 12:30:00"; None where nothing says so."""
-    try:
-        with Image.open(path, formats=_formats()) as opened:
-            exif = opened.getexif()
-            date = exif.get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.DateTimeOriginal)
-            date = date or exif.get(ExifTags.Base.DateTime)
-    except Exception:  # a date is a courtesy, and what is called EXIF holds anything
-        return None
-    return str(date)[:19] if date else None
-
-
 def _eight_bits(picture: Image.Image) -> Image.Image:
     """Grey of 16 bits in 8, where Pillow's own conversion makes everything above 255 white."""
     if picture.mode == "F":

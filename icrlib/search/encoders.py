@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from icrlib.data import backbones, feature_folder
 from icrlib.data.pictures import open_picture
@@ -21,27 +18,7 @@ from icrlib.models.on_pictures import OnPictures
 from icrlib.models.parts.regions import check_lengths
 from icrlib.names import died, handed
 
-PIXELS = 1 << 26  # of the pictures that an encoder of somebody's own gets at once, as 8-bit RGB: 200 MB
-
-
-class Encoder(Protocol):
-    """``name`` for people; ``key``: what the vectors of pictures depend on, so that an album knows its own."""
-
-    name: str
-    key: str
-    at_once: int
-
-    def ready(self) -> None: ...
-
-    def texts(self, texts: Sequence[str]) -> Encodings: ...
-
-    def pictures(self, files: Sequence[str | Path]) -> np.ndarray: ...
-
-    def finish(self, found: np.ndarray) -> Encodings: ...
-
-    def similarity(self, images: Encodings, captions: Encodings) -> Tensor: ...
-
-    def unknown(self, query: str) -> list[str]: ...
+TOGETHER = 8  # pictures that an encoder gets at once: as 8-bit RGB those of a phone take up to 150 MB each
 
 
 class Trained:
@@ -55,8 +32,8 @@ class Trained:
         self, model: RetrievalModel, name: str = "", backbone: str | None = None, regions: int = 0, key: str = ""
     ) -> None:
         self.model, self.name, self.regions = model.eval(), name, regions
-        self.inside = isinstance(model, OnPictures)
-        self.backbone = model.options["backbone"] if self.inside else backbone
+        self.on_pictures = isinstance(model, OnPictures)
+        self.backbone = model.options["backbone"] if self.on_pictures else backbone
         self.similarity, self.at_once = model.similarity, model.scores_at_once
         # What a network that learnt makes of pictures belongs to the model; what a frozen one makes, to that one.
         self.key = key or f"{self.backbone} {regions}"
@@ -65,57 +42,51 @@ class Trained:
     @torch.no_grad()
     def texts(self, texts: Sequence[str]) -> Encodings:
         """Captions or queries (M) to their encodings."""
-        told = (part.to(self.model.device) for part in self.model.vocabulary.encode(list(texts)))
-        return self.model.encode_captions(*told)
+        words, lengths = self.model.vocabulary.encode(list(texts))
+        return self.model.encode_captions(words.to(self.model.device), lengths.to(self.model.device))
 
     @torch.no_grad()
     def pictures(self, files: Sequence[str | Path]) -> np.ndarray:
         """Pictures to what an album keeps of them: features, float16 as ``icr features`` keeps them, or encodings.
 
-        One at a time, so that a picture's numbers do not hang on which others are new. :class:`ValueError` where nobody
+        One at a time, so that a picture's numbers do not hang on which others are new. ``ValueError`` where nobody
         named the network.
         """
-        network, rows = self._loaded(), []
-        for file in files:
-            picture = network.prepare(open_picture(file))[None].to(self.model.device)
-            if self.inside:
-                rows.append(self.model.encode_images(picture).cpu().numpy())
-            else:
-                rows.append(network(picture, self.regions).cpu().numpy().astype(np.float16))
-        return np.concatenate(rows)
+        network = self._loaded()
+        pictures = (network.prepare(open_picture(file))[None].to(self.model.device) for file in files)
+        if self.on_pictures:
+            return np.concatenate([self.model.encode_images(picture).cpu().numpy() for picture in pictures])
+        rows = [network(picture, self.regions).cpu().numpy() for picture in pictures]
+        return np.concatenate(rows).astype(np.float16)
 
     def ready(self) -> None:
-        """``ValueError`` for what would stop :meth:`pictures` or :meth:`finish` at the first picture."""
-        found, wanted = self._loaded().channels(), self.model.options["feature_dim"]
-        if found != wanted:
+        """``ValueError`` for a network that nobody named, or whose features the model does not take."""
+        self._check_size(self._loaded().channels(), f"the network {self.backbone!r} makes")
+
+    def _check_size(self, size: int, source: str) -> None:
+        if size != (expected := self.model.options["feature_dim"]):
             raise ValueError(
-                f"the network {self.backbone!r} makes {found} numbers of a picture, but the model was "
-                f"trained on {wanted}; name the network of its training with --backbone"
+                f"{source} {size} numbers of a picture, but the model was trained on {expected}; use the features, or "
+                "the network (--backbone), of its training"
             )
 
     def _loaded(self) -> backbones.Backbone:
         if self.backbone is None:
             raise ValueError(
-                "nobody noted which network made the features that this model was trained on; name it "
-                "with backbone= (--backbone)"
+                "nobody noted which network made this model's features; name it with backbone= (--backbone)"
             )
         if self._network is None:
             self._network = backbones.load(self.backbone, str(self.model.device))
         return self._network
 
     @torch.no_grad()
-    def finish(self, found: np.ndarray | Regions) -> Encodings:
+    def finish(self, stored: np.ndarray | Regions) -> Encodings:
         """What :meth:`pictures` made, or a feature folder holds, to encodings of images."""
-        values = found if isinstance(found, Regions) else torch.from_numpy(np.ascontiguousarray(found))
+        values = stored if isinstance(stored, Regions) else torch.from_numpy(np.ascontiguousarray(stored))
         check_lengths(type(self.model), values)
-        if self.inside:
+        if self.on_pictures:
             return values
-        wanted = self.model.options["feature_dim"]
-        if values.shape[-1] != wanted:
-            raise ValueError(
-                f"features of size {values.shape[-1]}, but the model was trained on {wanted}; use the "
-                "features (or the backbone) of its training"
-            )
+        self._check_size(values.shape[-1], "the features hold")
         return join([self.model.encode_images(part.float().to(self.model.device)).cpu() for part in values.split(512)])
 
     def unknown(self, query: str) -> list[str]:
@@ -127,102 +98,75 @@ class Trained:
 
 
 class Own:
-    """Any object with ``encode_captions(list of texts)``, a CLIP of the reader's own for instance.
+    """Any object with ``encode_captions(list of texts)`` and ``encode_images(list of PIL pictures)``, such as a CLIP.
 
-    Where pictures are to be encoded it has ``encode_images(list of PIL pictures)``, too. Both return arrays or tensors
-    (n, D), whose rows are scaled to length 1.
+    Both return arrays or tensors (n, D), whose rows are scaled to length 1. Who only searches needs the first alone.
     """
 
     at_once = RetrievalModel.scores_at_once
+    similarity = staticmethod(inner_products)
 
     def __init__(self, encoder: object, name: str = "") -> None:
-        if not callable(getattr(encoder, "encode_captions", None)):
-            raise ValueError(
-                f"{name or type(encoder).__name__} has no encode_captions(list of texts); an encoder of "
-                "your own needs that, and encode_images(list of pictures) to encode pictures"
-            )
         self.encoder, self.name = encoder, name or type(encoder).__name__
         self.key = f"encoder {self.name}"
-        self.similarity = inner_products
+        self._has("encode_captions")
 
-    def texts(self, texts: Sequence[str]) -> Tensor:
-        return called(self.encoder.encode_captions, list(texts), f"{self.name}.encode_captions")
+    def _has(self, method: str) -> None:
+        if not callable(getattr(self.encoder, method, None)):
+            raise ValueError(
+                f"{self.name} has no {method}; an encoder of your own needs encode_captions(list of texts), and "
+                "encode_images(list of pictures) to encode pictures"
+            )
 
     def ready(self) -> None:
         """``ValueError`` where the object cannot encode pictures."""
-        if not callable(getattr(self.encoder, "encode_images", None)):
-            raise ValueError(
-                f"{self.name} has no encode_images(list of pictures); give the vectors of the pictures as "
-                "a file, --embeddings"
-            )
+        self._has("encode_images")
+
+    def texts(self, texts: Sequence[str]) -> Tensor:
+        return _answers(self.encoder.encode_captions, list(texts), f"{self.name}.encode_captions")
 
     def pictures(self, files: Sequence[str | Path]) -> np.ndarray:
-        """Pictures to vectors (n, D), float32: all in one call, unless they are large (``PIXELS``)."""
+        """Pictures to vectors (n, D), float32, all in one call."""
         self.ready()
-        source = f"{self.name}.encode_images"
-        found = [called(self.encoder.encode_images, some, source).numpy() for some in _groups(files)]
-        if len(sizes := sorted({rows.shape[1] for rows in found})) > 1:
-            raise ValueError(f"{source}: gives pictures {' and '.join(map(str, sizes))} numbers; wanted equally many")
-        return np.concatenate(found)
+        pictures = [open_picture(file) for file in files]
+        return _answers(self.encoder.encode_images, pictures, f"{self.name}.encode_images").numpy()
 
-    def finish(self, found: np.ndarray) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(found, np.float32))
+    def finish(self, stored: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(stored, np.float32))
 
     def unknown(self, query: str) -> list[str]:
         return []
-
-
-def _groups(files: Sequence[str | Path]) -> Iterator[list[Image.Image]]:
-    """Pictures, opened, as many at a time as ``PIXELS`` allow; one at least."""
-    some, total = [], 0
-    for file in files:
-        picture = open_picture(file)
-        size = picture.width * picture.height
-        if some and total + size > PIXELS:
-            yield some
-            some, total = [], 0
-        some.append(picture)
-        total += size
-    yield some
 
 
 def network_of(folder: Path | None, backbone: str | None) -> tuple[str, int]:
     """The network and the regions of the features in ``folder``: as the caller names it, else as the folder notes."""
     noted = feature_folder.noted(folder) if folder else None
     if backbone is None and noted is None:
-        where = f"{folder}: " if folder else ""
-        raise ValueError(f"{where}nobody noted which network made these features; name it with backbone= (--backbone)")
+        where = folder or "this index"
+        raise ValueError(f"{where}: nobody noted which network made its features; name it with backbone= (--backbone)")
     name = backbone or handed(folder / feature_folder.MARK, "backbone", noted["backbone"], None, backbones.NAMES)
     return name, (noted or {}).get("regions", 0)
 
 
-def unit(found: object, rows: int, source: str) -> Tensor:
-    """Vectors (rows, D) of somebody else's as float32 of length 1; ``ValueError`` where they are none."""
+def _answers(method: Callable, inputs: list, source: str) -> Tensor:
+    """What somebody's own encoder makes of ``inputs``, (n, D) float32 of length 1; ``ValueError`` where it cannot."""
     try:
-        if isinstance(found, Tensor):
-            found = found.detach().cpu()
-            values = found.to_dense() if found.layout is not torch.strided else found
-        else:
-            values = torch.from_numpy(np.array(found))
-    except (TypeError, ValueError, RuntimeError) as err:  # texts, lists of several lengths, what comes later
-        raise ValueError(f"{source}: no array of numbers but {type(found).__name__} ({err})") from err
-    if values.ndim != 2 or len(values) != rows or not values.shape[1] or not values.dtype.is_floating_point:
-        raise ValueError(
-            f"{source}: got {tuple(values.shape)} of {values.dtype}; wanted ({rows}, D) floating-point "
-            "numbers, a row for each"
-        )
+        answer = method(inputs)
+        values = answer.detach().cpu() if isinstance(answer, Tensor) else torch.from_numpy(np.array(answer))
+    except (Exception, SystemExit) as err:  # foreign code runs
+        raise ValueError(f"{source}: {died(err)}") from err
+    if values.ndim != 2 or len(values) != len(inputs):
+        raise ValueError(f"{source}: got shape {tuple(values.shape)}; it must be ({len(inputs)}, D), a row for each")
     values = values.double()
     bad = ~values.isfinite().all(1) | (values == 0).all(1)
     if bad.any():
         raise ValueError(f"{source}: row {int(bad.nonzero()[0])} holds NaN, infinity or only zeros")
-    values = values / values.abs().amax(1, keepdim=True)  # a length of 1e-20 or 1e25 is one, too
-    return normalize(values, dim=1).float()
+    return (values / values.norm(dim=1, keepdim=True)).float()
 
 
-def called(work: Callable, given: list, source: str) -> Tensor:
-    """What somebody's own encoder answers, as :func:`unit` vectors; ``ValueError`` says what it died of."""
-    try:
-        found = work(given)
-    except (Exception, SystemExit) as err:
-        raise ValueError(f"{source}: {died(err)}") from err
-    return unit(found, len(given), source)
+Encoder = Trained | Own
+
+
+def encoded(encoder: Encoder, texts: Sequence[str]) -> Encodings:
+    """Encodings of many captions (M), on the CPU."""
+    return join([encoder.texts(texts[first : first + 512]).cpu() for first in range(0, len(texts), 512)])

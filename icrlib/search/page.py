@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import html
-from dataclasses import dataclass
+import io
+import os
 from pathlib import Path
 
-from icrlib.data.pictures import BadPicture
+from icrlib.data.pictures import BadPicture, open_picture
 from icrlib.files import write_bytes
-from icrlib.search.index import Hit, Index, names_picture, picture
+from icrlib.search.index import Hit, Index
 
 MARK = '<meta name="generator" content="icr search">'
 STYLE = """
@@ -28,51 +30,21 @@ figcaption span{color:var(--soft);display:block}
 """
 
 
-@dataclass(frozen=True)
-class About:
-    """What a page says beside the answers: the model's name, how many photos were searched, words it never read."""
-
-    model: str = ""
-    photos: int = 0
-    unknown: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, index: Index, query: str = "") -> About:
-        named = names_picture(query)
-        return cls(index.encoder.name, len(index), () if named or not query else tuple(index.unknown(query)))
-
-
-def warning(unknown: tuple[str, ...] | list[str], query: str) -> str:
-    """A sentence about words that the model has never read; empty where it knows all."""
-    if not unknown:
-        return ""
-    words = ", ".join(f"“{word}”" for word in unknown)
-    alone = len(unknown) >= len(query.split())
-    found = (
-        "it knows no word of this, so the answers mean nothing."
-        if alone
-        else "the answers go by the other words, and each unknown one is read as the same placeholder."
-    )
-    return f"The model has never read {words}: {found}"
-
-
 def is_page(path: Path) -> bool:
     """Whether a file is what :func:`write_page` wrote."""
     return path.is_file() and MARK.encode() in path.read_bytes()[:300]
 
 
-def write_page(path: str | Path, query: str, hits: list[Hit], about: About | None = None) -> None:
+def write_page(path: str | Path, query: str, hits: list[Hit], index: Index) -> None:
     """The hits as one HTML page with small pictures in it, each a link to its file."""
-    about = about or About()
-    heading = html.escape(Path(query).name if names_picture(query) else query)
-    told = [f"{about.photos:,} photos searched" if about.photos else "", f"model: {about.model}" if about.model else ""]
-    said = warning(about.unknown, query)
+    heading = html.escape(os.path.basename(query) if os.path.isfile(query) else query)
+    about = f"{len(index):,} photos searched" + (f" · model: {index.encoder.name}" if index.encoder.name else "")
+    warning = index.warning(query)
     text = (
         f'<!doctype html><html lang="en"><meta charset="utf-8">{MARK}<meta name="viewport" '
-        f'content="width=device-width,initial-scale=1"><title>{heading or "Search"}</title>'
-        f"<style>{STYLE}</style><body><h1>{heading}</h1>"
-        f"<p>{html.escape(' · '.join(part for part in told if part))}</p>"
-        + (f'<p class="warn">{html.escape(said)}</p>' if said else "")
+        f'content="width=device-width,initial-scale=1"><title>{heading}</title><style>{STYLE}</style>'
+        f"<body><h1>{heading}</h1><p>{html.escape(about)}</p>"
+        + (f'<p class="warn">{html.escape(warning)}</p>' if warning else "")
         + f"<main>{''.join(map(_cell, hits))}</main></body></html>"
     )
     write_bytes(path, text.encode("utf-8", "replace"))
@@ -84,9 +56,18 @@ def _cell(hit: Hit) -> str:
         name = f"<span>{html.escape(Path(hit.file).name)}</span>"
         try:
             link = html.escape(Path(hit.file).resolve().as_uri(), quote=True)
-            image = f'<a href="{link}">{picture(hit.file)}</a>'
+            image = f'<a href="{link}">{_thumbnail(hit.file)}</a>'
         except (BadPicture, OSError):  # moved or damaged since it was indexed: the answer still says which
             image = '<div class="gone" role="img" aria-label="the photo is not there any more"></div>'
     return (
         f"<figure>{image}<figcaption>{hit.rank}. {hit.score:.3f} {html.escape(hit.caption)}{name}</figcaption></figure>"
     )
+
+
+def _thumbnail(file: str | Path, side: int = 320) -> str:
+    """A photo as a small HTML image that needs no other file."""
+    small, buffer = open_picture(file, 2 * side), io.BytesIO()
+    small.thumbnail((side, side))
+    small.save(buffer, "JPEG", quality=85)
+    data = base64.b64encode(buffer.getvalue()).decode()
+    return f'<img src="data:image/jpeg;base64,{data}" alt="{html.escape(Path(file).name, quote=True)}">'

@@ -45,14 +45,6 @@ WRONG = {
         "check_asleep": ((9, 0, 1.5), (-9, 0, 0)),
     },
     "search/photos": {"check_how_many": ((25, 100), (97, 194), (385, 97))},
-    "search/album": {
-        "check_plan": (
-            lambda known, there: set(there) - set(known),
-            lambda known, there: {n for n in there if known.get(n, (0,))[0] != there[n][0]},
-            lambda known, there: {n for n in known | there if known.get(n) != there.get(n)},
-        ),
-        "check_both": (lambda right, a, b: right(-a, -b), lambda a, b: a + b),
-    },
     "push/one-picture": {
         "check_sparse_row": ([2.1667, -1.8333, -0.3333, 0], [-2.1667, 1.8333, 0.3333], [-3.07, 1.59, 1.17, 0.31]),
         "check_most_harm": ("smoothap", "no_such_loss"),

@@ -10,7 +10,7 @@ import torch
 from PIL import Image, ImageOps
 
 from icrlib.data import pictures
-from icrlib.data.pictures import BadPicture, open_picture, taken
+from icrlib.data.pictures import BadPicture, open_picture
 
 
 @pytest.mark.parametrize("order", ["I;16", "I;16B", "I"])
@@ -114,4 +114,3 @@ def test_damage_anywhere_is_named(tmp_path, kind):
             assert open_picture(tmp_path / "a.jpg").mode == "RGB"
         except BadPicture as err:
             assert "a.jpg: cannot be decoded" in str(err)
-        taken(tmp_path / "a.jpg")

@@ -9,87 +9,72 @@ import pytest
 import torch
 
 import icrlib
-from icrlib.data import features, karpathy
+from icrlib.data import karpathy
+from icrlib.data.pictures import open_picture
 from icrlib.losses import by_name
 from icrlib.search.album import of_model
 from icrlib.search.audit import LOSSES, audit
 from icrlib.search.encoders import Own
-from tests.data.photos import make
+from tests.search.test_album import MINE
 from tests.test_cli import icr
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trained")
-    make(folder / "photos", train=24, val=8, test=12)
-    features.extract(folder / "photos", folder / "features", backbone="scenes", progress=False)
-    data = icrlib.load_dataset("flickr8k", features=folder / "features", min_count=1)
-    small = {"updates": 4, "batch_size": 8, "embed_dim": 8, "progress": False}
-    return folder, data, icrlib.train(data, "bow", out=folder / "run", **small)
 
 
 @pytest.fixture
 def photos(trained):
-    return karpathy.read(trained[0] / "photos")["test"]
+    return karpathy.read(trained / "photos")["test"]
 
 
 class Knows:
-    """Vectors that it was given: a picture is told by its mean, a text by itself."""
+    """Vectors that it was given: a picture is known by its mean, a text by itself."""
 
     def __init__(self, photos, angle, noise=0.0):
-        rng, self.noise = np.random.default_rng(0), noise
+        rng, self.noise, self.angle = np.random.default_rng(0), noise, angle
         self.vectors = np.linalg.qr(rng.normal(size=(16, 16)))[0][: len(photos)]
-        self.of_text = {text: (row, k) for row, some in enumerate(photos.captions) for k, text in enumerate(some)}
-        self.means, self.angle = {}, angle
-        for row, file in enumerate(photos.files):
-            self.means[self._mean(features.open_picture(file))] = row
+        self.of_text = {text: row for row, texts in enumerate(photos.captions) for text in texts}
+        self.of_mean = {self._mean(open_picture(file)): row for row, file in enumerate(photos.files)}
 
     @staticmethod
     def _mean(picture):
         return round(float(np.asarray(picture, float).mean()), 6)
 
     def encode_images(self, pictures):
-        return self.vectors[[self.means[self._mean(picture)] for picture in pictures]]
+        return self.vectors[[self.of_mean[self._mean(picture)] for picture in pictures]]
 
     def encode_captions(self, texts):
-        rows = [self.of_text[text][0] for text in texts]
-        lost = self.noise * np.random.default_rng(1).normal(size=(len(texts), 16))
-        return lost + self.vectors[rows] + self.angle * self.vectors[[(row + 1) % len(self.vectors) for row in rows]]
+        rows = [self.of_text[text] for text in texts]
+        noise = self.noise * np.random.default_rng(1).normal(size=(len(texts), 16))
+        return noise + self.vectors[rows] + self.angle * self.vectors[[(row + 1) % len(self.vectors) for row in rows]]
 
 
 def test_the_recalls_are_those_of_evaluate(trained, photos):
-    folder, data, run = trained
-    found = audit(of_model(folder / "run", "run", "scenes"), photos, progress=False)
-    assert found.measures == icrlib.evaluate(run.model, data.test)
-    assert (found.photos, found.captions) == (len(data.test), len(data.test.captions))
-    table = found.recalls()
-    assert table.loc["captions of a photo", "R@5"] == found.measures["i2t"]["r5"]
-    assert table.loc["the photo of a caption", "median rank"] == found.measures["t2i"]["median_rank"]
+    encoder = of_model(trained / "run", "run", "scenes")
+    data = icrlib.load_dataset("flickr8k", features=trained / "features", min_count=1)
+    result = audit(encoder, photos, progress=False)
+    assert result.measures == icrlib.evaluate(encoder.model, data.test)
+    table = result.recalls()
+    assert table.loc["captions of a photo", "R@5"] == result.measures["i2t"]["r5"]
+    assert table.loc["the photo of a caption", "median rank"] == result.measures["t2i"]["median_rank"]
 
 
-@pytest.mark.parametrize("kind", ["trained", "own"])
-def test_what_is_left_is_what_a_loop_counts(trained, photos, kind):
+def test_what_is_left_is_what_a_loop_counts(trained, photos):
     """Batches, weights and thresholds written out; all captions of a photo are right; the last batch is smaller."""
-    folder, data, run = trained
-    own = Own(Knows(photos, 0.0, noise=0.4), "knows")  # right about most, so that some queries have no gradient
-    encoder = own if kind == "own" else of_model(folder / "run", "run", "scenes")
+    encoder = Own(Knows(photos, 0.0, noise=0.4), "knows")  # right about most, so that some queries have no gradient
     left = audit(encoder, photos, batch_size=9, seed=3, progress=False).left
-    images, captions = icrlib.evaluation.embed(run.model, data.test)
-    if kind == "own":
-        images, captions = own.finish(own.pictures(photos.files)), own.texts(data.test.captions)
-        assert 0 < left.loc["Triplet", "captions without a gradient, %"] < 100
-    sampler = icrlib.sampling.Sampler(data.test, 3, 9, positives="image")
+    test = icrlib.load_dataset("flickr8k", features=trained / "features", min_count=1).test
+    images, captions = encoder.finish(encoder.pictures(photos.files)), encoder.texts(test.captions)
+    assert 0 < left.loc["Triplet", "captions without a gradient, %"] < 100
+    sampler = icrlib.sampling.Sampler(test, 3, 9, positives="image")
     assert len(sampler[sampler.per_epoch - 1].images) < 9
-    for name in LOSSES:
-        loss, none, several, queries = by_name(name), [0, 0], [0.0, 0.0], [0, 0]
+    for loss in map(by_name, LOSSES):
+        none, several, queries = [0, 0], [0.0, 0.0], [0, 0]
         for k in range(sampler.per_epoch):
             batch = sampler[k]
             scores = images[batch.images] @ captions[batch.captions].T
-            for side, (s, own) in enumerate(((scores, batch.positives), (scores.T, batch.positives.T))):
-                w = loss.weights(s, own).abs()
-                none[side] += int(((w > 0.01).sum(1) == 0).sum())
+            for side, (s, right) in enumerate(((scores, batch.positives), (scores.T, batch.positives.T))):
+                weights = loss.weights(s, right).abs()
+                none[side] += int(((weights > 0.01).sum(1) == 0).sum())
                 queries[side] += len(s)
-                wrong = torch.where(own, 0, w)
+                wrong = torch.where(right, 0, weights)
                 n_eff = [float(row.sum() ** 2 / (row**2).sum()) for row in wrong.double() if (row != 0).any()]
                 several[side] += len(s) * (np.mean(n_eff) if n_eff else 0)
         row = left.loc[loss.label]
@@ -101,40 +86,25 @@ def test_what_is_left_is_what_a_loop_counts(trained, photos, kind):
 @pytest.mark.parametrize(("angle", "share"), [(0.0, 100.0), (3.0, 0.0)])
 def test_an_encoder_that_is_right_leaves_triplet_nothing(photos, angle, share):
     """Cosines of 1 and 0, or of a wrong photo three times as near: every query has no gradient, or each has one."""
-    found = audit(Own(Knows(photos, angle), "knows"), photos, progress=False)
-    assert found.left.loc["Triplet", "captions without a gradient, %"] == share
-    assert (found.measures["t2i"]["r1"] == 100.0) == (angle == 0) and len(found.left) == len(LOSSES)
+    result = audit(Own(Knows(photos, angle), "knows"), photos, progress=False)
+    assert result.left.loc["Triplet", "captions without a gradient, %"] == share
+    assert (result.measures["t2i"]["r1"] == 100.0) == (angle == 0) and len(result.left) == len(LOSSES)
 
 
 def test_photos_that_cannot_be_audited(photos):
     encoder = Own(Knows(photos, 0.0), "knows")
     bare = dataclasses.replace(photos, captions=[*photos.captions[:-1], []])
-    with pytest.raises(ValueError, match=f"{photos.files[-1].name} has no caption"):
+    with pytest.raises(ValueError, match=photos.files[-1].name):
         audit(encoder, bare, progress=False)
-    with pytest.raises(ValueError, match="1 photos; an audit needs two or more"):
+    with pytest.raises(ValueError, match="1 photos"):
         audit(encoder, karpathy.Photos(photos.files[:1], photos.ids[:1], photos.captions[:1]), progress=False)
 
 
 def test_the_command(trained):
-    folder, _, run = trained
-    said = icr("audit", str(folder / "photos"), "--model", str(folder / "run"), "--features", str(folder / "features"))
-    assert said.exit_code == 0, said.output
-    assert f"rsum {run.record['test']['rsum']:.1f}" in said.output and "12 photos of the split 'test'" in said.output
-    assert all(by_name(name).label in said.output for name in LOSSES) and "without a gradient" in said.output
-    said = icr("audit", str(folder / "photos"), "--encoder", "tests.search.test_album:Colours", "--split", "val")
-    assert said.exit_code == 0 and "tests.search.test_album:Colours: 8 photos of the split 'val'" in said.output
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "say what is measured"),
-        (["--model", "m", "--encoder", "a:b"], "say what is measured"),
-        (["--encoder", "math:pi"], "has no encode_captions"),
-        (["--model", "nowhere"], "no model.json here"),
-        (["--encoder", "tests.search.test_album:Colours", "--batch-size", "1"], "batch_size must be at least 2"),
-    ],
-)
-def test_what_the_command_refuses(trained, words, message):
-    said = icr("audit", str(trained[0] / "photos"), *words)
-    assert said.exit_code in (1, 2) and message in said.output, said.output
+    output = icr("audit", trained / "photos", "--model", trained / "run", "--features", trained / "features").output
+    assert "12 photos of the split 'test', 24 captions" in output and "without a gradient" in output, output
+    assert all(by_name(name).label in output for name in LOSSES)
+    output = icr("audit", trained / "photos", "--encoder", MINE, "--split", "val").output
+    assert f"{MINE}: 6 photos of the split 'val'" in output, output
+    output = icr("audit", trained / "photos", "--encoder", MINE, "--batch-size", "1").output
+    assert "batch_size must be at least 2" in output and "Traceback" not in output
