@@ -127,6 +127,10 @@ WRONG = {
         "check_updates": (705, 3510, 235, 3516, 30000),
         "check_seeds": ((-4.03, 2.24), (4.03, 14.43), (4.03, 22.37), (4.03, 1.83), (4.03, 3.88), (4.03, 1.02)),
     },
+    "reproduce/settings": {
+        "check_next": (0.01, 0.003, 0.005, 0.012, 0.1, 0.0003),
+        "check_luck": (6.5, 2.26, 1.06, 0.0, -4.3),
+    },
     "reproduce/hours": {
         "check_gru": (
             lambda right, *a: right(*a) / 2,
