@@ -142,7 +142,8 @@ def told(one, pair):
         (side, gain), value = edge(one, pair, name), one.best[pair].get(name, 0)
         text = f"{value:,g}" if value > 1 or value < 0 else f"{value:.2g}"
         if value:  # a zero says: no start, nothing hidden
-            texts.append(SHORT.get(name, name + " ") + text + (" ▲" if side > 0 else " ▼") * (gain > 1 and name != "warmup"))
+            mark = (" ▲" if side > 0 else " ▼") * (gain > 1 and name != "warmup")
+            texts.append(SHORT.get(name, name + " ") + text + mark)
     return ", ".join(texts)
 
 
