@@ -136,12 +136,11 @@ FOLLOWS = {"evaluate_every", "delete_words", "learn_bias"}  # from the updates, 
 
 
 def told(one, pair):
-    """What was moved, and won: "0.003, margin 0.4, start 500"."""
-    texts = []
+    texts = []  # "0.003, margin 0.4, start 500"
     for name in sorted(one.moved[pair] - FOLLOWS, key=lambda name: (name != "lr", name)):
         (side, gain), value = edge(one, pair, name), one.best[pair].get(name, 0)
-        text = f"{value:,g}" if value > 1 or value < 0 else f"{value:.2g}"
         if value:  # a zero says: no start, nothing hidden
+            text = f"{value:,g}" if abs(value) > 1 else f"{value:.2g}"
             mark = (" ▲" if side > 0 else " ▼") * (gain > 1 and name != "warmup")
             texts.append(SHORT.get(name, name + " ") + text + mark)
     return ", ".join(texts)
@@ -155,8 +154,8 @@ def table(*names):
             at = name.replace(name.partition(",")[0], "searched", 1)
             row = rows.setdefault((name, m), {"at=": at, "model": plots.label(m)})
             row[plots.label(loss)] = told(SEARCHES[name], (m, loss))
-    name = f"settings-{names[0]}".replace(",", "").replace(" ", "-")
-    return paper.styled(pd.DataFrame(rows.values()).fillna("–"), name=name)
+    frame, name = pd.DataFrame(rows.values()).fillna("–"), names[0].replace(",", "").replace(" ", "-")
+    return paper.styled(frame, name=f"settings-{name}")
 
 # %% [markdown]
 # ## ECIR's four losses on scenes
