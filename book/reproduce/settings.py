@@ -85,7 +85,8 @@ first.table.round(1)
 # ## The rule
 #
 # - **Validation data alone.** Candidates are trained on draws 100, 101 and 102, or on draw 100 where a search could afford one.
-#   Comparisons use other draws, 0 to 9 at most, and no test picture is looked at before the choice.
+#   Comparisons use other draws, 0 to 9 at most (what is only a doubt may be tried on draw 100, and its page says so), and no test
+#   picture is looked at before the choice.
 # - **The best mean wins**: of each run the best evaluation, of these the mean over draws. Triplet-SH may begin with a *start*
 #   (`warmup`), updates in which all negatives count, for with the hardest alone it may never leave a collapse. Evaluations within
 #   the start do not count: until its end, another loss is trained.
