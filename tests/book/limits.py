@@ -21,7 +21,7 @@ FINISHED: tuple[str, ...] = (
     *(f"systems/{name}" for name in ("reading", "pooling", "modular")),
     *(f"gradients/{name}" for name in ("goal", "fifteen")),
     *(f"information/{name}" for name in ("contrastive", "target", "constraint", "pays")),
-    *(f"reproduce/{name}" for name in ("run", "hours")),
+    *(f"reproduce/{name}" for name in ("run", "settings", "hours")),
     *(f"reference/{name}" for name in ("errata", "claims", "words")),
 )
 WORDS, WITH_TABLES = 2000, 2600
