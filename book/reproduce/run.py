@@ -326,4 +326,4 @@ check_seeds((4.03, 2.24))
 # ````{solution-end}
 # ````
 #
-# Next: {numref}`Chapter {number} <ch-hours>` says what it would take to do this for all rows of the papers' tables, at their own scale.
+# Next: {numref}`Chapter {number} <ch-settings>` tells which settings the runs of this book have, and how they were found.

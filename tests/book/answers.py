@@ -172,6 +172,10 @@ WRONG = {
         "check_updates": (705, 3516),
         "check_seeds": ((-4.03, 2.24), (4.03, 1.83), (4.03, 1.02)),
     },
+    "reproduce/settings": {
+        "check_next": (0.01, 0.003, 0.005, 0.012, 0.1, 0.0003),
+        "check_luck": (6.5, 2.26, 1.06, 0.0, -4.3),
+    },
     "reproduce/hours": {"check_gru": (lambda right, *a: right(*a) / 2, lambda c, w, i, d: 6 * c * w * i * d)},
     "push/own-loss": {
         "check_own_weights": ([-0.17, 0.25, -0.05, 0, -0.03], [0.34, -0.5, 0.1, 0, 0.06]),
