@@ -10,10 +10,12 @@
 
 # %% [markdown]
 # (ch-losses)=
-# # Four losses, judged
+# # Four losses, retried: is it the loss that wins?
 #
-# ECIR's Table 1 has a winner: Triplet-SH, the loss that looks at the hardest negative alone. Below, each line is that loss
-# less another, trained side by side on the same data. If the table spoke of the losses, a panel would lie on one side of zero.
+# Bleeker and de Rijke {cite:p}`bleeker2022lessons` train two models on two sets of photos, each with four losses. In all four
+# blocks of their Table 1 Triplet-SH, the loss that looks at the hardest negative alone, has the highest rsum (the sum of six
+# recalls, at most 600). It "should still be the *de facto* choice", they conclude. If it wins because it is the better loss, it
+# should go on winning when something else is changed. We train again, on pictures like these, and change one thing at a time.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -28,250 +30,326 @@ if importlib.util.find_spec("icrlib") is None:
     )
 
 # %% tags=["remove-cell"]
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
-from icrlib import chapter, evidence, paper, plots, records
-from icrlib.evidence import conditions, decision
-from icrlib.evidence.sentences import check, greater, number, word
-from icrlib.studies import lists
+from icrlib import chapter, load_dataset, paper, plots
+from icrlib.experiments import check, compare, family, runs
 
 smoke = chapter.start(smoke)
-NAMES = ["triplet", "triplet_sh", "ntxent", "smoothap"]
-LABELS = {name: plots.label(name) for name in [*NAMES, "dcl"]}
-MODELS = {"vse++": "VSE++", "bow": "bag of words"}
-rule = decision.Decision(records.find)
-PAIRS = [("triplet_sh", "ntxent"), ("triplet_sh", "triplet"), ("triplet_sh", "smoothap")]
-BOOK = lists("conditions")
-WHERE = [*BOOK.ON_VSE, *BOOK.ELSEWHERE]
-FOUND = {one.title: conditions.signs(one, records.find, PAIRS) for one in WHERE}
 
-# %% tags=["remove-input"] mystnb={"image": {"alt": "Three panels of intervals: Triplet-SH less NT-Xent, less Triplet and less SmoothAP, one line for each model and condition. Against Triplet and SmoothAP most lines lie right of zero, against NT-Xent on both sides."}, "figure": {"name": "fig-conditions", "caption": "Test rsum of Triplet-SH less another loss, 95 % intervals, by model and condition; filled where the difference is decided. Against NT-Xent the sign turns with the updates, the clipping, the constants, the model and the data."}}
-fig, axes = plt.subplots(1, 3, figsize=(6.8, 4.1), sharey=True)
-for ax, pair in zip(axes, PAIRS, strict=True):
-    for y, found in enumerate(FOUND.values()):
-        for verdict in found[pair].verdicts if pair in found else ():
-            d, sure = verdict.difference, verdict.word in ("holds", "fails")
-            ax.errorbar(d.mean, y, xerr=[[d.mean - d.low], [d.high - d.mean]], fmt="o", ms=4.5, lw=1.2,
-                        color=plots.colour(pair[1]), mfc=plots.colour(pair[1]) if sure else "white")
-    ax.axvline(0, color="black", lw=0.8)
-    ax.set(xlim=(-72, 66), xticks=[-50, 0, 50])
-    ax.set_title(f"less {LABELS[pair[1]]}", fontsize=11)
-names = [one.title if one in BOOK.ELSEWHERE else f"VSE++, {one.title}" for one in WHERE]
-axes[0].set_yticks(range(len(names)), names, fontsize=7.5)
-axes[0].invert_yaxis()
-fig.supxlabel("test rsum", fontsize=10);
+# %% tags=["remove-input"] mystnb={"image": {"alt": "Two drawn pictures of coloured shapes, each with its caption. The same words stand in both captions, in another order."}, "figure": {"name": "fig-swap-twins", "caption": "Two of our test pictures, each with one of its captions. They are swap twins: the same words describe both, in another order."}}
+split = load_dataset("scenes", smoke=smoke).test
+captions = [0, 5] if smoke else [690, 695]
+plots.gallery(split.images[split.image_of[captions]], [split.captions[c] for c in captions], size=1.8, wrap=16);
 
 # %% [markdown]
-# **It does not. With the published constants and 3,000 updates VSE++ puts Triplet-SH first, as the paper has it, +8.1 [+5.9, +10.4]
-# ahead of NT-Xent. With half the updates it is 14.5 behind, without gradient clipping 43.0 behind, with a margin of its own 23.1
-# ahead, and on photos nothing is left of its lead.** Only that it beats plain Triplet is nearly everywhere so.
+# **It is not the loss alone. On the same model and data Triplet-SH is 23.1 rsum ahead of NT-Xent with a margin of its own, 8.1 ahead
+# with the published margin, and 14.5 behind with that margin and half the updates. On photos nothing is left of its lead.** What
+# stays: neither Triplet-SH nor NT-Xent is behind the plain triplet loss under any of our seventeen conditions.
 #
-# *You will be able to* say which comparisons of losses survive, and what to vary before you believe one · eight minutes to read ·
-# ten seconds to run.
+# *You will be able to* say which comparisons of losses survive, and what to vary · eight minutes to read · ten seconds to run.
+#
+# ## One comparison
+#
+# - **Triplet** pushes away all negatives within a margin, **Triplet-SH** the hardest one ({numref}`Chapter {number} <ch-triplet>`).
+# - **NT-Xent** pushes all of them, each by its softmax weight at a temperature ({numref}`Chapter {number} <ch-ntxent>`).
+# - **SmoothAP** is a smoothed average precision, with a temperature, too ({numref}`Chapter {number} <ch-smoothap>`).
+#
+# The model here is VSE++, which pools a picture and reads a caption with a GRU ({numref}`Chapter {number} <ch-towers>`). Run $s$
+# draws its own data with seed $s$, 1,500 pictures for training and 1,000 for the test, so that all varies that would in a
+# repetition. It takes 3,000 updates with 128 pairs each (SmoothAP: 128 pictures with all five captions); the best validation rsum
+# chooses the weights. Learning rates, and for Triplet-SH a warm-up in which all negatives count, were searched for each loss on
+# three other draws ({doc}`../reproduce/settings`: that is what `at="searched"` takes).
+#
+# `runs` reads our records of the runs that it describes; nothing is trained, unless you add `missing="train"` for others.
+
+# %%
+ECIR, DRAWS = ["triplet_sh", "smoothap", "ntxent", "triplet"], range(10)
+published = runs("scenes", method="vse++", loss=ECIR, seed=DRAWS, updates=3000,
+                 at="searched")
+lead = compare(published["triplet_sh"], published["ntxent"])
+print(lead, lead.word, "in", lead.n, "draws")
+
+# %% [markdown]
+# Read: Triplet-SH less NT-Xent is +8.1 rsum, with a 95 % interval from 5.9 to 10.4. All differences on this page are such, the first
+# loss less the second, paired by draw. The words are *ahead*, *behind*, *equivalent* (surely less than 3 rsum apart) and
+# *undecided*. An interval is for one comparison; a word is corrected for all pairs of losses under one condition, six at most
+# (Holm's method), so it can be *undecided* where the interval just misses zero.
+#
+# ## The table, printed and repeated
+#
+# First the table as ECIR has it, with its second model, VSRN, which sees a picture as a list of regions.
+
+# %% tags=["full-width"]
+scenes = published + runs("scenes", method=["vsrn", "bow"], loss=ECIR, seed=DRAWS,
+                          at="searched")
+printed = paper.table("ecir/1").set_index(["dataset", "method", "loss"])["rsum"]
+PRINTED = {"Triplet": "Triplet loss", "Triplet-SH": "Triplet loss SH"}
+COLUMNS = {"i2t R@1": "test.i2t.r1", "t2i R@1": "test.t2i.r1", "rsum": "test.rsum",
+           "swap": "test.twins.swap"}
+rows = [(model, loss) for model in ("vse++", "vsrn") for loss in ECIR]
+names = [(plots.label(model), plots.label(loss)) for model, loss in rows]
+table = pd.DataFrame(
+    {("", "model"): [model for model, _ in names], ("", "loss"): [loss for _, loss in names]}
+    | {("scenes", title): [f"{scenes[row].mean(of):.1f} ± {scenes[row].sd(of, ddof=0):.1f}"
+                           for row in rows] for title, of in COLUMNS.items()}
+    | {("printed rsum", data): [f"{printed[data, model, PRINTED.get(loss, loss)]:.1f}"
+                                for model, loss in names] for data in ("Flickr30k", "MS-COCO")})
+paper.styled(table, "Ten draws: means ± population deviations; in print means of five seeds. Swap: "
+             "swap twins told apart, %. Compare orders, not levels.", name="ours")
+
+# %% [markdown]
+# With VSE++ the three losses on pairs stand in the printed order: Triplet-SH, NT-Xent, Triplet. SmoothAP, second in print, is last
+# on both models; why is told below. Recall alone does not say what a model knows. So here are their ways there, with the share of
+# swap twins told apart below. The grey line is a **bag of words**, which adds up word vectors, cannot know their order and so
+# guesses; whatever is worth its cost has to be ahead of it.
+
+# %% tags=["remove-input"] mystnb={"image": {"alt": "Two panels over updates, one colour a loss, thin lines draws and thick lines means. Above, validation rsum. Below, swap accuracy: SmoothAP is well above fifty percent at the first evaluation, the other three rise from fifty within the first half, and the bag of words stays at fifty."}, "figure": {"name": "fig-curves", "caption": "Validation rsum (above) and swap accuracy (below). Thin lines: draws of the data. The bag of words is trained with NT-Xent. The upper axis begins at 300; Triplet-SH begins below it. The learning rate falls to a tenth at update 1,500."}}
+shown = [*published, *scenes["bow", "ntxent"]]
+fig, axes = plt.subplots(2, 1, figsize=(6.4, 4.8), sharex=True)
+plots.learning_curves(shown, ax=axes[0])
+plots.learning_curves(shown, lambda entry: entry["twins"]["swap"], ax=axes[1], ylabel="swap accuracy, %")
+axes[0].set(xlabel="", ylim=(300, None))
+axes[0].legend(loc="lower right", ncols=2, fontsize="small")
+axes[1].get_legend().remove()
+axes[1].axhline(50, color="black", ls=":");
+
+# %% [markdown]
+# All four have left 50 % behind when they are compared. Triplet-SH starts last and is still behind NT-Xent after 1,000 updates: who
+# stops both there sees another winner. SmoothAP, at its published temperature, is best at its first evaluation.
 
 # %% tags=["hide-input"]
 # checked by machine
-def beside(where, ours="triplet_sh", other="ntxent", model="vse++"):
-    """The function that compares two losses on one kind of data, and the runs of each."""
-    tuning = {f"{model}, {name}": rule.chosen(where, model, name) for name in (ours, other)}
-
-    def compared(first, second):
-        return evidence.verdict("ahead", "greater", list(map(decision.whole, first)),
-                                list(map(decision.whole, second)), factor="method", tuning=tuning, own=True)
-
-    runs = evidence.common_draws({name: rule.runs[where][model, name] for name in (ours, other)})
-    return compared, *runs.values()
-
-
-# %% tags=["remove-input"]
-def rsum(runs):
-    return float(np.mean([r["test"]["rsum"] for r in runs]))
-
-
-def behind(ours, other):
-    return rsum(other) - rsum(ours)
-
-
-AS_PRINTED, HALF, OWN, PHOTOS = "published", "half", "scenes 1500", "photos 6000"
-free = evidence.common_draws({name: rule.tried("clipping", "vse++", name) for name in NAMES})
-check("With the published constants and 3,000 updates VSE++ puts Triplet-SH first, as the paper has it, +8.1 [+5.9, "
-      "+10.4] ahead of NT-Xent.", number("+8.1 [+5.9, +10.4]", *beside(AS_PRINTED), draws=10),
-      greater(rsum, rule.runs["published"]["vse++", "triplet_sh"], rule.runs["published"]["vse++", "ntxent"],
-              rule.runs["published"]["vse++", "triplet"], draws=10), also="3,000")
-check("With half the updates it is 14.5 behind, without gradient clipping 43.0 behind, with a margin of its own 23.1 "
-      "ahead, and on photos nothing is left of its lead.", number("14.5", behind, *beside(HALF)[1:], draws=10),
-      number("43.0", behind, free["triplet_sh"], free["ntxent"], draws=5),
-      number("23.1", lambda a, b: rsum(a) - rsum(b), *beside(OWN)[1:], draws=10),
-      greater(rsum, *beside(PHOTOS)[:0:-1], draws=3))
+curve = {name: np.mean([[e["val"]["rsum"] for e in run["history"]] for run in published[name]], 0) for name in ECIR}
+check("Triplet-SH less NT-Xent is +8.1 rsum, with a 95 % interval from 5.9 to 10.4.", f"is {lead.mean:+.1f}",
+      f"from {lead.low:.1f} to {lead.high:.1f}", lead.word == "ahead", also="95")
+check("With VSE++ the three losses on pairs stand in the printed order: Triplet-SH, NT-Xent, Triplet. SmoothAP, second "
+      "in print, is last on both models;",
+      *(scenes[m, "smoothap"].mean() < scenes[m, "triplet"].mean() for m in ("vse++", "vsrn")),
+      sorted(ECIR, key=lambda loss: -scenes["vse++", loss].mean()) == ["triplet_sh", "ntxent", "triplet", "smoothap"],
+      printed["Flickr30k", "VSE++"].rank().tolist() == [1, 4, 2, 3])  # Triplet, Triplet-SH, NT-Xent, SmoothAP
+check("All four have left 50 % behind", *(published[name].mean("test.twins.swap") > 60 for name in ECIR), also="50")
+check("Triplet-SH starts last and is still behind NT-Xent after 1,000 updates:",
+      curve["triplet_sh"][3] < curve["ntxent"][3], min(ECIR, key=lambda n: curve[n][0]) == "triplet_sh", also="1,000")
+check("SmoothAP, at its published temperature, is best at its first evaluation.", curve["smoothap"].argmax() == 0)
 
 # %% [markdown]
-# ## How they are compared
+# ## Seventeen conditions
 #
-# Run $s$ draws its own pictures and captions with seed $s$: 1,500 `scenes` for training, 1,000 for the test. Losses are
-# paired by draw, at equal numbers of updates and evaluations; the best validation rsum chooses the weights, and the test
-# is touched once. Triplet, Triplet-SH and NT-Xent see batches of 128 pairs, SmoothAP 128 pictures with all five captions, as
-# published. Each loss has its own learning rate, searched on three draws that are used for nothing else; *own constants* means
-# that margin or temperature were searched there, too. (VSRN has published
-# constants; its own search finds nothing better for Triplet, and 0.4 for Triplet-SH.) A verdict is a 95 % interval on one side of zero, after Holm's correction within the claims of
-# {numref}`Chapter {number} <ch-claims>`.
-#
-# Recall alone does not say what a model knows. The lower panel has the swap twins: two pictures that the same words describe in
-# another order, where a bag of words guesses. All four losses have left 50 % behind when they are compared.
+# Now one thing at a time. "Own constants" are a margin or a temperature that was searched for the model and loss, like the rate;
+# VSRN has those of VSE++. "Maxima" is a third model, which takes the largest value over the GRU's states and over regions, and reads
+# after a hundred updates ({numref}`Chapter {number} <ch-pooling>`); it gets 600. If the printed order were one of losses, all points
+# of a panel in the figure below would lie right of zero.
 
-# %% tags=["remove-cell"]
-vse, bow = (evidence.common_draws({name: records.find(study="ecir", method=m, loss=name) for name in NAMES})
-            for m in ("vse++", "bow"))
+# %%
+def scene_runs(at="searched", method="vse++", loss=ECIR, seed=DRAWS, **changed):
+    return runs("scenes", method=method, loss=loss, seed=seed, at=at, **changed)
 
-# %% tags=["remove-input"] mystnb={"image": {"alt": "Two panels over updates, one colour a loss, thin lines draws and thick lines means. Above, validation rsum. Below, swap accuracy: SmoothAP is well above fifty percent at the first evaluation, the other three rise from fifty within the first half, and the bag of words stays at fifty."}, "figure": {"name": "fig-curves", "caption": "Validation rsum (above) and swap accuracy (below). Thin lines: draws of the data. The bag of words is trained with NT-Xent. The upper axis begins at 300; Triplet-SH begins below it. The learning rate falls to a tenth halfway, at update 1,500."}}
-everything = [record for name in NAMES for record in vse[name]]
-bags = bow["ntxent"]
-fig, axes = plt.subplots(2, 1, figsize=(6.4, 5.2), sharex=True)
-plots.learning_curves([*everything, *bags], ax=axes[0])
-plots.learning_curves([*everything, *bags], lambda entry: entry["twins"]["swap"], ax=axes[1], ylabel="swap accuracy, %")
-axes[0].set_xlabel("")
-axes[0].set_ylim(300, None)
-axes[1].get_legend().remove()
-axes[1].axhline(50, color="black", ls=":")
-assert {tuple(r["config"]["drops"]) for r in everything} == {(1500,)}
-assert {r["config"]["loss"] for r in [*everything, *bags] if r["history"][0]["val"]["rsum"] < 300} == {"triplet_sh"}
+
+PAIRWISE = ["triplet_sh", "ntxent", "triplet"]
+half = scene_runs("searched, half the updates")
+conditions = {
+    "VSE++, published constants": published,
+    "half the updates": half,
+    "twice the updates": scene_runs(seed=range(5), updates=6000),
+    "not clipped": scene_runs(seed=range(5), grad_clip=0.0),
+    "own constants": scene_runs("searched, own constants"),
+    "own constants, half the updates": scene_runs(
+        "searched, half the updates, own margin", loss="triplet_sh") + half["ntxent"],
+    "own constants, 6,000 pictures": scene_runs(
+        "searched, 6000", loss=["triplet_sh", "ntxent"]),
+    "bag of words": scenes["bow"],
+    "bag of words, own constants": scene_runs("searched, own constants", "bow"),
+    "VSRN": scenes["vsrn"],
+    "VSRN, own constants": scene_runs(
+        "searched, borrowed constants", "vsrn", seed=range(3)),
+}
+for also in ("", ", own constants"):
+    at = f"searched, maxima{also}"
+    conditions[f"maxima{also}"] = scene_runs(at, "vse_infty", PAIRWISE)
+
+# %%
+for method, losses in {"vse++": PAIRWISE, "bow": ECIR}.items():
+    for also in ("", ", own constants"):
+        conditions[f"photos, {plots.label(method)}{also}"] = runs(
+            "flickr8k", method=method, loss=losses, seed=range(3), at=f"searched{also}")
+
+
+def all_pairs(found):
+    """Each loss less each that the paper prints below it, tested together."""
+    pairs = itertools.combinations(found.by("loss").items(), 2)
+    return family({(a, b): compare(x, y) for (a, x), (b, y) in pairs})
+
+
+signs = {name: all_pairs(found) for name, found in conditions.items()}
+
+# %% tags=["remove-input"] mystnb={"image": {"alt": "Four panels of intervals, one line for each of seventeen conditions. Triplet-SH less NT-Xent lies on both sides of zero; Triplet-SH less Triplet and NT-Xent less Triplet lie right of zero or around it; SmoothAP less NT-Xent lies left of zero or around it."}, "figure": {"name": "fig-conditions", "caption": "Differences of test rsum, the loss first that is ahead in the printed table of VSE++, with 95 % intervals. In colour: decided, in the colour of the loss ahead; hollow: undecided; square: equivalent. Lines without a model's name are VSE++. Ten draws; five for twice and not clipped, three for VSRN's own constants and on photos. Only the panel Triplet-SH − NT-Xent has decided points on both sides."}}
+PANELS = [("triplet_sh", "ntxent"), ("triplet_sh", "triplet"), ("ntxent", "triplet"), ("smoothap", "ntxent")]
+fig, axes = plt.subplots(1, 4, figsize=(7.6, 4.8), sharey=True, sharex=True)
+for ax, (a, b) in zip(axes, PANELS, strict=True):
+    for y, found in enumerate(signs.values()):
+        if one := found.get((a, b)):
+            decided = one.word in ("ahead", "behind")
+            colour = plots.colour(a if one.mean > 0 else b) if decided else "0.45"
+            ax.errorbar(one.mean, y, xerr=one.high - one.mean, color=colour, lw=1.2, ms=4.5,
+                        marker="s" if one.word == "equivalent" else "o", mfc=colour if decided else "white")
+    ax.axvline(0, color="black", lw=0.8)
+    ax.set(xlim=(-72, 66), xticks=[-50, 0, 50], ylim=(len(signs) - 0.5, -0.5))
+    ax.set_title(f"{plots.label(a)}\n− {plots.label(b)}", fontsize=9.5)
+axes[0].set_yticks(range(len(signs)), signs, fontsize=8)
+fig.supxlabel("test rsum", fontsize=10);
 
 # %% [markdown]
-# In the layout of ECIR's Table 1, with two columns more: the share of swap twins and of attribute twins (one property or place differs) that
-# are told apart. In print, on Flickr30k, VSE++ has Triplet-SH 353.8, NT-Xent 337.1, Triplet 309.4 and SmoothAP in between.
+# They do in the two panels in the middle, unless their interval holds zero. Triplet-SH is ahead of NT-Xent here and behind there.
 
-# %% tags=["remove-input", "full-width"]
-table = evidence.summarise([r for group in (vse, bow) for name in NAMES for r in group[name]])
-table["loss"] = table["loss"].str.partition(" (")[0]
-table["method"] = table["method"].map(MODELS)
-table = table.drop(columns=["n", *(column for column in table if "average_recall" in column)])
-table.attrs = {"name": "ours", "caption": "Published constants; mean ± population standard deviation over ten draws."}
-paper.layout(table)
+# %% tags=["hide-input"]
+# checked by machine
+SH_NT = {name: found["triplet_sh", "ntxent"] for name, found in signs.items()}
+FROM_TO = f"{-SH_NT['half the updates'].mean:.1f} behind", f"{SH_NT['own constants'].mean:.1f}"
+check("Triplet-SH is 23.1 rsum ahead of NT-Xent with a margin of its own, 8.1 ahead with the published margin, and 14.5 "
+      "behind with that margin and half the updates.", *FROM_TO, f"{lead.mean:.1f} ahead",
+      [SH_NT[name].word for name in ("own constants", "half the updates")] == ["ahead", "behind"])
+sides = [{one.word for found in signs.values() if (one := found.get(pair))} & {"ahead", "behind"} for pair in PANELS]
+check("neither Triplet-SH nor NT-Xent is behind the plain triplet loss under any of our seventeen conditions.",
+      len(signs) == 17, sides == [{"ahead", "behind"}, {"ahead"}, {"ahead"}, {"behind"}])
 
 # %% [markdown]
 # ## What turns the sign
 #
-# One function compares a pair of losses under a condition (`icrlib.evidence.conditions`); here are eight of its rows, the mean
-# difference and half of its 95 % interval. "?" is undecided, "=" surely below 3 rsum. Where two settings of a loss tied in its search,
-# both are asked, and a word stands only if they agree.
+# **Updates.** With half of them NT-Xent leads: Triplet-SH lies on its plateau meanwhile ({numref}`Chapter {number}
+# <ch-plateau>`). But that is the published margin. At 0.4 Triplet-SH leads in the short run, too, +4.7 [+0.8, +8.6]. With twice the
+# updates it is +3.9 [−2.1, +9.9], undecided in five draws.
+#
+# **Clipping.** VSE++'s code shortens gradients to length 2. How often does that happen, and what comes of training without? The five
+# runs in the figure keep their rates; on one draw of validation data the rates were searched again without the clip.
 
-# %% tags=["remove-input"]
-ROWS = ("published constants", "half the updates", "not clipped", "own constants", "bag of words, own constants",
-        "VSRN", "maxima of states", "photos, VSE++")
-shown = conditions.table([one for one in WHERE if one.title in ROWS], records.find, PAIRS)
-paper.styled(shown, "Test rsum of Triplet-SH less each other loss; n draws, on photos seeds. The first four are VSE++.",
-             name="signs")
+# %%
+share = {name: 100 * np.mean([e["clipped"] for run in published[name] for e in run["history"]])
+         for name in PAIRWISE}
+again = runs("scenes", loss=PAIRWISE, seed=100, at="searched, not clipped")
+before = runs("scenes", loss=PAIRWISE, seed=100, at="searched")
+pd.DataFrame({plots.label(name): {
+    "updates clipped, %": share[name],
+    "validation rsum, one draw": before[name].mean("chosen.val_rsum"),
+    "without the clip": again[name].mean("chosen.val_rsum")}
+    for name in PAIRWISE}).round(1)
 
 # %% [markdown]
-# **Updates.** NT-Xent is best with 1,500, Triplet-SH lies on its plateau meanwhile ({numref}`Chapter {number} <ch-plateau>`).
+# The clip touches 83 % of Triplet-SH's updates and 6 % of NT-Xent's. Without it, at the same rate, Triplet-SH is behind by −43.0
+# [−68.8, −17.2]: all five runs are worse. A new rate, at the edge of what was tried, and a warm-up bring part of that back, but
+# NT-Xent stays 17.2 ahead on that draw.
 #
-# **Clipping.** VSE++'s code cuts a gradient at length 2. That touches 83 % of Triplet-SH's updates and 6 % of NT-Xent's; without
-# it Triplet-SH, at the same rate, loses its lead. Searched again it gets part of it back.
+# **Constants.** The published ones were made for other data. What the searches chose instead (published: margins of 0.2,
+# temperatures of 0.1 and, for SmoothAP, 0.01):
+
+# %% tags=["full-width"]
+def constant(found):  # margin or temperature
+    options = found[0]["config"]["loss_options"]
+    return f"{options.get('margin', options.get('tau')):g}"
+
+
+with_pairs = scene_runs("searched, bag of pairs", "bow", "ntxent")
+own = conditions["own constants"]
+pd.DataFrame({name: {plots.label(loss): constant(found[loss]) for loss in found.by("loss")}
+              for name, found in conditions.items() if "own" in name}).T.fillna("–")
+
+# %% [markdown]
+# With VSE++ a margin of 0.4 is worth 15.0 rsum to Triplet-SH; NT-Xent's published 0.1 is already the best that was tried. SmoothAP
+# gains 34.2 at 0.1 and is last no longer: its place in the table was its temperature. It stays 12.9 behind NT-Xent, with a rate at
+# the edge of what was tried, and against Triplet it is undecided, +1.2 [−2.3, +4.7].
 #
-# **Constants.** A margin of 0.2 and a temperature of 0.01 were published for other data. With 0.4 Triplet-SH gains 15.0 rsum; with
-# 0.1 instead of 0.01 SmoothAP gains 34.2, and it is last no longer: its place in the table was its temperature.
-# NT-Xent's published 0.1 is the best that was tried.
+# **Model.** On a bag of words with own constants Triplet-SH, NT-Xent and SmoothAP are equivalent. On VSRN Triplet-SH is +4.0 [+0.2,
+# +7.7] from NT-Xent, and NT-Xent +4.3 [+0.3, +8.3] from Triplet; after the correction both are undecided. On maxima Triplet-SH leads
+# NT-Xent by +6.3 [+5.0, +7.6], with own constants by +7.0 [+5.7, +8.3]. But there the losses on pairs end within 7.0 rsum of each
+# other, at least 49.1 above VSE++'s best. And a bag of words *and neighbouring pairs* of words, with NT-Xent, has 438.0, 18.4 more
+# than VSE++ with it.
 #
-# **Data.** With four times the pictures Triplet-SH and NT-Xent are 2.0 apart, less than the 3 that we call small.
-#
-# **Model.** On a bag of words the two are equivalent. A system that reads after a hundred updates, maxima over a GRU's states and
-# over regions (`vse_infty`, `pool="max"`, 600 updates, a search of its own), has Triplet-SH +6.3 [+5.0, +7.6] ahead of NT-Xent, and
-# +7.0 [+5.7, +8.3] with own constants; NT-Xent and Triplet are equivalent. There the losses on pairs end within 7.0 rsum of each
-# other, at least 49.1 above VSE++'s best. And a bag of words *and neighbouring pairs* of words, with NT-Xent, has 438.0, which is
-# 18.4 more than VSE++ with the same loss.
-#
-# **Photos.** On Flickr8k NT-Xent leads VSE++'s table. Triplet-SH's setting there was chosen by 0.08 of a validation rsum; with the
-# runner-up its three runs have 269.8 instead of 271.5 as first chosen, and both stay behind NT-Xent's 276.5.
-#
-# **DCL**, NT-Xent without the positive in its denominator (a misprint in ECIR's Eq. 4, {numref}`Chapter {number} <ch-ntxent>`), is
-# +13.8 [+12.3, +15.3] ahead of NT-Xent on VSE++, 9.3 behind Triplet-SH with its own margin, and undecided on 6,000 photos. Its
-# rate was NT-Xent's.
+# **Data.** With four times the pictures and own constants Triplet-SH leads NT-Xent by +2.0 [+0.4, +3.7], less than the 3 that we
+# call small. On photos with VSE++ it is −4.9 [−12.4, +2.5], undecided. The +10.5 [+2.0, +18.9] of Triplet-SH over Triplet is decided
+# among the three pairs here, but not among all that {doc}`../reference/claims` tests on these photos: take it as undecided. (On
+# photos an interval allows for three seeds and for other test photos, not for other training photos.)
 
 # %% tags=["hide-input"]
 # checked by machine
-own, pairs_of = rule.runs["scenes 1500"], [r for r in records.find(study="word_pairs")
-                                            if r["config"]["model_options"]["ngrams"] == 2]
+def fact(condition, word, a="triplet_sh", b="ntxent"):
+    return str(signs[condition][a, b]), signs[condition][a, b].word == word
 
 
-def gained(mine, published):
-    return rsum(mine) - rsum(published)
-
-
-check("With 0.4 Triplet-SH gains 15.0 rsum;",
-      number("15.0", gained, own["vse++", "triplet_sh"], vse["triplet_sh"], draws=10), also="0.4")
-check("with 0.1 instead of 0.01 SmoothAP gains 34.2, and it is last no longer: its place in the table was its "
-      "temperature.",
-      number("34.2", gained, own["vse++", "smoothap"], vse["smoothap"], draws=10), also="0.1 0.01")
-check("With four times the pictures Triplet-SH and NT-Xent are 2.0 apart,",
-      number("2.0", lambda a, b: rsum(a) - rsum(b), *beside("scenes 6000")[1:], draws=10))
-assert FOUND["bag of words, own constants"]["triplet_sh", "ntxent"].word == "small"
-check("a bag of words and neighbouring pairs of words, with NT-Xent, has 438.0, which is 18.4 more than VSE++ with the "
-      "same loss.", number("438.0", rsum, pairs_of, draws=10),
-      number("18.4", lambda a, b: rsum(a) - rsum(b), pairs_of, own["vse++", "ntxent"], draws=10))
-
-# %% tags=["remove-input"]
-early = {key: [r for r in records.find(study="quick", loss=key[0]) if f"/{key[1]}-" in r["path"]]
-         for key in (("triplet", "published"), ("triplet_sh", "published"), ("ntxent", "published"), ("ntxent", "own"))}
-hardest, triplet = early["triplet_sh", "published"], early["triplet", "published"]
-ntxent = early["ntxent", "own"]
-
-
-def ahead(first, second):
-    given = {name: {k: runs[0]["config"][k] for k in conditions.SEARCHED} for name, runs in
-             ((first[0]["config"]["loss"], first), (second[0]["config"]["loss"], second))}
-    return evidence.verdict("ahead", "greater", first, second, own=True, tuning=given)
-
-
-assert {FOUND[where]["triplet_sh", "triplet"].word for where in FOUND if where.startswith("maxima")} == {"first"}
-check("has Triplet-SH +6.3 [+5.0, +7.6] ahead of NT-Xent, and +7.0 [+5.7, +8.3] with own constants;",
-      number("+6.3 [+5.0, +7.6]", ahead, hardest, early["ntxent", "published"], draws=10),
-      number("+7.0 [+5.7, +8.3]", ahead, hardest, ntxent, draws=10))
-check("NT-Xent and Triplet are equivalent.",
-      word("equivalent", lambda a, b: ahead(a, b).word, ntxent, triplet, draws=10))
-check("There the losses on pairs end within 7.0 rsum of each other, at least 49.1 above VSE++'s best.",
-      number("7.0", lambda a, b: rsum(a) - rsum(b), hardest, ntxent, draws=10),
-      number("49.1", lambda a, b: rsum(a) - rsum(b), ntxent, own["vse++", "triplet_sh"], draws=10))
+check("Triplet-SH leads in the short run, too, +4.7 [+0.8, +8.6].", *fact("own constants, half the updates", "ahead"))
+check("it is +3.9 [−2.1, +9.9], undecided in five draws.", *fact("twice the updates", "undecided"))
+check("Triplet-SH is behind by −43.0 [−68.8, −17.2]: all five runs are worse,", *fact("not clipped", "behind"),
+      (conditions["not clipped"]["triplet_sh"].values() < published["triplet_sh"].values()[:5]).all())
+check("against Triplet it is undecided, +1.2 [−2.3, +4.7].", *fact("own constants", "undecided", "smoothap", "triplet"))
+check("Triplet-SH is +4.0 [+0.2, +7.7] from NT-Xent,", *fact("VSRN", "undecided"))
+check("NT-Xent +4.3 [+0.3, +8.3] from Triplet;", *fact("VSRN", "undecided", "ntxent", "triplet"))
+check("Triplet-SH leads NT-Xent by +6.3 [+5.0, +7.6],", *fact("maxima", "ahead"))
+check("with own constants by +7.0 [+5.7, +8.3],", *fact("maxima, own constants", "ahead"))
+check("Triplet-SH leads NT-Xent by +2.0 [+0.4, +3.7],", *fact("own constants, 6,000 pictures", "ahead"))
+check("it is −4.9 [−12.4, +2.5], undecided.", *fact("photos, VSE++", "undecided"))
+check("The +10.5 [+2.0, +18.9] of Triplet-SH over Triplet is decided", *fact("photos, VSE++", "ahead", b="triplet"))
+check("On a bag of words with own constants Triplet-SH, NT-Xent and SmoothAP are equivalent.",
+      signs["bag of words, own constants"].words == {"equivalent": 3, "ahead": 3})
 
 # %% tags=["remove-input"]
-first, tied = (records.find(study=study, method="vse++", loss="triplet_sh") for study in ("photo_runs", "photo_tied"))
-best = records.find(study="photo_runs", method="vse++", loss="ntxent")
-check("with the runner-up its three runs have 269.8 instead of 271.5 as first chosen, and both stay behind NT-Xent's "
-      "276.5.",
-      number("269.8", rsum, tied, draws=3), number("271.5", rsum, first, draws=3), number("276.5", rsum, best, draws=3),
-      greater(rsum, best, first, tied, draws=3))
-check("is +13.8 [+12.3, +15.3] ahead of NT-Xent on VSE++, 9.3 behind Triplet-SH with its own margin, and undecided on "
-      "6,000 photos.", number("+13.8 [+12.3, +15.3]", *beside(OWN, "dcl"), draws=10),
-      number("9.3", behind, *beside(OWN, "dcl", "triplet_sh")[1:], draws=10),
-      word("undecided", lambda a, b: beside(PHOTOS, "dcl")[0](a, b).word, *beside(PHOTOS, "dcl")[1:], draws=3),
-      also="6,000")
-check("That touches 83 % of Triplet-SH's updates and 6 % of NT-Xent's;",
-      *(number(share, lambda runs: 100 * float(np.mean([e["clipped"] for r in runs for e in r["history"]])), vse[name],
-               draws=10) for share, name in (("83", "triplet_sh"), ("6", "ntxent"))))
+SH, NT, AP = ([found[name].mean() for found in (published, own)] for name in ("triplet_sh", "ntxent", "smoothap"))
+quick = [conditions["maxima, own constants"][name].mean() for name in PAIRWISE]
+check("The clip touches 83 % of Triplet-SH's updates and 6 % of NT-Xent's.", f"{share['triplet_sh']:.0f} % of Triplet-SH's",
+      f"{share['ntxent']:.0f} % of NT-Xent's")
+check("NT-Xent stays 17.2 ahead on that draw.",
+      f"{again['ntxent'].mean('chosen.val_rsum') - again['triplet_sh'].mean('chosen.val_rsum'):.1f} ahead")
+check("a margin of 0.4 is worth 15.0 rsum to Triplet-SH; NT-Xent's published 0.1", f"of {constant(own['triplet_sh'])}",
+      f"{SH[1] - SH[0]:.1f} rsum", f"published {constant(own['ntxent'])}")
+check("SmoothAP gains 34.2 at 0.1 and is last no longer:", f"{AP[1] - AP[0]:.1f} at {constant(own['smoothap'])}")
+check("It stays 12.9 behind NT-Xent,", f"{NT[1] - AP[1]:.1f} {signs['own constants']['smoothap', 'ntxent'].word}")
+check("the losses on pairs end within 7.0 rsum of each other, at least 49.1 above VSE++'s best.",
+      f"{max(quick) - min(quick):.1f} rsum", f"least {min(quick) - SH[1]:.1f}")
+check("has 438.0, 18.4 more than VSE++ with it.", *(f"{with_pairs.values().mean() - x:.1f}" for x in (0, NT[0])))
 
 # %% [markdown]
+# ## One more condition, one more loss
+#
+# A condition of your own is one cell. Here are 400 pictures, with own constants, in three draws; and DCL, which is NT-Xent without
+# the positive in its denominator, at NT-Xent's rate and temperature.
+
+# %%
+fewer = runs("scenes", loss=["triplet_sh", "ntxent"], seed=range(3),
+             at="searched, 400")
+dcl = runs("scenes", loss="dcl", lr=3e-3, tau=0.1, updates=3000, seed=DRAWS)
+print("400 pictures:", compare(fewer["triplet_sh"], fewer["ntxent"]))
+print("DCL less NT-Xent:", compare(dcl, published["ntxent"]))
+print("DCL less Triplet-SH, own margin:", compare(dcl, own["triplet_sh"]))
+
+# %% [markdown]
+# Three draws decide nothing as small as the first. DCL leads NT-Xent by +13.8 [+12.3, +15.3] and is −9.3 [−11.5, −7.1] from
+# Triplet-SH with its own margin.
+#
+# For a weaker clip copy the lines of `fewer` and put `at="searched", grad_clip=4.0, missing="train"` in the place of its last
+# argument: six runs of one to two minutes each; with `seed=range(10)`, twenty. In a notebook of yours, `icr train PAGE` trains all
+# runs that it names, on a cluster, too ({numref}`Chapter {number} <ch-run>`).
+#
 # ## What we found
 #
-# - In ECIR's setting its order of the three losses on pairs comes out again: Triplet-SH, NT-Xent, Triplet.
-# - Triplet-SH's lead over NT-Xent is one of conditions: from 43.0 behind to 23.1 ahead on the same model and data.
-# - SmoothAP's last place is its temperature: with its own it is +1.2 [−2.3, +4.7] to Triplet.
+# - With VSE++ the three losses on pairs stand in the printed order: Triplet-SH, NT-Xent, Triplet.
+# - Triplet-SH's lead over NT-Xent is one of conditions: from 14.5 behind to 23.1 ahead on the same model and data.
+# - Neither of the two is behind plain Triplet under any condition that we tried.
+# - SmoothAP's last place is its temperature: with its own, against Triplet it is undecided, +1.2 [−2.3, +4.7].
 # - On photos Triplet-SH leads nothing; NT-Xent is +15.4 [+7.6, +23.2] ahead of Triplet.
-# - Which model reads the caption matters more than which loss trains it: where one reads early, the losses on pairs end within
-#   7.0 rsum of each other, at least 49.1 above VSE++'s best.
+# - Which model reads the caption matters more than which loss trains it: where one reads early, the losses on pairs end within 7.0
+#   rsum of each other, at least 49.1 above VSE++'s best.
+#
+# Before you believe a difference between two losses, ask for the search.
 
-# %% tags=["remove-input"]
-check("where one reads early, the losses on pairs end within 7.0 rsum of each other, at least 49.1 above VSE++'s best.",
-      number("7.0", lambda a, b: rsum(a) - rsum(b), hardest, ntxent, draws=10),
-      number("49.1", lambda a, b: rsum(a) - rsum(b), ntxent, own["vse++", "triplet_sh"], draws=10))
-published = rule.runs["published"]
-check("In ECIR's setting its order of the three losses on pairs comes out again: Triplet-SH, NT-Xent, Triplet.",
-      greater(rsum, *(published["vse++", name] for name in ("triplet_sh", "ntxent", "triplet")), draws=10))
-check("Triplet-SH's lead over NT-Xent is one of conditions: from 43.0 behind to 23.1 ahead on the same model and data.",
-      number("43.0", behind, free["triplet_sh"], free["ntxent"], draws=5),
-      number("23.1", lambda a, b: rsum(a) - rsum(b), *beside(OWN)[1:], draws=10))
-check("SmoothAP's last place is its temperature: with its own it is +1.2 [−2.3, +4.7] to Triplet.",
-      number("+1.2 [-2.3, +4.7]", *beside(OWN, "smoothap", "triplet"), draws=10))
-check("On photos Triplet-SH leads nothing; NT-Xent is +15.4 [+7.6, +23.2] ahead of Triplet.",
-      number("+15.4 [+7.6, +23.2]", *beside(PHOTOS, "ntxent", "triplet"), draws=3))
+# %% tags=["hide-input"]
+# checked by machine
+check("DCL leads NT-Xent by +13.8 [+12.3, +15.3] and is −9.3 [−11.5, −7.1] from",
+      f"by {compare(dcl, published['ntxent'])}", f"is {compare(dcl, own['triplet_sh'])}")
+check("from 14.5 behind to 23.1 ahead on the same model and data.", *FROM_TO)
+check("NT-Xent is +15.4 [+7.6, +23.2] ahead of Triplet.", *fact("photos, VSE++", "ahead", "ntxent", "triplet"))
+check("On photos Triplet-SH leads nothing;", all(one.mean < 0 for name, one in SH_NT.items() if "photos" in name))
 
 # %% [markdown]
 # ## Exercises
@@ -292,11 +370,10 @@ def check_selected(value):
     if value is ...:
         return "your turn"
     history = [(500, 300.0, 290.0), (1000, 340.0, 311.0), (1500, 340.0, 335.0), (2000, 320.0, 350.0)]
+    wrong = {350.0: "that is the best test rsum, or the last one; test data choose nothing", 340.0: "a validation rsum",
+             335.0: "two are equally good on validation data, and the earlier one counts"}
     got = value(history)
-    assert got != 350.0, "not yet: that is the best test rsum, or the last one; test data may choose nothing"
-    assert got != 340.0, "not yet: that is a validation rsum"
-    assert got != 335.0, "not yet: two are equally good on validation data, and the earlier one counts"
-    assert got == 311.0, f"not yet: {got}"
+    assert got == 311.0, f"not yet: {wrong.get(got, got)}"
     assert value(history[:3]) == 311.0 and value([(1, 1.0, 2.0)]) == 2.0
     return "right"
 
@@ -324,9 +401,8 @@ check_selected(lambda history: max(history, key=lambda entry: entry[1])[2])
 # :label: ex-fifth-loss
 # ````
 #
-# Somebody shows you a fifth loss. Their table has it at 3 rsum above NT-Xent, three seeds each, on one data set, at the
-# learning rate that was best for NT-Xent. List what you would have to run before you believe it, in the order in which
-# you would run it, and say after which outcome you would stop.
+# Somebody's fifth loss is 3 rsum above NT-Xent, with three seeds each, on one data set, at the learning rate that was best for
+# NT-Xent. List what you would run before you believe it, in which order, and after which outcome you would stop.
 #
 # ````{exercise-end}
 # ````

@@ -5,7 +5,7 @@ import lazy_loader
 # Imported at first use: a list of runs asks what a search chose, and need not wait for the statistics of the claims.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["conditions", "decision", "intervals"],
+    submodules=["decision", "intervals"],
     submod_attrs={
         "goal_claims": ["describe_goal"],
         "ledger": ["Evidence", "Judged", "weakest"],
