@@ -113,7 +113,7 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 # ## Four ways through
 #
 # - **Ten minutes**: {numref}`Chapter {number} <ch-ten-minutes>` has what was found, in five pictures.
-# - **You have photos**: {numref}`Chapters {number} <ch-photos>` and {numref}`{number} <ch-album>` go from a folder to a search,
+# - **You have photos**: {numref}`Chapter {number} <ch-photos>` goes from a folder to a search, with captions or without,
 #   {numref}`Chapter {number} <ch-which-loss>` says what to train.
 # - **You want to understand losses**: the parts *Whom does a loss push?* and *What training shows*, beginning with
 #   {numref}`Chapter {number} <ch-triplet>`.

@@ -78,8 +78,8 @@ class Album:
             before, known = self._read() if self.begun else ({}, {})
             if before and before["key"] != encoder.key:
                 log.warning(
-                    f"{self.place}: holds what {before['name']} made of the pictures; {encoder.name} makes something "
-                    "else of them; all are embedded again"
+                    f"{self.folder.resolve().name}/{PLACE} holds what {before['name']} made of the pictures; "
+                    f"{encoder.name} makes something else of them, so all are embedded again"
                 )
                 known = {}
             if model is not None and model.resolve() != self.model.resolve():

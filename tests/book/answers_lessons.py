@@ -50,21 +50,6 @@ WRONG = {
     "search/photos": {
         "check_how_many": ((25, 100), (97, 194), (96, 384), (68, 271), (385, 97), (98, 386)),
     },
-    "search/album": {
-        "check_plan": (
-            lambda known, there: set(there) - set(known),
-            lambda known, there: set(there),
-            lambda known, there: {n for n in there if known.get(n, (0,))[0] != there[n][0]},
-            lambda known, there: {n for n in known if known.get(n) != there.get(n)},
-            lambda known, there: {n for n in known | there if known.get(n) != there.get(n)},
-        ),
-        "check_both": (
-            lambda right, a, b: right(-a, -b),
-            lambda a, b: a + b,
-            lambda a, b: (-a).argsort() + (-b).argsort(),
-            lambda a, b: (-a - b).argsort().argsort(),
-        ),
-    },
     "push/one-picture": {
         "check_sparse_row": (
             [2.1667, -1.8333, -0.3333, 0],

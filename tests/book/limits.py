@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 FINISHED: tuple[str, ...] = (
     *("intro", "ten-minutes"),
-    *(f"search/{name}" for name in ("scores", "towers", "photos", "album")),
+    *(f"search/{name}" for name in ("scores", "towers", "photos")),
     *(f"push/{name}" for name in ("triplet", "ntxent", "smoothap", "one-picture", "own-loss")),
     *(f"training/{name}" for name in ("plateau", "losses", "errors", "counting", "audit")),
     *("training/foretell", "training/which-loss"),

@@ -10,7 +10,7 @@ from icrlib import records
 from icrlib.evidence import decision
 from tests.killing import ROOT
 
-PLACES = ("README.md", "book/search/photos.py", "book/search/album.py")
+PLACES = ("README.md", "book/search/photos.py")
 OWN = ("dataset", "features", "out", "seed", "root")  # what a reader's command says of the reader's own folder
 FEW, MANY = "photos 400", "photos 6000"
 
