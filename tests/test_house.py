@@ -35,6 +35,7 @@ MAY = {
     "records": BASE,
     "paper": BASE | {"losses"},
     "evidence": BASE | {"paper", "studies"},
+    "experiments": BASE | {"data", "evidence", "records", "training"},
     "plots": BASE,
     "widgets": BASE | {"plots"},
     "toy": {"widgets"},
@@ -47,7 +48,19 @@ MAY = {
     "parameters": BASE | {"training"},
     "chapter": BASE | {"data", "evidence", "parameters", "plots", "records", "training"},
     "cli": BASE
-    | {"chapter", "data", "losses", "models", "paper", "parameters", "planning", "records", "search", "training"},
+    | {
+        "chapter",
+        "data",
+        "experiments",
+        "losses",
+        "models",
+        "paper",
+        "parameters",
+        "planning",
+        "records",
+        "search",
+        "training",
+    },
     "__main__": {"cli"},
 }
 

@@ -186,7 +186,8 @@ Markdown("Twins are two pictures that differ in little: swap twins are described
          "attribute twins differ in one property or one place. The right one of the two scores higher for "
          f"**{twins['swap']:.1f} %** of the captions on swap twins and **{twins['attribute']:.1f} %** on attribute "
          "twins (chance is 50 %)."
-         if twins else "This dataset has no twins, so nobody knows whether word order was used.")
+         if twins and None not in twins.values()
+         else "There are no twins among these pictures, so nobody knows whether word order was used.")
 
 # %% [markdown]
 # ## What we found

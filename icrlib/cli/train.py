@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from icrlib.experiments import missing, named, store
+from icrlib.experiments import keys, missing, store, training
 from icrlib.files import write_bytes
 from icrlib.progress import bar
 
@@ -36,17 +36,17 @@ def train(page: Path, plan: bool, features: Path | None, profile: str | None) ->
     before: list[str] = []
     while wanted := missing.wanted_by(page):
         click.echo(missing.plan(wanted))
-        keys = [named.key(one) for one in wanted]
+        these = [keys.key(one) for one in wanted]
         if plan:
             return
-        if keys == before:
+        if these == before:
             raise click.ClickException(f"{page}: the same runs are missing as before; see {store.trained()} for why")
         if profile:
             _by_snakemake(wanted, features, profile)
         else:
             for one in bar(wanted, "runs"):
-                missing.train_one(one, _folder(one), features)
-        before = keys
+                training.train_one(one, _folder(one), features)
+        before = these
     click.echo(f"{page}: no run is missing")
 
 
@@ -62,7 +62,7 @@ def keep(folder: Path | None) -> None:
 
 
 def _folder(one: dict) -> Path:
-    return store.trained() / store.place_of(one["dataset"], one["method"], one["loss"], named.key(one))
+    return store.trained() / store.place_of(one["dataset"], one["method"], one["loss"], keys.key(one))
 
 
 def _by_snakemake(wanted: Sequence[dict], features: Path | None, profile: str) -> None:

@@ -1,4 +1,4 @@
-"""Runs that a page lacks: which they are, how long they take, and their training."""
+"""Runs that a page lacks: which they are, and how long they take."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from statistics import median
 
 import jupytext
 
-import icrlib
 from icrlib import records
-from icrlib.data.load import DRAWN
-from icrlib.experiments import named, store
+from icrlib.experiments import keys, store
 from icrlib.experiments.named import Missing
-from icrlib.names import METHODS
 
 LIKE = 9  # so many records of the same model and loss say how long one more takes
 
@@ -30,36 +27,16 @@ def wanted_by(page: str | Path) -> list[dict]:
         try:
             exec(compile(code, str(page), "exec"), space)
         except Missing as err:
-            wanted |= {named.key(one): one for one in err.wanted}
+            wanted |= {keys.key(one): one for one in err.wanted}
         except Exception as err:  # what rests upon a gap; without one, the page itself is at fault
             if not wanted:
                 raise ValueError(f"{page}: no run is missing, but a cell failed ({type(err).__name__}: {err})") from err
     return list(wanted.values())
 
 
-def train_one(one: Mapping, folder: Path, features: str | Path | None = None) -> None:
-    """Train one run, named as for :func:`icrlib.runs`, in ``folder``; killed and called again, it goes on.
-
-    ``features``: the folder of the photos' features. ``ValueError`` where that is needed and not given, or holds other
-    photos than the run names.
-    """
-    source = named.source_of(one)
-    given = {name: value for name, value in one.items() if name not in (*named.NAMES, *source)}
-    if one["dataset"] in DRAWN:
-        regions = {"regions": True} if METHODS.find(one["method"]).takes == "regions" else {}
-        draw = one["seed"] if one.get("data_seed") is None else one["data_seed"]
-        data = icrlib.load_dataset(one["dataset"], seed=draw, **regions | source)
-    else:
-        data = icrlib.load_dataset(one["dataset"], **_photos(source, features))
-        wanted = named.resolved(one)["data_hash"]
-        if not data.fingerprint.startswith(wanted[:8]):
-            raise ValueError(f"{features}: other photos, or features of them, than the page's runs are of")
-    icrlib.train(data, one["method"], one["loss"], seed=one["seed"], out=folder, **given)
-
-
 def seconds(one: Mapping) -> float | None:
     """How long one run takes: the median of like records, update for update; None where there are none."""
-    config = named.resolved(one)
+    config = keys.resolved(one)
     place = store.place_of(one["dataset"], one["method"], one["loss"], "").as_posix()
     like = [records.load(path) for path in store.below(place)[:LIKE]]
     rates = [record["wall_seconds"] / record["config"]["updates"] for record in like if "wall_seconds" in record]
@@ -73,13 +50,6 @@ def plan(wanted: Sequence[Mapping]) -> str:
     rest = len(times) - len(known)
     unknown = f", and of {rest} nobody knows, for no record is like them" if rest else ""
     return f"{len(wanted)} runs to train: about {sum(known) / 3600:.1f} core-hours{unknown}"
-
-
-def _photos(source: Mapping, features: str | Path | None) -> dict:
-    folder = source.get("features", features) if Path(str(source.get("features"))).is_dir() else features
-    if folder is None:
-        raise ValueError("these runs are of photos: say where their features lie, `icr train PAGE --features FOLDER`")
-    return {name: value for name, value in source.items() if name not in ("features", "regions")} | {"features": folder}
 
 
 def _cells(page: Path) -> Iterator[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,17 +15,11 @@ from icrlib.data.load import DRAWN
 from icrlib.errors import choose
 from icrlib.evidence import photo_intervals, record_settings
 from icrlib.evidence.intervals import Estimate, over_pairs
-from icrlib.experiments import store
-from icrlib.training.unread import configuration
+from icrlib.experiments import keys, store
+from icrlib.experiments.training import train_one
 
-# Photos are told apart by the fingerprint of their features, which nobody types: options that stand for one.
-PHOTOS = {"type": "array", "items": {"type": "object", "required": ["dataset", "options", "fingerprint"]}}
 _ROW = {"type": "object", "required": ["method", "loss", "settings", "moved"]}
 SEARCHED = {"type": "object", "additionalProperties": {"type": "array", "items": _ROW}}
-NAMES = ("dataset", "method", "loss", "seed", "data_seed")  # what is no setting
-OF_PHOTOS = ("train", "regions", "features")
-
-
 Pair = tuple[str, str]  # a model and a loss
 
 
@@ -183,7 +175,7 @@ def runs(dataset: str, *, method="vse++", loss="ntxent", seed=0, at=None, missin
             lacking.append(one)
             continue
         kept.append(record)
-        given[record["key"]] = {name: value for name, value in one.items() if name not in NAMES}
+        given[record["key"]] = {name: value for name, value in one.items() if name not in keys.NAMES}
     if lacking and missing != "skip":
         raise Missing(lacking, len(lacking) + len(kept))
     return Runs(kept, given, moved)
@@ -201,41 +193,13 @@ def searched(path: Path | None = None) -> dict[str, Chosen]:
     }
 
 
-def key(one: Mapping) -> str:
-    """The key of the run that these arguments of :func:`runs` name."""
-    return store.key_of(resolved(one))
-
-
-def resolved(one: Mapping) -> dict:
-    """The whole configuration of one run, without drawing or reading data."""
-    dataset, options = one["dataset"], source_of(one)
-    sides = {name: one.get(name) for name in NAMES[1:]}
-    given = {name: value for name, value in one.items() if name not in (*NAMES, *options)}
-    if dataset in DRAWN or Path(str(options.get("features"))).is_dir():
-        return configuration(dataset, **sides, source=options, given=given)[0]
-    fingerprint = _known(dataset, options)
-    if fingerprint is None:
-        raise ValueError(
-            f"{dataset} with {options}: no record names such photos; known are "
-            f"{[row['options'] for row in _photos() if row['dataset'] == dataset]}, and features=FOLDER names your own"
-        )
-    return configuration(dataset, **sides, given=given)[0] | {"data_hash": fingerprint}
-
-
-def source_of(one: Mapping) -> dict:
-    """Those of the arguments that are options of the data."""
-    drawn = DRAWN.get(one["dataset"])
-    names = [name for name in inspect.signature(drawn).parameters if name not in NAMES] if drawn else OF_PHOTOS
-    return {name: one[name] for name in names if name in one}
-
-
 def setting(record: Mapping, name: str):
     """A setting of a run by its short name: "lr", "tau", "ngrams", "train"; None where it has none of that name."""
     config = record["config"]
     for part in (config, *(config[f"{kind}_options"] for kind in ("loss", "model", "auxiliary", "data"))):
         if name in part:
             return part[name]
-    known = (row["options"] for row in _photos() if row["fingerprint"] == config["data_hash"])
+    known = (row["options"] for row in keys.photos() if row["fingerprint"] == config["data_hash"])
     return next(known, {}).get(name)
 
 
@@ -254,24 +218,10 @@ def _chosen(at, dataset: str) -> Chosen:
 
 
 def _record(one: Mapping, train: bool) -> dict | None:
-    name = key(one)
+    name = keys.key(one)
     place = store.place_of(one["dataset"], one["method"], one["loss"], name)
     record = store.load(place, name)
     if record is None and train:
-        from icrlib.experiments.missing import train_one
-
         train_one(one, store.trained() / place)
         record = store.load(place, name)
     return record
-
-
-def _known(dataset: str, options: Mapping) -> str | None:
-    """The fingerprint of the photos with these options (None: left alone) that the records are of; None of others."""
-    given = {name: value for name, value in options.items() if value is not None}
-    rows = (row for row in _photos() if row["dataset"] == dataset and row["options"] == given)
-    return next((row["fingerprint"] for row in rows), None)
-
-
-@cache
-def _photos() -> list[dict]:
-    return parsing.of_json(records.root() / "photos.json", PHOTOS, "the table of photos")

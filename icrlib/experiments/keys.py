@@ -1,0 +1,60 @@
+"""What names a run: its arguments, resolved to a configuration without drawing or reading data, and the key of that."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from icrlib import parsing
+from icrlib.data.load import DRAWN
+from icrlib.experiments import store
+from icrlib.records.folder import root
+from icrlib.training.unread import configuration
+
+# Photos are told apart by the fingerprint of their features, which nobody types: options that stand for one.
+PHOTOS = {"type": "array", "items": {"type": "object", "required": ["dataset", "options", "fingerprint"]}}
+NAMES = ("dataset", "method", "loss", "seed", "data_seed")  # what is no setting
+OF_PHOTOS = ("train", "regions", "features")
+
+
+def key(one: Mapping) -> str:
+    """The key of the run that these arguments of :func:`runs` name."""
+    return store.key_of(resolved(one))
+
+
+def resolved(one: Mapping) -> dict:
+    """The whole configuration of one run, without drawing or reading data."""
+    dataset, options = one["dataset"], source_of(one)
+    sides = {name: one.get(name) for name in NAMES[1:]}
+    given = {name: value for name, value in one.items() if name not in (*NAMES, *options)}
+    if dataset in DRAWN or Path(str(options.get("features"))).is_dir():
+        return configuration(dataset, **sides, source=options, given=given)[0]
+    fingerprint = _known(dataset, options)
+    if fingerprint is None:
+        raise ValueError(
+            f"{dataset} with {options}: no record names such photos; known are "
+            f"{[row['options'] for row in photos() if row['dataset'] == dataset]}, and features=FOLDER names your own"
+        )
+    return configuration(dataset, **sides, given=given)[0] | {"data_hash": fingerprint}
+
+
+def source_of(one: Mapping) -> dict:
+    """Those of the arguments that are options of the data."""
+    drawn = DRAWN.get(one["dataset"])
+    names = [name for name in inspect.signature(drawn).parameters if name not in NAMES] if drawn else OF_PHOTOS
+    return {name: one[name] for name in names if name in one}
+
+
+def _known(dataset: str, options: Mapping) -> str | None:
+    """The fingerprint of the photos with these options (None: left alone) that the records are of; None of others."""
+    given = {name: value for name, value in options.items() if value is not None}
+    rows = (row for row in photos() if row["dataset"] == dataset and row["options"] == given)
+    return next((row["fingerprint"] for row in rows), None)
+
+
+@cache
+def photos() -> list[dict]:
+    """Which options stand for which photos, by ``records/photos.json``: {"dataset", "options", "fingerprint"} each."""
+    return parsing.of_json(root() / "photos.json", PHOTOS, "the table of photos")
