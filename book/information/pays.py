@@ -129,7 +129,7 @@ less = {place: {row: compare(of[row], of["con"], ("objective", "caption encoder"
 printed = {place: pd.Series({row: ltd.rows()["rsum"][number] for row, number in ltd.ROWS[place].items()})
            for place in ("Flickr30k", "MS-COCO")}
 columns = {f"{place}, printed": (of - of["con"]).map("{:+.1f}".format) for place, of in printed.items()}
-table = pd.DataFrame(columns | {f"{place}, ours": less[place] for place in ours}, index=[*ROWS]).astype(str).replace("nan", "–")
+table = pd.DataFrame(columns | {f"{place}, ours": less[place] for place in ours}, index=[*ROWS]).fillna("–").astype(str)
 table.loc["con"] = [f"{of['con']:.1f}" for of in printed.values()] + [f"{of['con'].mean():.1f}" for of in ours.values()]
 table.rename(ROWS)
 
