@@ -267,9 +267,8 @@ check("On Flickr8k it is +39.7 [+30.0, +49.4] ahead of LTD's baseline, and −23
 # %% [markdown]
 # ## Is more kept?
 #
-# Swap twins ask the similarity who has which colour. In four of six conditions the order of words is kept worse. Does the caption's
-# vector itself know? A *probe*, a linear map, was trained to read sixteen facts from it, with 6,000 pictures and three draws. Four are
-# shown.
+# Swap twins ask the similarity who has which colour. In four of six conditions the order of words is kept worse. Does the vector itself
+# know? A *probe*, a linear map, was trained to read sixteen facts from it (6,000 pictures, three draws). Four are below.
 
 # %% tags=["full-width"]
 kept, lost = CONDITIONS["6,000 pictures"]
