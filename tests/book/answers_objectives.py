@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from scipy import stats
 
 from answers_lessons import opposite
 
@@ -45,18 +44,6 @@ WRONG = {
         ),
     },
     "gradients/fifteen": {
-        "check_half_width": (
-            lambda s, n: stats.t.ppf(0.975, n - 1) * s / n**0.5,
-            lambda s, n: 1.96 * s / (n - 1) ** 0.5,
-            lambda s, n: stats.t.ppf(0.975, n) * s / (n - 1) ** 0.5,
-            lambda s, n: s,
-            lambda s, n: stats.t.ppf(0.95, n - 1) * s / (n - 1) ** 0.5,
-        ),
-        "check_paired": (
-            lambda right, f, g: (-right(f, g)[0], right(f, g)[1]),
-            lambda right, f, g: (right(f, g)[0], 2.7764 * np.std([f[s] - g[s] for s in f]) / 5**0.5),
-            lambda right, f, g: right(dict(enumerate(f.values())), dict(enumerate(g.values()))),
-        ),
         "check_cir_lin": (
             lambda right, *a: tuple(-x for x in right(*a)),
             lambda right, p, n, tau, k: right(p, n, tau, 1.0),
