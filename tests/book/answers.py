@@ -138,14 +138,6 @@ WRONG = {
         ),
     },
     "gradients/fifteen": {
-        "check_half_width": (
-            lambda s, n: stats.t.ppf(0.975, n - 1) * s / n**0.5,
-            lambda s, n: stats.t.ppf(0.95, n - 1) * s / (n - 1) ** 0.5,
-        ),
-        "check_paired": (
-            lambda right, f, g: (-right(f, g)[0], right(f, g)[1]),
-            lambda right, f, g: right(dict(enumerate(f.values())), dict(enumerate(g.values()))),
-        ),
         "check_cir_lin": (
             lambda right, *a: tuple(-x for x in right(*a)),
             lambda right, p, n, tau, k: right(p, n, tau, 1.0),
