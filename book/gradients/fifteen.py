@@ -131,7 +131,7 @@ fig.colorbar(shown, location="top", aspect=30, label="R@1 over con × con");
 # ## Does its order come out again?
 #
 # Compare signs and orders, not levels. The paper's nearest setting is VSE++ on a frozen ResNet-152. The released code has −½ in cir's
-# bracket where the paper prints −1; we trained both. (±: deviation of three runs, here of five.)
+# bracket where the paper prints −1; we trained both. (±: deviation, in print of three runs, here of five.)
 
 # %%
 released = runs("scenes", loss=CIR, at="searched, GOAL as released", **VSE)
