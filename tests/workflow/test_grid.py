@@ -134,7 +134,7 @@ def book(tmp_path_factory, monkeypatch) -> Path:
 
 def test_what_is_there_is_skipped_and_a_half_written_record_made_again(tmp_path, book):
     """In the book's records, unless they are not to count; and in the run's own folder."""
-    past = written(book / "a.json", "0" * 10)
+    past = written(book / "vsepp" / "a.json", "0" * 10)
     own = written(tmp_path / made(1).folder / "record.json", "1" * 10)
     runs = [made(seed) for seed in range(3)]
     result = plan(runs, tmp_path)
@@ -153,8 +153,8 @@ def test_what_is_there_is_skipped_and_a_half_written_record_made_again(tmp_path,
 
 def test_the_time_is_that_of_past_records(tmp_path, book):
     """50 s for 500 updates, so 100 s for each run of 1000; what has no record is counted apart."""
-    written(book / "a.json", "a" * 10)
-    written(book / "b.json", "b" * 10, seconds=90.0)
+    written(book / "vsepp" / "a.json", "a" * 10)
+    written(book / "vsepp" / "b.json", "b" * 10, seconds=90.0)
     result = plan([made(0), made(1), made(2, method="vsrn")], tmp_path / "runs")
     assert result.seconds == pytest.approx(200)
     text = result.text(jobs=2)
