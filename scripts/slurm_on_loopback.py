@@ -2,8 +2,8 @@
 
 `make test-slurm`. What is tested: a partition that does not exist is refused by name; a grid of two smoke runs goes
 through Snakemake's Slurm executor with the profile that clusters use; one of its jobs is killed with scancel while it
-runs; the grid finishes all the same. It needs root and Debian's packages (elsewhere it says so and tests nothing), and
-refuses where a Slurm is configured already. All listens on 127.0.0.1 only, and everything that was started is stopped
+runs; the grid finishes all the same; and a page gets the runs that it lacks. It needs root and Debian's packages
+(elsewhere it says so and tests nothing), and refuses where a Slurm is configured already. All listens on 127.0.0.1 only, and everything that was started is stopped
 afterwards, also after a failure, an interrupt or a timeout; after kill -9 of this script, ``--stop`` does it.
 """
 
@@ -58,6 +58,7 @@ def main() -> int:
         install(asked.install or os.environ.get("CI") == "true")
         with cluster() as folder:
             smoke_grid(folder / "grid")
+            missing_of_page(folder)
     except Refused as err:
         print(f"test-slurm: {err}", file=sys.stderr)
         return 2
@@ -199,6 +200,25 @@ def smoke_grid(runs: Path) -> None:
     expect(status == 0 and len(records) == 2, f"the grid ended with {status} and {len(records)} of 2 records")
     expect(f"{victim} CANCELLED" in states, f"job {victim} came back")
     expect(sum("COMPLETED" in state for state in states) == 2, "two jobs should have completed")
+
+
+def missing_of_page(folder: Path) -> None:
+    """A page that lacks two runs gets them by `icr train PAGE --profile`; the second time nothing is missing."""
+    profile = folder / "profile"
+    profile.mkdir()
+    text = (ROOT / "workflow" / "profiles" / "slurm" / "config.yaml").read_text(encoding="utf-8")
+    quick = "\nseconds-between-status-checks: 5\ndefault-resources: [slurm_partition=main]\n"
+    (profile / "config.yaml").write_text(text.replace("gpu: 1", "gpu: 0").replace("checks: 20", "checks: 5") + quick)
+    page, size = folder / "page.py", "train=64, val=32, test=64, updates=6, evaluate_every=3, embed_dim=16"
+    page.write_text(f'# %%\nfrom icrlib import runs\nruns("scenes", method="bow", seed=[1000, 1001], {size})\n')
+    command = [sys.executable, "-m", "icrlib", "train", str(page), "--profile", str(profile)]
+    for _ in range(2):
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=GRID_SECONDS)
+        expect(
+            ended.returncode == 0 and "no run is missing" in ended.stdout,
+            f"a page's runs: {ended.stdout}{ended.stderr}",
+        )
+    print("test-slurm: a page got the two runs that it lacked", flush=True)
 
 
 def started(runs: Path) -> list[str]:
