@@ -4,7 +4,8 @@
 through Snakemake's Slurm executor with the profile that clusters use; one of its jobs is killed with scancel while it
 runs; the grid finishes all the same; and a page gets the runs that it lacks. It needs root and Debian's packages
 (elsewhere it says so and tests nothing), and refuses where a Slurm is configured already. All listens on 127.0.0.1
-only, and everything that was started is stopped afterwards, also after a failure, an interrupt or a timeout; after kill -9 of this script, ``--stop`` does it.
+only, and everything that was started is stopped afterwards, also after a failure, an interrupt or a timeout; after
+kill -9 of this script, ``--stop`` does it.
 """
 
 from __future__ import annotations
