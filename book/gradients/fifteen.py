@@ -322,7 +322,8 @@ check("is 58 rsum behind con × con as printed and 18 as released", f"{-behind[C
       f"{-with_released['cir x sig-ms'].mean:.0f} as released", with_released.all("behind"))
 check("The other four cost 4.1 to 9.8 rsum (3 of 8 decided)", on_p.span("{:.1f} to {:.1f}"),
       f"({len(on_p.with_word('behind'))} of {len(on_p)} decided)")
-check("With P lin it is 52 rsum behind con; where its own gradients are clipped a hundred times shorter, 10, the smallest",
+check("With P lin it is 52 rsum behind con; where its own gradients are clipped a hundred times shorter, 10, the "
+      "smallest",
       -left[LIN[0]].mean == min(-one.mean for one in left.values()),
       f"shorter, {-left[LIN[0]].mean:.0f}",
       f"{-compare(printed[LIN[0]], CON[LIN[0]]).mean:.0f} rsum")

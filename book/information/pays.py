@@ -194,11 +194,13 @@ right.set(xlabel="bound η", ylabel="rsum less the baseline", xticks=range(4), x
 # %% tags=["hide-input"]
 # checked by machine
 check("for every caption costs 0.34 on scenes", f"costs {held[0]['auxiliary']['floor']:.2f}")
-check("λ climbs at first and stays high, and the lead is +3.1 [−1.1, +7.3]", f"is {by_bound[0.05]}", prices[0.05].idxmax().min() > 2e3)
+check("λ climbs at first and stays high, and the lead is +3.1 [−1.1, +7.3]", f"is {by_bound[0.05]}",
+      prices[0.05].idxmax().min() > 2e3)
 check("At 0.1, the bound that the search chose, λ reaches zero for good between updates 2,260 and 2,340, at 0.2 between "
       "820 and 920.",
       f"At {held[0]['config']['eta']}", *(f"{text} {zero_from[eta].min():,} and {zero_from[eta].max():,}" for eta, text in
-      ((0.1, "updates"), (0.2, "0.2 between"))), not any(prices[eta].loc[2340:].any(axis=None) for eta in (0.1, 0.2, 0.3)))
+      ((0.1, "updates"), (0.2, "0.2 between"))),
+      not any(prices[eta].loc[2340:].any(axis=None) for eta in (0.1, 0.2, 0.3)))
 check("all five runs are the same to the last digit", compare(by_rule, held, "multiplier").word == "the same runs")
 
 # %% [markdown]

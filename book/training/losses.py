@@ -217,7 +217,8 @@ check("Triplet-SH is 23.1 rsum ahead of NT-Xent with a margin of its own, 8.1 ah
       [SH_NT[name].word for name in ("own constants", "half the updates")] == ["ahead", "behind"])
 sides = [{one.word for found in signs.values() if (one := found.get(pair))} & {"ahead", "behind"} for pair in PANELS]
 check("in none of the fifteen conditions that have it is the plain triplet loss ahead of Triplet-SH or of NT-Xent.",
-      sum("triplet" in found.by("loss") for found in conditions.values()) == 15, len(signs) == 17, sides == [{"ahead", "behind"}, {"ahead"}, {"ahead"}, {"behind"}])
+      sum("triplet" in found.by("loss") for found in conditions.values()) == 15, len(signs) == 17,
+      sides == [{"ahead", "behind"}, {"ahead"}, {"ahead"}, {"behind"}])
 
 # %% [markdown]
 # ## What turns the sign
@@ -283,14 +284,15 @@ def fact(condition, word, a="triplet_sh", b="ntxent"):
 
 check("Triplet-SH leads in the short run, too, +4.7 [+0.8, +8.6].", *fact("own constants, half the updates", "ahead"))
 check("it is +3.9 [−2.1, +9.9], undecided in five draws.", *fact("twice the updates", "undecided"))
-check("Triplet-SH less NT-Xent is −43.0 [−68.8, −17.2], and each of Triplet-SH's five runs is worse than with the clip.", *fact("not clipped", "behind"),
+check("Triplet-SH less NT-Xent is −43.0 [−68.8, −17.2], and each of Triplet-SH's five runs is worse than with the "
+      "clip.", *fact("not clipped", "behind"),
       (conditions["not clipped"]["triplet_sh"].values() < published["triplet_sh"].values()[:5]).all())
 check("against Triplet it is undecided, +1.2 [−2.3, +4.7].", *fact("own constants", "undecided", "smoothap", "triplet"))
 check("On VSRN Triplet-SH less NT-Xent is +4.0 [+0.2, +7.7],", *fact("VSRN", "undecided"))
 check("NT-Xent less Triplet +4.3 [+0.3, +8.3];", *fact("VSRN", "undecided", "ntxent", "triplet"))
 check("Triplet-SH leads NT-Xent by +6.3 [+5.0, +7.6],", *fact("maxima", "ahead"))
 check("with own constants by +7.0 [+5.7, +8.3].", *fact("maxima, own constants", "ahead"))
-check("Triplet-SH leads NT-Xent by +2.0 [+0.4, +3.7],", *fact("own constants, 6,000 pictures", "ahead"))
+check("Triplet-SH leads NT-Xent by +2.0 [+0.4, +3.7]:", *fact("own constants, 6,000 pictures", "ahead"))
 check("it is −4.9 [−12.4, +2.5], undecided.", *fact("photos, VSE++", "undecided"))
 check("The +10.5 [+2.0, +18.9] of Triplet-SH over Triplet is decided", *fact("photos, VSE++", "ahead", b="triplet"))
 check("On a bag of words with own constants Triplet-SH, NT-Xent and SmoothAP are equivalent.",
