@@ -209,7 +209,8 @@ def missing_of_page(folder: Path) -> None:
     profile.mkdir()
     text = (ROOT / "workflow" / "profiles" / "slurm" / "config.yaml").read_text(encoding="utf-8")
     quick = "\nseconds-between-status-checks: 5\ndefault-resources: [slurm_partition=main]\n"
-    (profile / "config.yaml").write_text(text.replace("gpu: 1", "gpu: 0").replace("checks: 20", "checks: 5") + quick)
+    text = text.replace("gpu: 1", "gpu: 0\n    runtime: 30\n    mem_mb: 2000").replace("checks: 20", "checks: 5")
+    (profile / "config.yaml").write_text(text + quick)
     page, size = folder / "page.py", "train=64, val=32, test=64, updates=6, evaluate_every=3, embed_dim=16"
     page.write_text(f'# %%\nfrom icrlib import runs\nruns("scenes", method="bow", seed=[1000, 1001], {size})\n')
     command = [sys.executable, "-m", "icrlib", "train", str(page), "--profile", str(profile)]

@@ -49,7 +49,9 @@ def plan(wanted: Sequence[Mapping]) -> str:
     known = [time for time in times if time is not None]
     rest = len(times) - len(known)
     unknown = f", and of {rest} nobody knows, for no record is like them" if rest else ""
-    return f"{len(wanted)} runs to train: about {sum(known) / 3600:.1f} core-hours{unknown}"
+    hours = sum(known) / 3600
+    time = f"{hours:.1f} core-hours" if hours >= 1 else f"{60 * hours:.1f} core-minutes"
+    return f"{len(wanted)} runs to train: about {time}{unknown}"
 
 
 def _cells(page: Path) -> Iterator[str]:
