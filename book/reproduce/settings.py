@@ -161,8 +161,8 @@ def table(*names):
 # %% [markdown]
 # ## ECIR's four losses on scenes
 #
-# The figure's search, with Triplet-SH as well, which on VSE++ needs a start at the rate 0.01. VSRN liked the highest rate and got a higher one as
-# well, but not with SmoothAP, which takes most of the time.
+# The figure's search, with Triplet-SH as well, which on VSE++ needs a start at the rate 0.01. VSRN liked the highest rate and got a
+# higher one as well, but not with SmoothAP, which takes most of the time.
 
 # %%
 def hard(model, **more):
@@ -276,9 +276,9 @@ table("scenes, beyond")
 # %% [markdown]
 # ## Fewer and more pictures, other batches
 #
-# On draw 100, at the constants that VSE++ chose with 1,500 pictures (VSRN with 1,500 borrows them, too): three rates (of
-# Triplet-SH the highest with a start); with 400 pictures also two shorter schedules. Last, on two draws, three-word captions that many pictures
-# share, where in training equal texts count as right ("text") or only a picture's own ("diagonal").
+# On draw 100, at the constants that VSE++ chose with 1,500 pictures (VSRN with 1,500 borrows them, too): three rates (of Triplet-SH
+# the highest with a start); with 400 pictures also two shorter schedules. Last, on two draws, three-word captions that many
+# pictures share, where in training equal texts count as right ("text") or only a picture's own ("diagonal").
 
 # %%
 M, T = {"margin": 0.4}, {"tau": 0.1}
@@ -454,9 +454,9 @@ ax.legend(handles=[plt.Line2D([], [], color=plots.colour(loss), marker="o", ls="
 #
 # ## What a search cannot say
 #
-# **That the runner-up is worse.** The difference between the best and the second, over three draws, has an error too. Here it is for
-# the first search, the winner less the runner-up with the 95 % interval: where that holds zero, another three draws might have chosen otherwise, and a page that rests on the
-# choice should hold for both.
+# **That the runner-up is worse.** The difference between the best and the second, over three draws, has an error too. Here it is
+# for the first search, the winner less the runner-up with the 95 % interval: where that holds zero, another three draws might have
+# chosen otherwise, and a page that rests on the choice should hold for both.
 
 # %%
 def ahead(one, pair):
@@ -471,9 +471,9 @@ names = {pair: tuple(map(plots.label, pair)) for pair in closeness}
 pd.Series({names[pair]: str(one) for pair, one in closeness.items()}).unstack(0)
 
 # %% [markdown]
-# **What was not searched.** In a comparison, sizes, batch and clipping are the same for all. VSRN and the losses beyond ECIR's have fewer values of
-# their constants than VSE++ has; if only one side's constant was searched, no page calls that side
-# "ahead". DCL takes NT-Xent's settings where only the denominator is asked about.
+# **What was not searched.** In a comparison, sizes, batch and clipping are the same for all. VSRN and the losses beyond ECIR's have
+# fewer values of their constants than VSE++ has; if only one side's constant was searched, no page calls that side "ahead". DCL
+# takes NT-Xent's settings where only the denominator is asked about.
 #
 # **How good the winner is.** The best of several is flattered by having been chosen, the more the more there were (second
 # exercise). So no comparison uses its number: it is trained anew on other draws.

@@ -412,7 +412,7 @@ check_rate(lambda r, B, tau: r * 2 * B / (1 / (B * tau)))
 # ````
 #
 # Write down what DCL does at τ = 0.02 (share of updates cut, rsum against τ = 0.05), with bounds. Then train it,
-# `icr train scenes vse++ dcl --tau 0.02`. Which of your reasons was wrong?
+# `icr run book/reproduce/run.ipynb -p loss=dcl -p tau=0.02`. Which of your reasons was wrong?
 #
 # ````{exercise-end}
 # ````

@@ -18,9 +18,8 @@ from icrlib.progress import LINES
 from icrlib.training import checkpoints
 from icrlib.training.options import options_for
 
-PATIENCE = (
-    3600  # seconds: a process that starts or answers slowly, on a busy machine, is no failure; a dead one is seen
-)
+# Seconds: a process that starts or answers slowly, on a busy machine, is no failure; a dead one is seen.
+PATIENCE = 3600
 
 
 class Killed(click.ClickException):

@@ -94,7 +94,7 @@ def _searched(records: Iterable[Mapping]) -> dict[tuple[str, str], list[dict[str
     found = {}
     for (method, loss), group in _grouped(records).items():
         moved, tried = _tried(group)
-        _same_draws(method, loss, tried.values())
+        same_draws(method, loss, tried.values())
         rows = [
             {"method": method, "loss": loss}
             | {runs.short(n): v for n, v in zip(moved, values, strict=True)}
@@ -131,7 +131,7 @@ def _seeds(tried: Iterable[Sequence[Mapping]]) -> set[tuple[int, ...]]:
     return {tuple(sorted(map(runs.seed, found))) for found in tried}
 
 
-def _same_draws(method: str, loss: str, tried: Iterable[Sequence[Mapping]]) -> None:
+def same_draws(method: str, loss: str, tried: Iterable[Sequence[Mapping]]) -> None:
     seeds = _seeds(tried)
     if len(seeds) > 1:
         each = " and ".join(str(list(one)) for one in sorted(seeds))
@@ -141,7 +141,7 @@ def _same_draws(method: str, loss: str, tried: Iterable[Sequence[Mapping]]) -> N
         )
 
 
-def _after_start(record: Mapping) -> float:
+def after_start(record: Mapping) -> float:
     """The best validation rsum of a run's own loss: within its start, all negatives count, and that is another loss.
 
     On 400 photos the setting of Triplet-SH with the highest of all evaluations had it in its start, where Triplet was
@@ -155,7 +155,7 @@ def _after_start(record: Mapping) -> float:
 
 
 def _scores(found: Sequence[Mapping]) -> dict[str, float]:
-    row = {"n": len(found), "val_rsum": mean(map(_after_start, found))}
+    row = {"n": len(found), "val_rsum": mean(map(after_start, found))}
     swaps = [
         entry["twins"]["swap"]
         for record in found

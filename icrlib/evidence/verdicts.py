@@ -184,7 +184,7 @@ def _of_records(claim: str, ours: list, other, factor: str, measure, tuning: Map
         every = ours
     else:
         ours, other = comparison.paired(claim, ours, list(other), factor, tuning)
-        if all(_same(a, b, measure) for a, b in zip(ours, other, strict=True)):
+        if all(same_runs(a, b, measure) for a, b in zip(ours, other, strict=True)):
             return None
         every = [*ours, *other]
     if photo_intervals.applies(every, measure):
@@ -197,7 +197,7 @@ def _of_records(claim: str, ours: list, other, factor: str, measure, tuning: Map
     return over_pairs(first, second, f"{len(ours)} pairs, {basis}")
 
 
-def _same(a: Mapping, b: Mapping, measure) -> bool:
+def same_runs(a: Mapping, b: Mapping, measure) -> bool:
     return bool(a.get("log")) and a["log"] == b.get("log") and runs.measured(a, measure) == runs.measured(b, measure)
 
 

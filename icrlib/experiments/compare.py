@@ -13,12 +13,9 @@ import pandas as pd
 from icrlib.evidence import comparison, photo_intervals, record_settings
 from icrlib.evidence.correlation import kendall
 from icrlib.evidence.intervals import Estimate, over_pairs
+from icrlib.evidence.verdicts import ALPHA, FEWEST, SMALLEST, same_runs
 from icrlib.experiments.named import Runs
 from icrlib.names import label
-
-ALPHA = 0.05
-SMALLEST = 3.0  # a difference of test rsum below which the book does not care
-FEWEST = 3
 
 
 @dataclass(frozen=True)
@@ -139,13 +136,12 @@ def compare(
     else:
         title = title or _title(a, b)
         ours, other, favoured = _paired(title, a, b, (factor,) if isinstance(factor, str) else factor, unsearched)
-    both = ours if isinstance(other, float) else [*ours, *other]
-    if photo_intervals.applies(both, of):
-        return Comparison(title, photo_intervals.estimate(ours, other, of), smallest, equal, favoured=favoured)
-    first, second = Runs(ours).values(of), other if isinstance(other, float) else Runs(other).values(of)
-    logs = not isinstance(other, float) and all(x.get("log") == y.get("log") for x, y in zip(ours, other, strict=True))
-    same = bool(logs and (first == second).all())
-    estimate = over_pairs(first, second, f"{len(ours)} pairs")
+    alone = isinstance(other, float)
+    if photo_intervals.applies(ours if alone else [*ours, *other], of):
+        estimate = photo_intervals.estimate(ours, other, of)
+    else:
+        estimate = over_pairs(Runs(ours).values(of), other if alone else Runs(other).values(of), f"{len(ours)} pairs")
+    same = not alone and all(same_runs(x, y, of) for x, y in zip(ours, other, strict=True))
     return Comparison(title, estimate, smallest, equal, same=same, favoured=favoured)
 
 

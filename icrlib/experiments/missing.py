@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -25,7 +27,8 @@ def wanted_by(page: str | Path) -> list[dict]:
     space, wanted = {"__name__": "__main__"}, {}
     for code in _cells(Path(page)):
         try:
-            exec(compile(code, str(page), "exec"), space)
+            with contextlib.redirect_stdout(io.StringIO()):  # what the page prints is not asked for
+                exec(compile(code, str(page), "exec"), space)
         except Missing as err:
             wanted |= {keys.key(one): one for one in err.wanted}
         except Exception as err:  # what rests upon a gap; without one, the page itself is at fault

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from icrlib.evidence import record_settings
+from icrlib.evidence.tuning import after_start, same_draws
 from icrlib.experiments.named import Chosen, Pair, Runs, listed, runs
 from icrlib.files import write_bytes
 
@@ -117,29 +117,11 @@ def search(*grids: str | Runs, **settings) -> Search:
     return Search(candidates)
 
 
-def after_start(record: Mapping) -> float:
-    """The best validation rsum of a run's own loss: within its start all negatives count, and that is another loss.
-
-    On 400 photos the setting of Triplet-SH with the highest of all evaluations had it in its start, where Triplet was
-    trained. A run without any evaluation after its start counts with what it has.
-    """
-    start = record["config"].get("warmup", 0)
-    if record["chosen"]["update"] > start:
-        return record["chosen"]["val_rsum"]
-    later = [entry["val"]["rsum"] for entry in record["history"] if entry["update"] > start]
-    return max(later, default=record["chosen"]["val_rsum"])
-
-
 def _ranked(pair: Pair, tried: Runs) -> list[tuple[dict, float]]:
     groups: dict[tuple, list] = {}
     for record in tried:
         groups.setdefault(tuple(sorted(tried.given[record["key"]].items())), []).append(record)
-    draws = {tuple(sorted(map(record_settings.seed, group))) for group in groups.values()}
-    if len(draws) > 1:
-        raise ValueError(
-            f"settings of {pair} were tried on different draws, {sorted(draws)}: not comparable; train the missing "
-            "ones, or leave the incomplete settings out"
-        )
+    same_draws(*pair, groups.values())
     rows = [(dict(settings), float(np.mean([*map(after_start, group)]))) for settings, group in groups.items()]
     return sorted(rows, key=lambda row: -row[1])
 

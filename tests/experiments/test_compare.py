@@ -44,6 +44,11 @@ def test_photos_are_compared_over_seeds_and_test_images():
     b = Runs([on_photos("ntxent", k, ranks[0][::-1], ranks[1]) | {"key": f"b{k}"} for k in range(3)])
     theirs = evidence.verdict("", "greater", a.records, b.records, own=True)
     ours = compare(a, b)
+    twice = [Runs([record | {"log": [[1, 0.5]]} for record in side]) for side in (a, a.records)]
+    twice[1].records = [
+        r | {"config": r["config"] | {"loss": "ntxent", "loss_options": {"tau": 0.1}}} for r in twice[1]
+    ]
+    assert compare(*twice).word == "the same runs"
     assert (ours.mean, ours.low, ours.high) == (theirs.difference.mean, theirs.difference.low, theirs.difference.high)
 
 

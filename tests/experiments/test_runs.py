@@ -58,9 +58,10 @@ def test_runs_of_the_book_are_those_that_were_asked_for():
 
 
 def test_photos_are_named_by_what_the_records_know():
-    few, many = (runs("flickr8k", method="bow", seed=0, missing="skip", train=train, updates=updates, embed_dim=256)
-                 for train, updates in ((400, 600), (None, 3600)))  # fmt: skip
-    assert len({record["data_hash"] for record in [*few, *many]}) == len(few) + len(many)
+    few, many = (runs("flickr8k", method="bow", seed=range(3), at=at) for at in ("searched, 400", "searched"))
+    prints = [{record["data_hash"] for record in some} for some in (few, many)]
+    assert len(few) == len(many) == 3 and [len(one) for one in prints] == [1, 1] and prints[0] != prints[1]
+    assert len(few.only(train=400)) == 3 and not len(many.only(train=400))
     with pytest.raises(ValueError, match="train.*401"):
         runs("flickr8k", train=401)
 
