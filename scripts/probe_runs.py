@@ -1,14 +1,13 @@
-"""Ask the models of a study on scenes what a linear map can read from them: lines of records/probes.jsonl.
+"""Ask the models of runs on scenes what a linear map can read from them: lines of records/probes.jsonl.
 
-Beside the runs, the vectors that they had to decode (their targets) are asked the same. A model is taken from runs/,
-where `make records` left it; one that is not there is trained again, with the settings of its record. Lines that are
-there are not made again.
+KEYS name the runs, as a page has them: `[run["key"] for run in runs("scenes", ...)]`. Beside a run, the vectors that it
+had to decode (its target) are asked the same. A model is taken from runs/, where `icr train PAGE` left it; one that is
+not there is trained again, with the settings of its record. Lines that are there are not made again.
 """
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 import torch
@@ -18,75 +17,77 @@ from icrlib import probes, records
 from icrlib.data.splits import Dataset
 from icrlib.data.targets import teacher, vectors
 from icrlib.data.targets.teachers import TEACHERS
+from icrlib.experiments import probed, store
+from icrlib.experiments.training import train_one
 from icrlib.files import write_bytes
 from icrlib.models.base import RetrievalModel
 from icrlib.names import handed
 from icrlib.progress import bar
-from icrlib.records import probed
-from icrlib.studies import Run, studies
-from icrlib.training.saved import load_model
 
 
 @click.command(help=__doc__)
-@click.argument("study")
-def main(study: str) -> None:
+@click.argument("keys", nargs=-1, required=True)
+def main(keys: tuple[str, ...]) -> None:
     torch.set_num_threads(1)
-    runs = [run for run in studies[study].runs() if run.done]
-    if not runs:
-        raise click.ClickException(f"{study} has no records yet; make records STUDY={study} first")
-    if strange := {run.dataset for run in runs} - {"scenes"}:
+    runs = [recorded(key) for key in keys]
+    if strange := {run["config"]["dataset"] for run in runs} - {"scenes"}:
         raise click.ClickException(
-            f"{study} is about {', '.join(sorted(strange))}; probes know what is in a picture of scenes only"
+            f"of {', '.join(sorted(strange))} nobody knows what is in a picture; probes are for scenes"
         )
     for run in bar(runs, "probing"):
-        record = records.load(run.path)
         data = None
-        for about in [{"identity": record["identity"]}, *_targets(record)]:
+        for about in [{"key": run["key"]}, *_targets(run)]:
             if any(about.items() <= line.items() for line in probed.lines()):
                 continue
-            data = data or icrlib.load_dataset(run.dataset, **run.data)
-            keep(about | {"data_hash": record["data_hash"]}, asked(about, run, record, data))
+            data = data or icrlib.load_dataset("scenes", **run["config"]["data_options"])
+            keep(about | {"data_hash": run["data_hash"]}, found(about, run, data))
 
 
-def _targets(record: dict) -> list[dict]:
+def recorded(key: str) -> dict:
+    """The record of the run with this key."""
+    if (run := store.find(key)) is None:
+        raise click.ClickException(f"no record has the key {key!r}; `icr train PAGE` makes those that a page names")
+    return run
+
+
+def _targets(run: dict) -> list[dict]:
     """The target of a run on its data, as what a line is about; none for a run that decodes none."""
-    name = (record["config"].get("auxiliary_options") or {}).get("target")
-    return [{"target": name, "data_hash": record["data_hash"]}] if name else []
+    name = (run["config"].get("auxiliary_options") or {}).get("target")
+    return [{"target": name, "data_hash": run["data_hash"]}] if name else []
 
 
-def asked(about: dict, run: Run, record: dict, data: Dataset) -> dict:
+def found(about: dict, run: dict, data: Dataset) -> dict:
     """{"caption": {fact: percent right}, …} of a run's model, or of the target's vectors, and chance."""
     again = None
     if "target" in about:
-        target = teacher(handed(run.path, "target", about["target"], None, TEACHERS))
-        found = {
-            name: (None, vectors(getattr(data, name).captions, target, progress=False))
-            for name in ("train", "val", "test")
-        }
-        table = probes.read(found, {name: getattr(data, name) for name in found}, kinds=("caption",))
+        target = teacher(handed(run["path"], "target", about["target"], None, TEACHERS))
+        splits = {name: getattr(data, name) for name in ("train", "val", "test")}
+        of = {name: (None, vectors(split.captions, target, progress=False)) for name, split in splits.items()}
+        table = probes.read(of, splits, kinds=("caption",))
     else:
-        model, again = model_of(run, record, data)
+        model, again = model_of(run, data)
         table = probes.probe(model, data)
     facts = {of: {row.fact: round(row.accuracy, 3) for row in part.itertuples()} for of, part in table.groupby("of")}
     chance = {of: {row.fact: round(row.chance, 3) for row in part.itertuples()} for of, part in table.groupby("of")}
     return {"facts": facts, "chance": chance} | ({"again": again} if again is not None else {})
 
 
-def model_of(run: Run, record: dict, data: Dataset) -> tuple[RetrievalModel, float | None]:
+def model_of(run: dict, data: Dataset) -> tuple[RetrievalModel, float | None]:
     """The model that the run left in runs/, which must have the record's test rsum; else one that is trained again in
     runs/again/, with its own test rsum, which another machine may move."""
-    place = run.path.relative_to(records.root()).with_suffix("")
-    folder, noted = Path("runs") / place, record["test"]["rsum"]
-    if not (folder / "model.safetensors").is_file():
-        again = icrlib.train(
-            data, run.method, run.loss, seed=run.seed, out=Path("runs/again") / place, device="cpu", **run.settings
-        )
-        return again.model, again.record["test"]["rsum"]
-    model = load_model(folder)
+    config, noted = run["config"], run["test"]["rsum"]
+    place = store.place_of("scenes", config["method"], config["loss"], run["key"])
+    if not (store.trained() / place / "model.safetensors").is_file():
+        folder = store.trained() / "again" / place
+        named = {name: config[name] for name in ("dataset", "method", "loss", "seed", "data_seed")}
+        options = {name: value for name, value in config["data_options"].items() if name != "seed"}
+        train_one(named | options | config["asked"] | {"device": "cpu"}, folder)
+        return icrlib.load_model(folder), records.load(folder / "record.json")["test"]["rsum"]
+    model = icrlib.load_model(store.trained() / place)
     if abs((got := icrlib.evaluate(model, data.test)["rsum"]) - noted) > 0.5:
         raise click.ClickException(
-            f"{run.path.name}: this model has a test rsum of {got:.1f}, the record {noted:.1f}; "
-            f"remove {folder}, and it is trained again"
+            f"{run['key']}: this model has a test rsum of {got:.1f}, the record {noted:.1f}; "
+            f"remove {store.trained() / place}, and it is trained again"
         )
     return model, None
 

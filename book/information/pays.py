@@ -36,9 +36,8 @@ import pandas as pd
 from scipy import stats
 
 from icrlib import chapter, load_dataset, paper, plots
-from icrlib.experiments import check, compare, family, runs
+from icrlib.experiments import check, compare, family, probed, runs
 from icrlib.paper import ltd
-from icrlib.records import probed
 
 smoke = chapter.start(smoke)
 
@@ -281,10 +280,10 @@ check("is +39.7 [+30.0, +49.4] ahead of LTD's baseline, and −23.4 [−32.8, �
 kept = CONDITIONS["6,000 pictures"]
 read = probed.of_runs([*kept[0], *kept[1]])
 by_run = read["runs"]  # percent right, by fact and run
-more = {fact: compare(*kept, "objective", lambda r, of=fact: by_run.at[of, r["identity"]])
+more = {fact: compare(*kept, "objective", lambda r, of=fact: by_run.at[of, r["key"]])
         for fact in ("colours named", "relation", "who is above", "whose colour")}
 percent = {"guessing": read["chance"], "target itself": read["targets"]["sbert"],
-           "baseline": by_run[[run["identity"] for run in kept[1]]]}
+           "baseline": by_run[[run["key"] for run in kept[1]]]}
 share = pd.DataFrame({name: of.mean(axis=1).round() for name, of in percent.items()})
 share.join(pd.Series(more, name="LTD less the baseline").map(str), how="right")
 

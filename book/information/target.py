@@ -53,7 +53,8 @@ from icrlib.data.targets.order_sensitivity import floor
 from icrlib.data.targets.teachers import for_dataset
 from icrlib.data.targets.wording import exchanged, parse, reworded, turned
 from icrlib.evidence.sentences import check, number
-from icrlib.records.probed import of_runs
+from icrlib.experiments.probed import of_runs
+from icrlib.experiments.store import key_of
 from icrlib.sampling import Sampler
 
 smoke = chapter.start(smoke)
@@ -361,7 +362,7 @@ def swap(group):
 
 def reads(group, fact="whose colour"):
     """What a linear map reads of a fact from the vectors of a group's models: percent, mean over those asked."""
-    known = [r["identity"] for r in group if r["identity"] in PROBED["runs"]]
+    known = [key for key in (key_of(r["config"]) for r in group) if key in PROBED["runs"]]
     return float(PROBED["runs"].loc[fact, known].mean())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from icrlib.evidence.tuning import after_start, same_draws
-from icrlib.experiments.named import Chosen, Pair, Runs, listed, runs
+from icrlib.experiments.named import Chosen, Pair, Runs, listed, runs, setting
 from icrlib.files import write_bytes
 
 
@@ -71,13 +71,19 @@ class Search:
     def table(self) -> pd.DataFrame:
         """Validation rsum: a row for each model, loss and what else was moved, a column for each learning rate."""
         frame = pd.DataFrame(
-            {"method": m, "loss": loss} | settings | {"val": value}
+            {"method": m, "loss": loss} | self._with_defaults((m, loss), settings) | {"val": value}
             for (m, loss), ranked in self.ranked.items()
             for settings, value in ranked
         )
         moved = [n for n in frame if n not in ("method", "loss", "lr", "val") and frame[n].nunique(dropna=False) > 1]
         index = ["method", "loss", *moved]
-        return frame.fillna({name: 0 for name in moved}).pivot(index=index, columns="lr", values="val")
+        return frame.fillna({name: "–" for name in moved}).pivot(index=index, columns="lr", values="val")
+
+    def _with_defaults(self, pair: Pair, settings: Mapping) -> dict:
+        """``settings``, and what a run with them had where another candidate of the pair was given a value."""
+        given = self.candidates.given
+        one = next(r for r in self.candidates.by("method", "loss")[pair] if given[r["key"]] == settings)
+        return {name: setting(one, name) for name in self.moved[pair]} | dict(settings)
 
     @property
     def edges(self) -> list[str]:

@@ -46,6 +46,14 @@ def load(place: Path, key: str) -> dict | None:
     return records.load(path) | {"key": key} if records.exists(path) else None
 
 
+def find(key: str) -> dict | None:
+    """The book's or a reader's record with this ``key``, with ``key`` and ``path``; None where there is none."""
+    if key in _paths():
+        return records.load(records.root() / _paths()[key]) | {"key": key}
+    paths = [*records.root().rglob(f"{key}.json"), *trained().rglob(f"{key}/record.json")]
+    return records.load(paths[0]) | {"key": key} if paths else None
+
+
 def keep(folder: Path | None = None, into: Path | None = None) -> list[Path]:
     """Copy the records of finished runs below ``folder`` (default: what pages trained) to the book's; the new paths.
 
