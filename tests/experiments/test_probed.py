@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -41,7 +42,7 @@ def test_models_and_targets_are_asked_once(place):
     assert [set(line) & {"key", "target"} for line in lines] == [{"key"}, {"key"}, {"target"}]
     data = icrlib.load_dataset("scenes", seed=3, **DATA)
     for run, line in zip(of, lines, strict=False):
-        twin = probes.probe(icrlib.load_model(run["path"].parent), data)
+        twin = probes.probe(icrlib.load_model(Path(run["path"]).parent), data)
         for row in twin.itertuples():
             assert line["facts"][row.of][row.fact] == pytest.approx(row.accuracy, abs=1e-3)
             assert line["chance"][row.of][row.fact] == pytest.approx(row.chance, abs=1e-3)
@@ -56,13 +57,13 @@ def test_models_and_targets_are_asked_once(place):
         ("form", of[1]["data_hash"])
     ]
     for run in of:
-        (run["path"].parent / "model.safetensors").unlink()
+        (Path(run["path"]).parent / "model.safetensors").unlink()
     assert probe(of).exit_code == 0 and probed.lines() == lines and not (root / "runs/again").exists()
 
 
 def test_what_is_gone_is_trained_again_and_another_model_is_refused(place):
     root, (run, _) = place
-    folder = run["path"].parent
+    folder = Path(run["path"]).parent
     other = icrlib.load_dataset("scenes", seed=3, **DATA)
     icrlib.train(other, "ltd", "ntxent", seed=9, updates=1, evaluate_every=1, progress=False).save(root / "other")
     shutil.copy(root / "other/model.safetensors", folder)
