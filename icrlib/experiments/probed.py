@@ -8,7 +8,7 @@ import pandas as pd
 
 from icrlib import parsing
 from icrlib.experiments.store import key_of
-from icrlib.records import root
+from icrlib.records.folder import root
 
 LINES = "probes.jsonl"  # beside the records
 _TABLE = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "number"}}}
