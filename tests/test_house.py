@@ -35,7 +35,7 @@ MAY = {
     "records": BASE,
     "paper": BASE | {"losses"},
     "evidence": BASE | {"paper", "studies"},
-    "experiments": BASE | {"data", "evidence", "records", "training"},
+    "experiments": BASE | {"data", "evidence", "paper", "parameters", "records", "training"},
     "plots": BASE,
     "widgets": BASE | {"plots"},
     "toy": {"widgets"},

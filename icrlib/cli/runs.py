@@ -13,6 +13,7 @@ from icrlib import parameters
 from icrlib.cli import products, records, rows
 from icrlib.data.load import more_options
 from icrlib.errors import choose
+from icrlib.experiments.published import check_sizes
 from icrlib.files import make_folder
 from icrlib.progress import LINES
 from icrlib.training import checkpoints
@@ -50,8 +51,8 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     notebook, preset = rows.find(what)
     declared = parameters.declared(notebook)
     values = preset | parse(given, declared, notebook, preset)
-    if preset:
-        rows.check_sizes(what, values)
+    if preset and values.get("features"):
+        check_sizes(values["dataset"], values["features"])
     click.echo("\n".join(f"  {name} = {value!r}" for name, value in sorted(values.items())) or "  default parameters")
     if _takes_settings(notebook):
         click.echo(records.expected({name: parameters.default(about) for name, about in declared.items()} | values))

@@ -20,6 +20,7 @@ ROOT = store.trained().parent
 
 @click.command()
 @click.argument("page", type=click.Path(path_type=Path))
+@click.option("-p", "given", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the page; repeatable.")
 @click.option("--plan", is_flag=True, help="Only say how many runs are missing, and how long they take.")
 @click.option("--features", type=click.Path(path_type=Path), help="Where the features of photos lie.")
 @click.option(
@@ -27,14 +28,19 @@ ROOT = store.trained().parent
     metavar="NAME",
     help="Train by Snakemake: local (two at a time), gpu, slurm, or a folder with a profile of your own.",
 )
-def train(page: Path, plan: bool, features: Path | None, profile: str | None) -> None:
-    """Train the runs that PAGE names and no record is of, such as book/training/losses.py.
+def train(page: Path, given: tuple[str, ...], plan: bool, features: Path | None, profile: str | None) -> None:
+    """Train the runs that PAGE names and no record is of, such as book/training/losses.py (or training/losses).
+
+    \b
+    icr train training/losses --plan
+    icr train reproduce/tables -p dataset=flickr30k -p features=/data/f30k_precomp --profile slurm
 
     They land in runs/, where the page finds them. Killed and started again, this goes on where it was. Runs that
     depend on a search are known when the search is finished, so a page may take several rounds.
     """
     before: list[str] = []
-    while wanted := missing.wanted_by(page):
+    page, values = _page(page), _values(given)
+    while wanted := missing.wanted_by(page, values):
         click.echo(missing.plan(wanted))
         these = [keys.key(one) for one in wanted]
         if plan:
@@ -61,6 +67,22 @@ def keep(folder: Path | None) -> None:
     click.echo("\n".join([*map(str, new), f"{len(new)} new records"]))
 
 
+def _page(page: Path) -> Path:
+    """A page by its path, or by its name in the contents of the book."""
+    named = ROOT / "book" / f"{page}.py"
+    return named if not page.is_file() and named.is_file() else page
+
+
+def _values(given: Sequence[str]) -> dict[str, str]:
+    values = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"-p {text}: write NAME=VALUE")
+        values[name] = value
+    return values
+
+
 def _folder(one: dict) -> Path:
     return store.trained() / store.place_of(one["dataset"], one["method"], one["loss"], keys.key(one))
 
@@ -81,7 +103,7 @@ def _by_snakemake(wanted: Sequence[dict], features: Path | None, profile: str) -
         commands[str(folder)] = shlex.join([sys.executable, "-m", "icrlib", "run", *notebook, *words])
     listed = store.trained() / "missing.json"
     write_bytes(listed, json.dumps(commands, indent=1).encode())
-    snakemake = [sys.executable, "-m", "snakemake", "--snakefile", str(flow / "missing.smk")]
+    snakemake = [sys.executable, "-m", "snakemake", "--snakefile", str(flow / "Snakefile")]
     options = ["--directory", str(store.trained()), "--config", f"plan={listed}", "--workflow-profile", str(place)]
     if subprocess.run([*snakemake, *options]).returncode:
         raise click.ClickException("not all runs were trained; what was finished is kept, and the same command goes on")

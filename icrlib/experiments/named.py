@@ -21,6 +21,7 @@ from icrlib.experiments.training import train_one
 _ROW = {"type": "object", "required": ["method", "loss", "settings", "moved"]}
 SEARCHED = {"type": "object", "additionalProperties": {"type": "array", "items": _ROW}}
 Pair = tuple[str, str]  # a model and a loss
+skipped: list[dict] = []  # arguments of the runs that missing="skip" left out; `icr train PAGE` clears and reads it
 
 
 class Chosen(NamedTuple):
@@ -157,7 +158,8 @@ def runs(dataset: str, *, method="vse++", loss="ntxent", seed=0, at=None, missin
     ``features=folder``.
 
     Where records are missing: :class:`Missing` says how many (``missing="error"``); or they are trained here, one after
-    the other, each going on from its checkpoint if the kernel was killed (``"train"``); or left out (``"skip"``).
+    the other, each going on from its checkpoint if the kernel was killed (``"train"``); or left out (``"skip"``), where
+    ``icr train PAGE`` trains them nevertheless.
     ``ValueError`` for a name or a value that no run takes.
     """
     if missing not in ("error", "train", "skip"):
@@ -178,6 +180,7 @@ def runs(dataset: str, *, method="vse++", loss="ntxent", seed=0, at=None, missin
         given[record["key"]] = {name: value for name, value in one.items() if name not in keys.NAMES}
     if lacking and missing != "skip":
         raise Missing(lacking, len(lacking) + len(kept))
+    skipped.extend(lacking)
     return Runs(kept, given, moved)
 
 
