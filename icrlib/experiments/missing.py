@@ -31,11 +31,11 @@ def wanted_by(page: str | Path, given: Mapping[str, object] | None = None) -> li
     for code, tags in _cells(Path(page), given or {}):
         try:
             with contextlib.redirect_stdout(io.StringIO()):  # what the page prints is not asked for
-                exec(compile(code, str(page), "exec"), space)
+                exec(compile(code, str(page), "exec", dont_inherit=True), space)
         except Missing as err:
             wanted |= {keys.key(one): one for one in err.wanted}
         except Exception as err:  # what rests upon a gap; without one, the page itself is at fault
-            if not wanted:
+            if not (wanted or named.skipped):
                 raise ValueError(f"{page}: no run is missing, but a cell failed ({type(err).__name__}: {err})") from err
         if "parameters" in tags:
             space |= _typed(page, given or {}, space)
@@ -57,6 +57,8 @@ def plan(wanted: Sequence[Mapping]) -> str:
     known = [time for time in times if time is not None]
     rest = len(times) - len(known)
     unknown = f", and of {rest} nobody knows, for no record is like them" if rest else ""
+    if not known:
+        return f"{len(wanted)} runs to train; how long they take nobody knows, for no record is like them"
     hours = sum(known) / 3600
     time = f"{hours:.1f} core-hours" if hours >= 1 else f"{60 * hours:.1f} core-minutes"
     return f"{len(wanted)} runs to train: about {time}{unknown}"

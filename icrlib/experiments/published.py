@@ -50,5 +50,5 @@ def check_sizes(dataset: str, features: str | Path) -> None:
         if images != PUBLISHED[dataset][split]:
             raise ValueError(
                 f"{array}: {images:,} images, and the tables' {dataset} has {PUBLISHED[dataset][split]:,} ({split}). "
-                "Is it a part of them, as SCAN's test_… of COCO is of testall_…? Make a folder of links to the right files"
+                "Is it a part, as SCAN's test_… of COCO is of testall_…? Then make a folder of links to the right files"
             )
