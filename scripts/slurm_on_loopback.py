@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 CONF = Path("/etc/slurm/slurm.conf")
-MUNGE_KEY, MUNGE_PID = Path("/etc/munge/munge.key"), Path("/run/munge/munged.pid")
+MUNGE_KEY = Path("/etc/munge/munge.key")
 TEMPLATE = Path(__file__).with_suffix(".conf")
 MARK = TEMPLATE.read_text(encoding="utf-8").splitlines()[0]
 
@@ -69,8 +69,7 @@ def cluster() -> Iterator[Path]:
         for name in ("state", "spool", "log"):
             (folder / name).mkdir()
         CONF.parent.mkdir(exist_ok=True)
-        text = TEMPLATE.read_text(encoding="utf-8").replace("/RUNDIR", str(folder)).replace("MEMORY", "4000")
-        CONF.write_text(text.replace("CORES", str(min(2, os.cpu_count() or 1))), encoding="utf-8")
+        CONF.write_text(TEMPLATE.read_text(encoding="utf-8").replace("/RUNDIR", str(folder)), encoding="utf-8")
         munge(folder)
         for command in (["slurmctld"], ["slurmd", "-N", "localhost"]):
             subprocess.run(command, check=True, timeout=60)
@@ -129,7 +128,7 @@ def stop(folder: Path) -> None:
     for command in (["scancel", "--signal=KILL", "--user=root"], ["scontrol", "shutdown"]):
         with contextlib.suppress(subprocess.TimeoutExpired, FileNotFoundError):
             subprocess.run(command, capture_output=True, timeout=20)
-    ours = [MUNGE_PID] * (folder / "munged-is-ours").exists()
+    ours = [Path("/run/munge/munged.pid")] * (folder / "munged-is-ours").exists()
     for note in (folder / "slurmd.pid", folder / "slurmctld.pid", *ours):
         with contextlib.suppress(FileNotFoundError, ValueError, ProcessLookupError):
             process = int(note.read_text())
@@ -145,8 +144,7 @@ def leftover() -> Path:
     text = CONF.read_text(encoding="utf-8") if CONF.exists() else ""
     if not text.startswith(MARK):
         raise Refused(f"there is nothing of this test to stop: {CONF} is not there, or not from here")
-    (line,) = [line for line in text.splitlines() if line.startswith("StateSaveLocation=")]
-    return Path(line.partition("=")[2]).parent
+    return Path(text.partition("StateSaveLocation=")[2].splitlines()[0]).parent
 
 
 if __name__ == "__main__":

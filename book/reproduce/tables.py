@@ -112,7 +112,7 @@ def beside(name, found):
                     f"{metric}_std": group.sd(of, ddof=0) if n > 1 else None}
         if n and (eta := group[0]["config"]["eta"]):  # a bound of our own
             one["loss"] = f"L_lag, η = {eta:g}"
-        below.append(one | {"n": n or "–", "row": row})
+        below.append(one | {"n": n, "row": row})
     both = pd.concat([printed.assign(n=SEEDS[name.partition("/")[0]]), pd.DataFrame(below)
                       .set_index("row")]) if below else printed
     both.attrs = printed.attrs
