@@ -19,7 +19,5 @@ def find(what: str) -> tuple[Path, dict]:
     del preset["seed"]  # one run is one of them, by default the first
     notebook = PACKAGE.parent / "book" / "reproduce" / "run.ipynb"
     if not notebook.is_file():
-        raise FileNotFoundError(
-            "rows run through book/reproduce/run.ipynb, which is in the book's checkout, not in the wheel"
-        )
+        raise FileNotFoundError(f"{notebook}: rows run through it, and it is in the book's checkout, not in the wheel")
     return notebook, preset

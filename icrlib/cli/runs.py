@@ -23,12 +23,6 @@ from icrlib.training.options import options_for
 PATIENCE = 3600
 
 
-class Killed(click.ClickException):
-    """The notebook's process was killed from outside, so trying again makes sense: exit status 75."""
-
-    exit_code = os.EX_TEMPFAIL
-
-
 @click.command()
 @click.argument("what", metavar="NOTEBOOK_OR_ROW")
 @click.argument("output", required=False, type=click.Path(path_type=Path))
@@ -70,7 +64,7 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
 
 
 def execute(notebook: Path, output: Path, values: dict) -> None:
-    """Let papermill run the notebook; :class:`Killed` and ``KeyboardInterrupt`` say how to go on."""
+    """Let papermill run the notebook; what it raises says how to go on."""
     import papermill  # only here: this takes longer than to refuse a name
     from jupyter_client.kernelspec import NoSuchKernel
     from nbclient.exceptions import DeadKernelError
@@ -103,7 +97,9 @@ def execute(notebook: Path, output: Path, values: dict) -> None:
         where = f"{notebook}, cell {err.exec_count}"
         raise click.ClickException(f"{where}: {err.ename}: {err.evalue}\nAll of it: {output}") from err
     except DeadKernelError as err:
-        raise Killed(f"{notebook}: its process was killed; {kept}. The notebook so far: {output}") from err
+        raise click.ClickException(
+            f"{notebook}: its process was killed; {kept}. The notebook so far: {output}"
+        ) from err
     except (NoSuchKernel, RuntimeError) as err:
         raise click.ClickException(
             f"{notebook}: no process could be started for it ({' '.join(str(err).split())}). This makes the kernel "

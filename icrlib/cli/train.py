@@ -13,6 +13,7 @@ import click
 
 from icrlib.experiments import keys, missing, store, training
 from icrlib.files import write_bytes
+from icrlib.parameters import read_value
 from icrlib.progress import bar
 
 ROOT = store.trained().parent
@@ -73,14 +74,10 @@ def _page(page: Path) -> Path:
     return named if not page.is_file() and named.is_file() else page
 
 
-def _values(given: Sequence[str]) -> dict[str, str]:
-    values = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise ValueError(f"-p {text}: write NAME=VALUE")
-        values[name] = value
-    return values
+def _values(given: Sequence[str]) -> dict[str, object]:
+    if wrong := [text for text in given if "=" not in text]:
+        raise ValueError(f"-p {wrong[0]}: write NAME=VALUE")
+    return {name: read_value(value) for name, _, value in (text.partition("=") for text in given)}
 
 
 def _folder(one: dict) -> Path:

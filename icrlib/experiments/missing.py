@@ -10,7 +10,7 @@ from statistics import median
 
 import jupytext
 
-from icrlib import parameters, records
+from icrlib import records
 from icrlib.errors import choose
 from icrlib.experiments import keys, named, store
 from icrlib.experiments.named import Missing
@@ -38,7 +38,9 @@ def wanted_by(page: str | Path, given: Mapping[str, object] | None = None) -> li
             if not (wanted or named.skipped):
                 raise ValueError(f"{page}: no run is missing, but a cell failed ({type(err).__name__}: {err})") from err
         if "parameters" in tags:
-            space |= _typed(page, given or {}, space)
+            for name in given or {}:
+                choose(name, space.get("__annotations__", {}), f"parameter of {page}")
+            space |= given or {}
     return list((wanted | {keys.key(one): one for one in named.skipped}).values())
 
 
@@ -57,22 +59,9 @@ def plan(wanted: Sequence[Mapping]) -> str:
     known = [time for time in times if time is not None]
     rest = len(times) - len(known)
     unknown = f", and of {rest} nobody knows, for no record is like them" if rest else ""
-    if not known:
-        return f"{len(wanted)} runs to train; how long they take nobody knows, for no record is like them"
     hours = sum(known) / 3600
     time = f"{hours:.1f} core-hours" if hours >= 1 else f"{60 * hours:.1f} core-minutes"
     return f"{len(wanted)} runs to train: about {time}{unknown}"
-
-
-def _typed(page: str | Path, given: Mapping[str, object], space: Mapping) -> dict:
-    """The given parameters, each of the type that the page's cell declares; ``ValueError`` for one that it has not."""
-    kinds = space.get("__annotations__", {})
-    for name in given:
-        choose(name, kinds, f"parameter of {page}")
-    return {
-        name: parameters.value_of(name, value, {"type": kinds[name].__name__, "default": "None", "help": ""})
-        for name, value in given.items()
-    }
 
 
 def _cells(page: Path, given: Mapping) -> Iterator[tuple[str, list[str]]]:
@@ -83,7 +72,7 @@ def _cells(page: Path, given: Mapping) -> Iterator[tuple[str, list[str]]]:
         (cell.source, cell.metadata.get("tags", [])) for cell in jupytext.read(page).cells if cell.cell_type == "code"
     ]
     if given and not any("parameters" in tags for _, tags in cells):
-        raise ValueError(f"{page} has no cell of parameters, so that it takes no {', '.join(given)}")
+        raise ValueError(f"{page}: no cell of parameters, so that it takes no {', '.join(given)}")
     for source, tags in cells:
         if "live" not in tags:
             yield "\n".join(line for line in source.splitlines() if not line.startswith(("%", "!"))), tags

@@ -154,8 +154,8 @@ def runs(dataset: str, *, method="vse++", loss="ntxent", seed=0, at=None, missin
     Of drawn data, run s draws its own with its seed, unless ``data_seed=`` is given. ``at``: each model and loss is
     taken at what was chosen for it, unless a setting is given: by a :class:`icrlib.experiments.Search`, in {(method,
     loss): settings}, or on the page of settings (``"searched"``, or ``"searched, NAME"`` for another of its searches).
-    Photos: ``train=400``, ``regions=True``, ``features="album"`` name what the records know; a folder of your own is
-    ``features=folder``.
+    Photos: ``train=400``, ``regions=True``, ``features="album"`` name what the records know; your own are
+    ``features=folder``, or with fresh crops ``root=folder, images="published"``.
 
     Where records are missing: :class:`Missing` says how many (``missing="error"``); or they are trained here, one after
     the other, each going on from its checkpoint if the kernel was killed (``"train"``); or left out (``"skip"``), where

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from icrlib import paper
-from icrlib.experiments import keys, missing, published
+from icrlib import paper, records
+from icrlib.experiments import keys, missing, published, store, training
+from tests.data.photos import make
 from tests.killing import ROOT
 
 PAGE = ROOT / "book" / "reproduce" / "tables.py"
@@ -40,6 +41,20 @@ def test_rows_of_a_table_are_listed_on_the_readers_data(features):
         batches = 6000 if row["batches"] == "images" else 30_000
         assert config["updates"] == row["epochs"] * -(-batches // 128)
         assert config["loss_options"].items() >= {n: row[n] for n in ("margin", "tau") if n in row}.items()
+
+
+@pytest.mark.slow
+def test_rows_on_photos_have_fresh_crops_and_a_network_that_learns(tmp_path):
+    """The runs are known by their photos, so that records that are kept are found again."""
+    given = {"dataset": "flickr8k", "root": str(make(tmp_path / "photos", train=60)), "backbone": "scenes"}
+    wanted = missing.wanted_by(PAGE, given | {"table": "ltd/2"})
+    about = {(one["finetune_epochs"], one["images"], one["backbone"], one["epochs"]) for one in wanted}
+    assert about == {(30, "published", "scenes", 60)}
+    one = {"dataset": "flickr8k", "method": "vse++", "loss": "ntxent", "seed": 0, "updates": 2, "evaluate_every": 2}
+    one |= {"root": given["root"], "images": "published", "backbone": "scenes", "embed_dim": 8, "word_dim": 8}
+    training.train_one(one, tmp_path / "run")
+    record = records.load(tmp_path / "run" / "record.json")
+    assert store.key_of(record["config"]) == keys.key(one) and record["config"]["data_options"]["images"] == "published"
 
 
 @pytest.mark.slow
