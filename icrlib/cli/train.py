@@ -33,14 +33,14 @@ def train(page: Path, given: tuple[str, ...], plan: bool, features: Path | None,
     """Train the runs that PAGE names and no record is of, such as book/training/losses.py (or training/losses).
 
     \b
-    icr train training/losses --plan
-    icr train reproduce/tables -p dataset=flickr30k -p features=/data/f30k_precomp --profile slurm
+    icr train reproduce/tables -p dataset=flickr30k -p features=/data/f30k_precomp --plan
 
     They land in runs/, where the page finds them. Killed and started again, this goes on where it was. Runs that
     depend on a search are known when the search is finished, so a page may take several rounds.
     """
     before: list[str] = []
-    page, values = _page(page), _values(given)
+    named, values = ROOT / "book" / f"{page}.py", _values(given)
+    page = named if named.is_file() else page
     while wanted := missing.wanted_by(page, values):
         click.echo(missing.plan(wanted))
         these = [keys.key(one) for one in wanted]
@@ -66,12 +66,6 @@ def keep(folder: Path | None) -> None:
     """
     new = store.keep(folder)
     click.echo("\n".join([*map(str, new), f"{len(new)} new records"]))
-
-
-def _page(page: Path) -> Path:
-    """A page by its path, or by its name in the contents of the book."""
-    named = ROOT / "book" / f"{page}.py"
-    return named if not page.is_file() and named.is_file() else page
 
 
 def _values(given: Sequence[str]) -> dict[str, object]:

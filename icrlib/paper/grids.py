@@ -39,7 +39,7 @@ def grid(table: pd.DataFrame, metric: str | Sequence[str] | None = None, *, styl
         return _plain(blocks)
     lines = dict.fromkeys(settings, "")
     for (setting, name), block in blocks.items():
-        parts = (setting, _title(name), _runs(settings[setting]))
+        parts = (setting, ", ".join(filter(None, heading(name))), _runs(settings[setting]))
         caption = table.attrs.get("caption", "") if name == "loss" else ", ".join(part for part in parts if part)
         lines[setting] += _small(block, caption, f"{table.attrs.get('name', 'ours')}-{setting}-{name}")
     return HTML("".join(f"<div style='{SIDE_BY_SIDE}'>{line}</div>" for line in lines.values()))
@@ -72,13 +72,13 @@ def _plain(blocks: dict) -> pd.DataFrame:
     settings = list(dict.fromkeys(setting for setting, _ in blocks))
     parts = {}
     for setting in settings:
-        of_it = {_title(metric): block for (name, metric), block in blocks.items() if name == setting}
+        of_it = {
+            ", ".join(filter(None, heading(metric))): block
+            for (name, metric), block in blocks.items()
+            if name == setting
+        }
         parts[setting] = pd.concat(of_it, axis=1, names=["", "T"])
     return parts[settings[0]] if len(settings) == 1 else pd.concat(parts, names=["setting", "P"]).fillna("–")
-
-
-def _title(metric: str) -> str:
-    return "loss" if metric == "loss" else ", ".join(part for part in heading(metric) if part)
 
 
 def _small(block: pd.DataFrame, caption: str, name: str) -> str:
