@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -32,17 +33,26 @@ def grid(table: pd.DataFrame, metric: str | Sequence[str] | None = None, *, styl
     cells = table.assign(_setting=names)
     if len(twice := cells[cells.duplicated(["_setting", "T", "P"])]):
         raise ValueError("two rows for {T} x {P} {_setting}; select one of them".format(**twice.iloc[0]))
-    settings = dict(list(cells.groupby("_setting", sort=False)))
-    metrics = _metrics(table, metric)
-    blocks = {(setting, name): _block(part, name) for setting, part in settings.items() for name in metrics}
+    parts, metrics = dict(list(cells.groupby("_setting", sort=False))), _metrics(table, metric)
+    blocks = {setting: {name: _block(part, name) for name in metrics} for setting, part in parts.items()}
     if style == "plain":
-        return _plain(blocks)
-    lines = dict.fromkeys(settings, "")
-    for (setting, name), block in blocks.items():
-        parts = (setting, ", ".join(filter(None, heading(name))), _runs(settings[setting]))
-        caption = table.attrs.get("caption", "") if name == "loss" else ", ".join(part for part in parts if part)
-        lines[setting] += _small(block, caption, f"{table.attrs.get('name', 'ours')}-{setting}-{name}")
+        wide = {
+            setting: pd.concat({_title(name): block for name, block in of.items()}, axis=1, names=["", "T"])
+            for setting, of in blocks.items()
+        }
+        return wide.popitem()[1] if len(wide) == 1 else pd.concat(wide, names=["setting", "P"]).fillna("–")
+    lines = dict.fromkeys(parts, "")
+    for setting, name in itertools.product(parts, metrics):
+        caption = ", ".join(filter(None, (setting, _title(name), _runs(parts[setting]))))
+        caption = table.attrs.get("caption", "") if name == "loss" else caption
+        lines[setting] += _small(
+            blocks[setting][name], caption, f"{table.attrs.get('name', 'ours')}-{setting}-{name}-P"
+        )
     return HTML("".join(f"<div style='{SIDE_BY_SIDE}'>{line}</div>" for line in lines.values()))
+
+
+def _title(metric: str) -> str:
+    return ", ".join(filter(None, heading(metric)))
 
 
 def _metrics(table: pd.DataFrame, metric: str | Sequence[str] | None) -> list[str]:
@@ -66,19 +76,6 @@ def _block(part: pd.DataFrame, metric: str) -> pd.DataFrame:
     p_axis = [*P_NAMES, *sorted({p for _, p in found} - set(P_NAMES))]
     rows = [[found.get((t, p), "–") for t in t_axis] for p in p_axis]
     return pd.DataFrame(rows, index=pd.Index(p_axis, name="P"), columns=pd.Index(t_axis, name="T"))
-
-
-def _plain(blocks: dict) -> pd.DataFrame:
-    settings = list(dict.fromkeys(setting for setting, _ in blocks))
-    parts = {}
-    for setting in settings:
-        of_it = {
-            ", ".join(filter(None, heading(metric))): block
-            for (name, metric), block in blocks.items()
-            if name == setting
-        }
-        parts[setting] = pd.concat(of_it, axis=1, names=["", "T"])
-    return parts[settings[0]] if len(settings) == 1 else pd.concat(parts, names=["setting", "P"]).fillna("–")
 
 
 def _small(block: pd.DataFrame, caption: str, name: str) -> str:
