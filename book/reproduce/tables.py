@@ -14,7 +14,7 @@
 #
 # What did the three papers print, what did we get beside it on smaller data, and how do you train the same rows on yours?
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
 dataset: str = ""  # your data: flickr30k, coco, or flickr8k for photos of your own; "": our records
 features: str = ""  # the folder with its features
@@ -111,8 +111,9 @@ published("ecir/1.3")  # Table 1, first data set (Flickr30k), third row: VSE++ w
 # ## How a table is put together
 #
 # Of each printed row we say which runs stand beside it. They are yours, with the paper's settings and number of seeds, where this page
-# is given `features`; otherwise those of our records, at the learning rates that {numref}`Chapter {number} <ch-settings>` found for
-# our data (`at="searched"`). Published rates were made for larger models and longer trainings.
+# is given data (the folded parameters on top); otherwise those of our records, at the learning rates that
+# {numref}`Chapter {number} <ch-settings>` found for our data (`at="searched"`). Published rates were made for larger models and longer
+# trainings. Long tables scroll, and below all are links to save them.
 
 # %%
 own = {}  # your data, in the terms of `runs`
@@ -121,31 +122,33 @@ if features:
     own = {"dataset": dataset, "features": str(Path(features).resolve())}
     regions = np.load(Path(features, "train_ims.npy"), mmap_mode="r").ndim == 3
     if dataset in ("flickr30k", "coco"):
-        check_sizes(dataset, features)  # a test of 1,000 pictures in place of 5,000 is another table
+        check_sizes(dataset, features)  # other numbers of pictures make another table
 elif root:
     own = {"dataset": dataset, "root": str(Path(root).resolve()), "images": "published",
            "backbone": backbone}
 block = 2 if dataset == "coco" else 1  # the half of a table whose settings are taken
+TITLES = {"scenes": "scenes, ours", "flickr8k": "Flickr8k, ours"}
 
 
 def rows(name, ours, settings):
-    """{printed row: {data: runs}}. `ours`: of our records, {row: {data: what `runs` takes}}."""
+    """{printed row: {data: runs}}; `ours`, `settings`: what `runs` takes for them."""
     if table not in ("", name):
         return {}
-    if own:  # as far as they are trained; `icr train` sees the rest
-        return {row: {f"{dataset}, yours": runs(**one | own, missing="skip")}  # VSRN sees lists of
-                for row, one in settings.items() if (one["method"] == "vsrn") == regions}  # regions
-    return {row: {f"{data}, ours": one and runs(data, **one) for data, one in of.items()}
+    if own:  # as far as they are trained; `icr train` sees the rest. VSRN takes regions
+        return {row: {"yours": runs(**one | own, missing="skip")}
+                for row, one in settings.items() if (one["method"] == "vsrn") == regions}
+    return {row: {TITLES[data]: one and runs(data, **one) for data, one in of.items()}
             for row, of in ours.items()}
 
 # %%
 def beside(name, found):
-    """A printed table, and below it a row for each group of runs: means over seeds, deviation, n."""
+    """A printed table with a row for each group of runs: means, deviations and n."""
     printed = paper.table(name)
     place = "setting" if name.startswith("goal") else "dataset"
     metrics = [column for column in printed if f"{column}_std" in printed]
+    groups = [(data, row) for row, of in found.items() for data in of]
     below = []
-    for row, data in sorted(((row, data) for row, of in found.items() for data in of), key=lambda p: p[1]):
+    for data, row in sorted(groups, key=lambda pair: pair[0], reverse=True):
         group, one = found[row][data], dict(printed.loc[row]) | {place: data}
         n = len(group) if group else 0
         for metric in metrics:  # "i2t_r1" is in a record's test, i2t, r1
@@ -155,26 +158,30 @@ def beside(name, found):
         if n and (eta := group[0]["config"]["eta"]):  # a bound of our own
             one["loss"] = f"L_lag, η = {eta:g}"
         below.append(one | {"n": n, "row": row})
-    both = pd.concat([printed.assign(n=SEEDS[name.partition("/")[0]]), pd.DataFrame(below)
-                      .set_index("row")]) if below else printed
+    if not below:
+        return printed
+    both = printed.assign(n=SEEDS[name.partition("/")[0]])
+    half = both[place].isin(both.loc[list(found), place])  # where ours stand beside
+    both = pd.concat([both[half], pd.DataFrame(below).set_index("row"), both[~half]])
     both.attrs = printed.attrs
     return both
 
 
-SEEDS, TABLES = {"ecir": 5, "goal": paper.goal.RUNS, "ltd": 1}, {}  # trainings of a printed row
+TABLES, SEEDS = {}, {"ecir": 5, "goal": paper.goal.RUNS, "ltd": 1}  # of a printed row
 
 # %% tags=["hide-input"]
 def show(name, found, tall=32):
     """The table in the paper's layout, which scrolls where it is long."""
     TABLES[name] = beside(name, found)
     html = paper.layout(TABLES[name]).data
-    display(HTML(f'<div style="max-height: {tall}em; overflow-y: auto">{html}</div>'))
+    style = f"max-height: {tall}em; overflow-y: auto; margin-bottom: 1em"
+    display(HTML(f"<div style='{style}'>{html}</div>"))
 
 # %% [markdown]
 # ## ECIR: four losses
 #
 # Bleeker and de Rijke {cite:p}`bleeker2022lessons` train VSE++ and VSRN with four losses. Our scenes are drawn anew for each of ten
-# seeds; on Flickr8k there are three seeds. "–" is not run: on Flickr8k SmoothAP, which takes several times as long, was not tried
+# seeds; on Flickr8k there are three seeds. A dash is not run: on Flickr8k SmoothAP, which takes several times as long, was not tried
 # with VSE++, and VSRN has a search for NT-Xent alone. Deviations are the population's, as ECIR printed them.
 
 # %% tags=["full-width"]
@@ -182,8 +189,9 @@ PHOTOS = {"vse++": (ECIR[:3], "searched"), "vsrn": (["ntxent"], "searched, regio
 ours = {}
 for k, (method, loss) in enumerate(itertools.product(PHOTOS, ECIR), 1):
     one, (tried, at) = {"method": method, "loss": loss}, PHOTOS[method]
-    ours[f"{block}.{k}"] = {"scenes": one | {"seed": range(10), "at": "searched"},
-                            "flickr8k": one | {"seed": range(3), "at": at} if loss in tried else None}
+    on_scenes, on_photos = ({"seed": range(10), "at": "searched"}, {"seed": range(3), "at": at})
+    ours[f"{block}.{k}"] = {"scenes": one | on_scenes,
+                            "flickr8k": one | on_photos if loss in tried else None}
 ecir = rows("ecir/1", ours, {row: published(f"ecir/{row}") for row in ours})
 show("ecir/1", ecir)
 
@@ -201,19 +209,19 @@ show("ecir/1", ecir)
 # %% tags=["full-width"]
 GOAL = [row for row in paper.table("goal/3").index if row.startswith("r152/")]
 CONSTANTS = {f"loss_{name}": value for name, value in OPTIONS.items()}  # loss_tau=10.0, …
-VSE = {name: value for name, value in published("ecir/2.1").items() if name not in ("loss", "margin")}
-VSE["seed"] = range(paper.goal.RUNS)
+VSE = published("ecir/2.1") | {"seed": range(paper.goal.RUNS)}
+del VSE["loss"], VSE["margin"]
 ours, settings = {}, {}
 for row in GOAL:
-    one = {"method": "vse++", "loss": "goal:" + row.removeprefix("r152/"), "convention": "paper"}
-    ours[row] = {"scenes": one | {"seed": range(5), "updates": 3000, "at": "searched, GOAL"}}
+    one = {"method": "vse++", "convention": "paper",
+           "loss": row.replace("r152/", "goal:")}
+    ours[row] = {"scenes": one | {"seed": range(5), "at": "searched, GOAL"}}
     settings[row] = CONSTANTS | one | VSE
 show("goal/3", rows("goal/3", ours, settings))
 
 # %% [markdown]
-# {numref}`Chapter {number} <ch-fifteen>` reads these grids. Of Table 4 (ViT) and Table 5 (VSE∞) we have no rows but these, and they
-# would stand there as well. Table 2 compares with VSE++'s own print, and Table 6 needs networks which this library has not: VSE∞ with
-# BERT, and X-VLM at its size.
+# {numref}`Chapter {number} <ch-fifteen>` reads these grids. We have no run with a ViT (Table 4), and none with BERT (VSE∞ in Tables 5
+# and 6) or an X-VLM of its size (Table 6), which this library has not; Table 2 compares GOAL's triplet loss with VSE++'s own print.
 #
 # ## LTD: keep what the caption says
 #
@@ -222,20 +230,23 @@ show("goal/3", rows("goal/3", ours, settings))
 # training each in print, five draws or three seeds in ours, whose bounds were searched. Ours decode words over the vocabulary; the
 # released decoder does so over time, and decodes none ({numref}`Chapter {number} <ch-errata>`).
 
-# %%
+# %% tags=["full-width"]
 DUAL = {"objective": "dual", "target": "sbert"}
-LAG, SH = {"at": "searched, LTD bound"}, {"loss": "triplet_sh", "at": "searched, LTD Triplet-SH"}
-WORDS = {"objective": "dual", "auxiliary": "tokens", "decoder_words": 64, "softmax": "vocabulary"}
+LAG = {"at": "searched, LTD bound"}
+SH = {"loss": "triplet_sh", "at": "searched, LTD Triplet-SH"}
+WORDS = {"objective": "dual", "auxiliary": "tokens",
+         "decoder_words": 64, "softmax": "vocabulary"}
 HEAD = {"method": "sentence"}
 OURS = {"con": {"scenes": {}, "flickr8k": {}}, "dual": {"scenes": DUAL, "flickr8k": DUAL},
-        "lag": {"scenes": LAG, "flickr8k": LAG}, "itd_dual": {"scenes": WORDS, "flickr8k": None},
+        "lag": {"scenes": LAG, "flickr8k": LAG},
+        "itd_dual": {"scenes": WORDS, "flickr8k": None},
         "itd_lag": {"scenes": {"at": "searched, LTD bound words"}, "flickr8k": None},
         "triplet": {"scenes": SH}, "triplet_dual": {"scenes": SH | DUAL},
-        "triplet_lag": {"scenes": SH | {"objective": "lagrange", "target": "sbert", "eta": 0.2}},
+        "triplet_lag": {"scenes": SH | DUAL | {"objective": "lagrange", "eta": 0.2}},
         "fixed": {"flickr8k": HEAD | {"loss": "alignment"}}, "tuned": {"flickr8k": HEAD}}
 USUAL = {"method": "ltd", "loss": "ntxent", "at": "searched, LTD"}
 DRAWS = {"scenes": {"seed": range(5)}, "flickr8k": {"seed": range(3)}}
-NUMBERS = ltd.ROWS["MS-COCO" if block == 2 else "Flickr30k"]  # {"con": "1.1", "itd_dual": "1.2", …}
+NUMBERS = ltd.ROWS["MS-COCO" if block == 2 else "Flickr30k"]  # {"con": "1.1", …}
 for name in ("ltd/1", "ltd/2"):
     kinds = {kind: row for kind, row in NUMBERS.items() if row in paper.table(name).index}
     ours = {row: {data: None if one is None else USUAL | DRAWS[data] | one
@@ -245,7 +256,7 @@ for name in ("ltd/1", "ltd/2"):
     show(name, rows(name, ours, settings))
 
 # %% [markdown]
-# On Flickr8k no decoder of words was trained ("–"). Where a whole block has no line of ours, as triplet losses on Flickr8k,
+# On Flickr8k no decoder of words was trained (a dash). Where a whole block has no line of ours, as triplet losses on Flickr8k,
 # nothing was trained either. "Fine-tuned" means the sentence encoder in print, and in ours a head on a frozen one: a row that trains
 # that encoder is not offered for your data, for this library has no rate for it alone. {numref}`Chapter {number} <ch-pays>` says what
 # these rows decide. On features LTD's rows are the first half of themselves: 30 epochs with frozen photos, without the 30 in which the
@@ -253,7 +264,7 @@ for name in ("ltd/1", "ltd/2"):
 #
 # ## The other tables, as printed
 
-# %% tags=["hide-output", "full-width"]
+# %% tags=["hide-output", "full-width"] mystnb={"code_prompt_show": "Nine tables", "code_prompt_hide": "Nine tables"}
 for name in paper.tables():
     if name not in TABLES and table in ("", name):
         show(name, {})
@@ -279,7 +290,7 @@ paper.downloads({f"{name} as CSV": paper.layout(one, "plain") for name, one in T
 # icr run book/reproduce/tables.ipynb -p dataset=flickr30k -p features=f30k_precomp -p table=ecir/1
 # ```
 #
-# What is not trained yet says "–". Where no record tells how long a training takes, the plan says that nobody knows: make one short run,
+# What is not trained yet is a dash. Where no record tells how long a training takes, the plan says that nobody knows: make one short run,
 # or see {numref}`Chapter {number} <ch-hours>`.
 #
 # The papers cut a photo anew each time a caption came up, and LTD's network for photos learns in the end. A folder of features allows
