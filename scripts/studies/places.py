@@ -17,7 +17,8 @@ class Grid(NamedTuple):
     wanted: int = 5
 
     def command(self, losses: Iterable[str] = (), method: str = "", search: bool = True) -> tuple[str, ...]:
-        return (f"icr train reproduce/tables -p dataset={self.name} -p features=folder -p table=ecir/1",)
+        dataset = self.name.removesuffix("_tuning")  # published settings need no search
+        return (f"icr train reproduce/tables -p dataset={dataset} -p features=folder -p table=ecir/1",)
 
 
 ECIR = (

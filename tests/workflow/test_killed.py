@@ -44,6 +44,7 @@ if any("ipykernel" in word for word in sys.orig_argv):
         die_in_step(18)
 elif "icrlib" in sys.orig_argv:
     from pathlib import Path
+    import icrlib.cli.train
     from icrlib.experiments import store
     store.trained = lambda: Path({folder!r}) / "runs"
 """
