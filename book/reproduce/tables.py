@@ -141,33 +141,35 @@ def rows(name, ours, settings):
             for row, of in ours.items()}
 
 # %%
-def beside(name, found):
-    """A printed table with a row for each group of runs: means, deviations and n."""
-    printed = paper.table(name)
-    place = "setting" if name.startswith("goal") else "dataset"
-    metrics = [column for column in printed if f"{column}_std" in printed]
-    groups = [(data, row) for row, of in found.items() for data in of]
-    below = []
-    for data, row in sorted(groups, key=lambda pair: pair[0], reverse=True):
-        group, one = found[row][data], dict(printed.loc[row]) | {place: data}
-        n = len(group) if group else 0
-        for metric in metrics:  # "i2t_r1" is in a record's test, i2t, r1
-            of = "test." + metric.replace("_", ".", 1)
-            one |= {metric: group.mean(of) if n else None,
-                    f"{metric}_std": group.sd(of, ddof=0) if n > 1 else None}
-        if n and (eta := group[0]["config"]["eta"]):  # a bound of our own
-            one["loss"] = f"L_lag, η = {eta:g}"
-        below.append(one | {"n": n, "row": row})
-    if not below:
-        return printed
-    both = printed.assign(n=SEEDS[name.partition("/")[0]])
-    half = both[place].isin(both.loc[list(found), place])  # where ours stand beside
-    both = pd.concat([both[half], pd.DataFrame(below).set_index("row"), both[~half]])
-    both.attrs = printed.attrs
-    return both
+def numbers(group, printed):
+    """Mean and deviation of runs in the printed columns; "i2t_r1" is test.i2t.r1."""
+    one, n = {"n": len(group or [])}, len(group or [])
+    for metric in (column for column in printed if f"{column}_std" in printed):
+        of = "test." + metric.replace("_", ".", 1)
+        one |= {metric: group.mean(of) if n else None,
+                f"{metric}_std": group.sd(of, ddof=0) if n > 1 else None}
+    if n and (eta := group[0]["config"]["eta"]):
+        one["loss"] = f"L_lag, η = {eta:g}"  # a bound of our own
+    return one
 
-
+# %%
 TABLES, SEEDS = {}, {"ecir": 5, "goal": paper.goal.RUNS, "ltd": 1}  # of a printed row
+
+
+def beside(name, found):
+    """A printed table, and below the rows that ours stand beside a row for each of ours."""
+    printed = paper.table(name)
+    both = printed.assign(n=SEEDS[name.partition("/")[0]])
+    if found:
+        place = "setting" if name.startswith("goal") else "dataset"
+        half = both[place].isin(both.loc[list(found), place])
+        groups = sorted({data for of in found.values() for data in of}, reverse=True)
+        ours = {row: dict(printed.loc[row]) for row in found}
+        below = [ours[row] | {"row": row, place: data} | numbers(of[data], printed)
+                 for data in groups for row, of in found.items() if data in of]
+        both = pd.concat([both[half], pd.DataFrame(below).set_index("row"), both[~half]])
+    both.attrs = printed.attrs
+    return both if found else printed
 
 # %% tags=["hide-input"]
 def show(name, found, tall=32):
@@ -189,9 +191,9 @@ PHOTOS = {"vse++": (ECIR[:3], "searched"), "vsrn": (["ntxent"], "searched, regio
 ours = {}
 for k, (method, loss) in enumerate(itertools.product(PHOTOS, ECIR), 1):
     one, (tried, at) = {"method": method, "loss": loss}, PHOTOS[method]
-    on_scenes, on_photos = ({"seed": range(10), "at": "searched"}, {"seed": range(3), "at": at})
-    ours[f"{block}.{k}"] = {"scenes": one | on_scenes,
-                            "flickr8k": one | on_photos if loss in tried else None}
+    few = one | {"seed": range(3), "at": at} if loss in tried else None
+    many = one | {"seed": range(10), "at": "searched"}
+    ours[f"{block}.{k}"] = {"scenes": many, "flickr8k": few}
 ecir = rows("ecir/1", ours, {row: published(f"ecir/{row}") for row in ours})
 show("ecir/1", ecir)
 
