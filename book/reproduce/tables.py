@@ -146,8 +146,8 @@ def numbers(group, printed):
     one, n = {"n": len(group or [])}, len(group or [])
     for metric in (column for column in printed if f"{column}_std" in printed):
         of = "test." + metric.replace("_", ".", 1)
-        one |= {metric: group.mean(of) if n else None,
-                f"{metric}_std": group.sd(of, ddof=0) if n > 1 else None}
+        one |= {metric: group.mean(of) if n else np.nan,
+                f"{metric}_std": group.sd(of, ddof=0) if n > 1 else np.nan}
     if n and (eta := group[0]["config"]["eta"]):
         one["loss"] = f"L_lag, η = {eta:g}"  # a bound of our own
     return one

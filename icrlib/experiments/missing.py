@@ -35,8 +35,8 @@ def wanted_by(page: str | Path, given: Mapping[str, object] | None = None) -> li
         except Missing as err:
             wanted |= {keys.key(one): one for one in err.wanted}
         except Exception as err:  # what rests upon a gap; without one, the page itself is at fault
-            if not (wanted or named.skipped):
-                raise ValueError(f"{page}: no run is missing, but a cell failed ({type(err).__name__}: {err})") from err
+            if not wanted:
+                raise ValueError(f"{page}: a cell failed, and for no gap ({type(err).__name__}: {err})") from err
         if "parameters" in tags:
             for name in given or {}:
                 choose(name, space.get("__annotations__", {}), f"parameter of {page}")

@@ -44,12 +44,13 @@ def test_rows_of_a_table_are_listed_on_the_readers_data(features):
 
 
 @pytest.mark.slow
-def test_rows_on_photos_have_fresh_crops_and_a_network_that_learns(tmp_path):
+def test_rows_on_photos_have_fresh_crops(tmp_path):
     """The runs are known by their photos, so that records that are kept are found again."""
     given = {"dataset": "flickr8k", "root": str(make(tmp_path / "photos", train=60)), "backbone": "scenes"}
-    wanted = missing.wanted_by(PAGE, given | {"table": "ltd/2"})
-    about = {(one["finetune_epochs"], one["images"], one["backbone"], one["epochs"]) for one in wanted}
-    assert about == {(30, "published", "scenes", 60)}
+    wanted = missing.wanted_by(PAGE, given | {"table": "ecir/1"})
+    assert len(wanted) == 20 and {(one["images"], one["backbone"]) for one in wanted} == {("published", "scenes")}
+    with pytest.raises(ValueError, match="average_times"):  # these photos are too few for LTD's averages; it is said
+        missing.wanted_by(PAGE, given | {"table": "ltd/1"})
     one = {"dataset": "flickr8k", "method": "vse++", "loss": "ntxent", "seed": 0, "updates": 2, "evaluate_every": 2}
     one |= {"root": given["root"], "images": "published", "backbone": "scenes", "embed_dim": 8, "word_dim": 8}
     training.train_one(one, tmp_path / "run")
