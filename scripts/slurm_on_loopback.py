@@ -68,7 +68,6 @@ def cluster() -> Iterator[Path]:
     try:
         for name in ("state", "spool", "log"):
             (folder / name).mkdir()
-        CONF.parent.mkdir(exist_ok=True)
         CONF.write_text(TEMPLATE.read_text(encoding="utf-8").replace("/RUNDIR", str(folder)), encoding="utf-8")
         munge(folder)
         for command in (["slurmctld"], ["slurmd", "-N", "localhost"]):
@@ -107,16 +106,16 @@ def munge(folder: Path) -> None:
 
 def missing_of_page(folder: Path) -> None:
     """A page that lacks two runs gets them by `icr train PAGE --profile`; the second time nothing is missing."""
-    profile, page = folder / "profile", folder / "page.py"
-    profile.mkdir()
     text = (ROOT / "workflow" / "profiles" / "slurm" / "config.yaml").read_text(encoding="utf-8")
     text = text.replace("gpu: 1", "gpu: 0\n    runtime: 30\n    mem_mb: 2000").replace("checks: 20", "checks: 5")
     new = int(time.time())  # nobody has trained these yet
     quick = "\nseconds-between-status-checks: 5\ndefault-resources: [slurm_partition=main]\n"
-    (profile / "config.yaml").write_text(text + quick)
+    (folder / "config.yaml").write_text(text + quick)
     size = "train=64, val=32, test=64, updates=6, evaluate_every=3, embed_dim=16"
-    page.write_text(f'# %%\nfrom icrlib import runs\nruns("scenes", method="bow", seed=[{new}, {new + 1}], {size})\n')
-    command = [sys.executable, "-m", "icrlib", "train", str(page), "--profile", str(profile)]
+    (page := folder / "page.py").write_text(
+        f'# %%\nfrom icrlib import runs\nruns("scenes", method="bow", seed=[{new}, {new + 1}], {size})\n'
+    )
+    command = [sys.executable, "-m", "icrlib", "train", str(page), "--profile", str(folder)]
     for _ in range(2):
         ended = subprocess.run(command, capture_output=True, text=True, timeout=1500)
         if ended.returncode or "no run is missing" not in ended.stdout:
