@@ -14,7 +14,6 @@ PY := $(VENV)/bin/python
 DONE := $(VENV)/.installed
 GRID := $(VENV)/.grid-installed
 WORKERS ?= 2
-SELF = $(MAKE)  # by another name: a line with $(MAKE) itself is run under `make -n`, too
 quoted = '$(subst ','\'',$(1))'
 CHAPTERS = $(foreach c,$(CHAPTER),--chapter $(call quoted,$(c)))
 # One thread a process: the tests run in several, and a figure should not depend on the number of cores.
@@ -52,25 +51,13 @@ records: $(DONE) ## list the studies, or train what is missing of one [STUDY=rea
 probes: $(DONE) ## ask the models of a study on scenes what a linear map reads from them [STUDY=ltd_more]
 	@OMP_NUM_THREADS=1 $(PY) scripts/probe_runs.py $(if $(STUDY),$(call quoted,$(STUDY)),$(error probes: which study? STUDY=ltd_more))
 
-# PAGE=book/training/losses.py trains what that page lacks (`icr train`). Else
-# DATASET, METHODS, LOSSES, SEEDS, TUNED (0, 1 or 0,1) span the grid. FEATURES=folder or PHOTOS=folder [IMAGES= BACKBONE=]
-# where the data is; SETTINGS="updates=600" for all runs; KEEP=name keeps the records in records/studies/name. FRESH=1:
-# runs of the book are trained again; SMOKE=1: tiny; PLAN=1: only say how many and how long. STUDY=name trains a study
-# (see records) instead of a grid. PROFILE=local, gpu, slurm or a folder; JOBS=n runs at a time, THREADS=n cores each;
-# for a cluster PARTITION=name MEM=16G RUNTIME=36h of each run. MORE="flags for Snakemake". make takes any name, so those
-# it was given are checked, too.
-# What is given reaches the program through the environment: no shell reads it, whatever quotes it holds.
-OF_GRID := DATASET METHODS LOSSES SEEDS TUNED FEATURES PHOTOS IMAGES BACKBONE SETTINGS STUDY KEEP SMOKE FRESH PLAN PROFILE
-OF_GRID += PARTITION JOBS THREADS MEM RUNTIME MORE
-$(foreach v,$(OF_GRID),$(eval reproduce: export REPRODUCE_$v = $$($v)))
-reproduce: export REPRODUCE_GIVEN = $(foreach v,$(.VARIABLES),$(if $(filter line,$(origin $v)),$(filter-out -%,$v)))
-reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train what is missing of a page, a grid or a study [PAGE= DATASET=scenes METHODS= LOSSES= SEEDS=0,1 PLAN=1]
-	@$(if $(PAGE),$(PY) -m icrlib train $(call quoted,$(PAGE)) $(if $(PLAN),--plan) $(if $(FEATURES),--features $(call quoted,$(FEATURES))) \
-	  --profile $(call quoted,$(or $(PROFILE),local)),$(PY) workflow/reproduce.py)
+# What a page has parameters for is given to icr itself: icr train reproduce/tables -p dataset=coco -p features=folder
+reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train the runs that a page lacks, by Snakemake [PAGE=reproduce/tables PROFILE=slurm PLAN=1]
+	$(PY) -m icrlib train $(call quoted,$(or $(PAGE),reproduce/tables)) \
+	  $(if $(PLAN),--plan,--profile $(call quoted,$(or $(PROFILE),local)))
 
-test-slurm: $(DONE) ## a grid on a real Slurm, set up on this machine's loopback and stopped again (root, Debian)
-	@if $(PY) scripts/slurm_on_loopback.py --check; then $(SELF) --no-print-directory $(GRID) \
-	  && timeout -k 60 1800 $(PY) scripts/slurm_on_loopback.py $(if $(INSTALL),--install); fi
+test-slurm: $(GRID) ## a page's runs on a real Slurm, set up on this machine's loopback and stopped again (root, Debian)
+	timeout -k 60 1800 $(PY) scripts/slurm_on_loopback.py
 
 lint: $(DONE)
 	$(PY) -m ruff check . && $(PY) -m ruff format --check .

@@ -100,15 +100,6 @@ class Run:
         bare = files.path_for(self.dataset, self.method, self.loss, self.seed)
         return f"{bare.relative_to(files.root()).with_name(bare.stem).as_posix()}-{self.identity}"
 
-    @property
-    def parameters(self) -> dict:
-        """The same run as parameters of ``book/reproduce/run.ipynb``."""
-        named = {"dataset": self.dataset, "method": self.method, "loss": self.loss, "seed": self.seed}
-        data = {"data_seed" if name == "seed" else name: value for name, value in self.data.items()}
-        if data.get("data_seed") == self.seed:
-            del data["data_seed"]
-        return named | data | dict(self.settings) | ({"smoke": True} if self.smoke else {})
-
     def __str__(self) -> str:
         return f"{self.method} {self.loss} seed {self.seed}" + (f", {self.tag}" if self.tag else "")
 

@@ -168,7 +168,7 @@ def test_a_killed_kernel_says_so(tmp_path, monkeypatch):
     )
     for out, word in (("here", "kept in here"), ("", "-p out=")):
         result = icr("run", page, "-p", f"out={out}")
-        assert result.exit_code == 75 and "was killed" in result.output and word in result.output
+        assert result.exit_code == 1 and "was killed" in result.output and word in result.output
 
 
 def test_lines_instead_of_a_bar(monkeypatch, capsys):

@@ -35,7 +35,7 @@ MAY = {
     "records": BASE,
     "paper": BASE | {"losses"},
     "evidence": BASE | {"paper", "studies"},
-    "experiments": BASE | {"data", "evidence", "records", "training"},
+    "experiments": BASE | {"data", "evidence", "paper", "records", "training"},
     "plots": BASE,
     "widgets": BASE | {"plots"},
     "toy": {"widgets"},
@@ -157,7 +157,7 @@ def test_importing_the_library_imports_no_method_loss_or_auxiliary_by_name():
 
 
 # Lines of Python, which are part of the design (DESIGN section 1): lowered as rooms shrink, never raised in silence.
-LINES = {"icrlib": 22_350, "tests": 20_900, "book": 14_750, "scripts": 3_665, "workflow": 771, "benchmarks": 420}
+LINES = {"icrlib": 22_350, "tests": 20_390, "book": 15_097, "scripts": 3_495, "benchmarks": 420}
 
 
 @pytest.mark.parametrize("folder", LINES)

@@ -178,15 +178,6 @@ def test_names_are_known_once_and_an_unknown_one_says_what_is_meant(book):
     assert "mine" in studies and "mien" not in studies
 
 
-def test_a_run_is_the_same_run_in_a_notebook():
-    run = Run("mine", "scenes", "bow", "ntxent", 3, "x", {"lr": 0.1}, {"seed": 3, "train": 60})
-    named = {"dataset": "scenes", "method": "bow", "loss": "ntxent", "seed": 3}
-    assert run.parameters == named | {"train": 60, "lr": 0.1}
-    other = Run("mine", "scenes", "bow", "ntxent", 3, "x", {}, {"seed": 4})
-    assert other.parameters == named | {"data_seed": 4}
-    assert run.on(None, "cuda").parameters["device"] == "cuda" and "features" not in run.on(None).data
-
-
 # What trains them
 
 

@@ -52,7 +52,7 @@
 # `ecir/1.3` is a row of ECIR's Table 1: the first number is the data, 1 for Flickr30k and 2 for MS-COCO, and the second
 # is the row, 1 to 4 for VSE++ and 5 to 8 for VSRN. `icrlib.paper.experiments()` lists all names, also of LTD's rows
 # (`ltd/1.1`). Rows that the library cannot train as they were are refused with the reason. Of GOAL's rows the paper
-# states too little to run them as they were; {doc}`hours` has the commands that come closest.
+# states too little to run them as they were; {doc}`tables` comes closest.
 #
 # `loss` may also be `ntxent_hard`, `ntxent_sparse`, `dcl`, `ifm`, `siglip`, `circle`, `multi_similarity`,
 # `binomial_deviance` or `alignment` ({doc}`../push/one-picture` has a card of each), or a loss of your own,

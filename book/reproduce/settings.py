@@ -626,4 +626,4 @@ check_luck(luck[:, 2:].max(1).mean() - luck[:, :2].max(1).mean())
 # ````{solution-end}
 # ````
 #
-# Next: {numref}`Chapter {number} <ch-hours>` says what it would take to do this for all rows of the papers' tables, at their own scale.
+# Next: {numref}`Chapter {number} <ch-tables>` has every table of the papers, ours beside, and yours.

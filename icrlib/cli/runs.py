@@ -13,6 +13,7 @@ from icrlib import parameters
 from icrlib.cli import products, records, rows
 from icrlib.data.load import more_options
 from icrlib.errors import choose
+from icrlib.experiments.published import check_sizes
 from icrlib.files import make_folder
 from icrlib.progress import LINES
 from icrlib.training import checkpoints
@@ -20,12 +21,6 @@ from icrlib.training.options import options_for
 
 # Seconds: a process that starts or answers slowly, on a busy machine, is no failure; a dead one is seen.
 PATIENCE = 3600
-
-
-class Killed(click.ClickException):
-    """The notebook's process was killed from outside, so trying again makes sense: exit status 75."""
-
-    exit_code = os.EX_TEMPFAIL
 
 
 @click.command()
@@ -50,8 +45,8 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     notebook, preset = rows.find(what)
     declared = parameters.declared(notebook)
     values = preset | parse(given, declared, notebook, preset)
-    if preset:
-        rows.check_sizes(what, values)
+    if preset and values.get("features"):
+        check_sizes(values["dataset"], values["features"])
     click.echo("\n".join(f"  {name} = {value!r}" for name, value in sorted(values.items())) or "  default parameters")
     if _takes_settings(notebook):
         click.echo(records.expected({name: parameters.default(about) for name, about in declared.items()} | values))
@@ -69,7 +64,7 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
 
 
 def execute(notebook: Path, output: Path, values: dict) -> None:
-    """Let papermill run the notebook; :class:`Killed` and ``KeyboardInterrupt`` say how to go on."""
+    """Let papermill run the notebook; what it raises says how to go on."""
     import papermill  # only here: this takes longer than to refuse a name
     from jupyter_client.kernelspec import NoSuchKernel
     from nbclient.exceptions import DeadKernelError
@@ -102,7 +97,9 @@ def execute(notebook: Path, output: Path, values: dict) -> None:
         where = f"{notebook}, cell {err.exec_count}"
         raise click.ClickException(f"{where}: {err.ename}: {err.evalue}\nAll of it: {output}") from err
     except DeadKernelError as err:
-        raise Killed(f"{notebook}: its process was killed; {kept}. The notebook so far: {output}") from err
+        raise click.ClickException(
+            f"{notebook}: its process was killed; {kept}. The notebook so far: {output}"
+        ) from err
     except (NoSuchKernel, RuntimeError) as err:
         raise click.ClickException(
             f"{notebook}: no process could be started for it ({' '.join(str(err).split())}). This makes the kernel "

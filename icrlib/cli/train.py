@@ -13,6 +13,7 @@ import click
 
 from icrlib.experiments import keys, missing, store, training
 from icrlib.files import write_bytes
+from icrlib.parameters import read_value
 from icrlib.progress import bar
 
 ROOT = store.trained().parent
@@ -20,6 +21,7 @@ ROOT = store.trained().parent
 
 @click.command()
 @click.argument("page", type=click.Path(path_type=Path))
+@click.option("-p", "given", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the page; repeatable.")
 @click.option("--plan", is_flag=True, help="Only say how many runs are missing, and how long they take.")
 @click.option("--features", type=click.Path(path_type=Path), help="Where the features of photos lie.")
 @click.option(
@@ -27,14 +29,19 @@ ROOT = store.trained().parent
     metavar="NAME",
     help="Train by Snakemake: local (two at a time), gpu, slurm, or a folder with a profile of your own.",
 )
-def train(page: Path, plan: bool, features: Path | None, profile: str | None) -> None:
-    """Train the runs that PAGE names and no record is of, such as book/training/losses.py.
+def train(page: Path, given: tuple[str, ...], plan: bool, features: Path | None, profile: str | None) -> None:
+    """Train the runs that PAGE names and no record is of, such as book/training/losses.py (or training/losses).
+
+    \b
+    icr train reproduce/tables -p dataset=flickr30k -p features=/data/f30k_precomp --plan
 
     They land in runs/, where the page finds them. Killed and started again, this goes on where it was. Runs that
     depend on a search are known when the search is finished, so a page may take several rounds.
     """
     before: list[str] = []
-    while wanted := missing.wanted_by(page):
+    named, values = ROOT / "book" / f"{page}.py", _values(given)
+    page = named if named.is_file() else page
+    while wanted := missing.wanted_by(page, values):
         click.echo(missing.plan(wanted))
         these = [keys.key(one) for one in wanted]
         if plan:
@@ -61,6 +68,12 @@ def keep(folder: Path | None) -> None:
     click.echo("\n".join([*map(str, new), f"{len(new)} new records"]))
 
 
+def _values(given: Sequence[str]) -> dict[str, object]:
+    if wrong := [text for text in given if "=" not in text]:
+        raise ValueError(f"-p {wrong[0]}: write NAME=VALUE")
+    return {name: read_value(value) for name, _, value in (text.partition("=") for text in given)}
+
+
 def _folder(one: dict) -> Path:
     return store.trained() / store.place_of(one["dataset"], one["method"], one["loss"], keys.key(one))
 
@@ -81,7 +94,7 @@ def _by_snakemake(wanted: Sequence[dict], features: Path | None, profile: str) -
         commands[str(folder)] = shlex.join([sys.executable, "-m", "icrlib", "run", *notebook, *words])
     listed = store.trained() / "missing.json"
     write_bytes(listed, json.dumps(commands, indent=1).encode())
-    snakemake = [sys.executable, "-m", "snakemake", "--snakefile", str(flow / "missing.smk")]
+    snakemake = [sys.executable, "-m", "snakemake", "--snakefile", str(flow / "Snakefile")]
     options = ["--directory", str(store.trained()), "--config", f"plan={listed}", "--workflow-profile", str(place)]
     if subprocess.run([*snakemake, *options]).returncode:
         raise click.ClickException("not all runs were trained; what was finished is kept, and the same command goes on")

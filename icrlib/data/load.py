@@ -102,11 +102,6 @@ def more_options(name: str) -> list[str]:
     return [one.name for one in options if one.name not in NAMED and one.kind is not inspect.Parameter.VAR_KEYWORD]
 
 
-def has_regions(name: str) -> bool:
-    """Whether a data set by name is drawn with regions where somebody asks for them (``regions=True``)."""
-    return name in DRAWN and "regions" in inspect.signature(DRAWN[name]).parameters
-
-
 def _check_options(loader: Callable, options: dict, name: str) -> None:
     known = {option: about.default for option, about in inspect.signature(loader).parameters.items()}
     known = {option: usual for option, usual in known.items() if option not in ("features", "folder", "name", "smoke")}

@@ -4,6 +4,7 @@
 from icrlib.experiments.check import Untrue, check
 from icrlib.experiments.compare import Comparison, Family, compare, family, order
 from icrlib.experiments.named import Missing, Runs, runs
+from icrlib.experiments.published import published
 from icrlib.experiments.search import Search, search
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "compare",
     "family",
     "order",
+    "published",
     "runs",
     "search",
 ]

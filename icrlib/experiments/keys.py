@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from icrlib import parsing
-from icrlib.data.load import DRAWN
+from icrlib.data.load import DRAWN, load_dataset
 from icrlib.experiments import store
 from icrlib.records.folder import root
 from icrlib.training.unread import configuration
@@ -16,7 +16,7 @@ from icrlib.training.unread import configuration
 # Photos are told apart by the fingerprint of their features, which nobody types: options that stand for one.
 PHOTOS = {"type": "array", "items": {"type": "object", "required": ["dataset", "options", "fingerprint"]}}
 NAMES = ("dataset", "method", "loss", "seed", "data_seed")  # what is no setting
-OF_PHOTOS = ("train", "regions", "features")
+OF_PHOTOS = ("train", "regions", "features", "root", "images", "backbone")
 
 
 def key(one: Mapping) -> str:
@@ -31,6 +31,9 @@ def resolved(one: Mapping) -> dict:
     given = {name: value for name, value in one.items() if name not in (*NAMES, *options)}
     if dataset in DRAWN or Path(str(options.get("features"))).is_dir():
         return configuration(dataset, **sides, source=options, given=given)[0]
+    if options.get("root"):
+        config, _ = configuration(dataset, **sides, source=options, given=given)
+        return config | {"data_hash": _of_root(dataset, tuple(options.items()))}
     fingerprint = _known(dataset, options)
     if fingerprint is None:
         raise ValueError(
@@ -45,6 +48,14 @@ def source_of(one: Mapping) -> dict:
     drawn = DRAWN.get(one["dataset"])
     names = [name for name in inspect.signature(drawn).parameters if name not in NAMES] if drawn else OF_PHOTOS
     return {name: one[name] for name in names if name in one}
+
+
+@cache
+def _of_root(dataset: str, options: tuple) -> str:
+    """The fingerprint of photos that are opened at every use, once for all runs on them."""
+    if dict(options).get("images") != "published":
+        raise ValueError('root= is for images="published"; make features once, `icr features`, and give features=')
+    return load_dataset(dataset, **dict(options)).fingerprint
 
 
 def _known(dataset: str, options: Mapping) -> str | None:

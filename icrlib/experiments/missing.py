@@ -11,30 +11,37 @@ from statistics import median
 import jupytext
 
 from icrlib import records
-from icrlib.experiments import keys, store
+from icrlib.errors import choose
+from icrlib.experiments import keys, named, store
 from icrlib.experiments.named import Missing
 
 LIKE = 9  # so many records of the same model and loss say how long one more takes
 
 
-def wanted_by(page: str | Path) -> list[dict]:
+def wanted_by(page: str | Path, given: Mapping[str, object] | None = None) -> list[dict]:
     """The runs that a page names and no record is of, as far as they can be known now: for ``icr train PAGE``.
 
     The page's code is executed cell by cell, and goes on behind a cell that lacks something, so that all independent
     gaps are seen at once. What waits for a search is seen when this is called again after the search was trained.
-    Cells with the tag "live" train for show, and are left out. ``page``: a notebook, or its text form.
+    Cells with the tag "live" train for show, and are left out. ``page``: a notebook, or its text form. ``given``:
+    values for its parameters, as papermill would set them; ``ValueError`` for a name that their cell does not declare.
     """
     space, wanted = {"__name__": "__main__"}, {}
-    for code in _cells(Path(page)):
+    named.skipped.clear()
+    for code, tags in _cells(Path(page), given or {}):
         try:
             with contextlib.redirect_stdout(io.StringIO()):  # what the page prints is not asked for
-                exec(compile(code, str(page), "exec"), space)
+                exec(compile(code, str(page), "exec", dont_inherit=True), space)
         except Missing as err:
             wanted |= {keys.key(one): one for one in err.wanted}
         except Exception as err:  # what rests upon a gap; without one, the page itself is at fault
             if not wanted:
-                raise ValueError(f"{page}: no run is missing, but a cell failed ({type(err).__name__}: {err})") from err
-    return list(wanted.values())
+                raise ValueError(f"{page}: a cell failed, and for no gap ({type(err).__name__}: {err})") from err
+        if "parameters" in tags:
+            for name in given or {}:
+                choose(name, space.get("__annotations__", {}), f"parameter of {page}")
+            space |= given or {}
+    return list((wanted | {keys.key(one): one for one in named.skipped}).values())
 
 
 def seconds(one: Mapping) -> float | None:
@@ -57,10 +64,15 @@ def plan(wanted: Sequence[Mapping]) -> str:
     return f"{len(wanted)} runs to train: about {time}{unknown}"
 
 
-def _cells(page: Path) -> Iterator[str]:
-    """The code of a page that names runs, without magics and without what trains for show."""
+def _cells(page: Path, given: Mapping) -> Iterator[tuple[str, list[str]]]:
+    """The code of a page that names runs, without magics and without what trains for show; and each cell's tags."""
     if not page.is_file():
         raise FileNotFoundError(f"{page}: no such page; give a notebook or its .py, such as book/training/losses.py")
-    for cell in jupytext.read(page).cells:
-        if cell.cell_type == "code" and "live" not in cell.metadata.get("tags", []):
-            yield "\n".join(line for line in cell.source.splitlines() if not line.startswith(("%", "!")))
+    cells = [
+        (cell.source, cell.metadata.get("tags", [])) for cell in jupytext.read(page).cells if cell.cell_type == "code"
+    ]
+    if given and not any("parameters" in tags for _, tags in cells):
+        raise ValueError(f"{page}: no cell of parameters, so that it takes no {', '.join(given)}")
+    for source, tags in cells:
+        if "live" not in tags:
+            yield "\n".join(line for line in source.splitlines() if not line.startswith(("%", "!"))), tags

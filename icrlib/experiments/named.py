@@ -21,6 +21,7 @@ from icrlib.experiments.training import train_one
 _ROW = {"type": "object", "required": ["method", "loss", "settings", "moved"]}
 SEARCHED = {"type": "object", "additionalProperties": {"type": "array", "items": _ROW}}
 Pair = tuple[str, str]  # a model and a loss
+skipped: list[dict] = []  # arguments of the runs that missing="skip" left out; `icr train PAGE` clears and reads it
 
 
 class Chosen(NamedTuple):
@@ -153,11 +154,12 @@ def runs(dataset: str, *, method="vse++", loss="ntxent", seed=0, at=None, missin
     Of drawn data, run s draws its own with its seed, unless ``data_seed=`` is given. ``at``: each model and loss is
     taken at what was chosen for it, unless a setting is given: by a :class:`icrlib.experiments.Search`, in {(method,
     loss): settings}, or on the page of settings (``"searched"``, or ``"searched, NAME"`` for another of its searches).
-    Photos: ``train=400``, ``regions=True``, ``features="album"`` name what the records know; a folder of your own is
-    ``features=folder``.
+    Photos: ``train=400``, ``regions=True``, ``features="album"`` name what the records know; your own are
+    ``features=folder``, or with fresh crops ``root=folder, images="published"``.
 
     Where records are missing: :class:`Missing` says how many (``missing="error"``); or they are trained here, one after
-    the other, each going on from its checkpoint if the kernel was killed (``"train"``); or left out (``"skip"``).
+    the other, each going on from its checkpoint if the kernel was killed (``"train"``); or left out (``"skip"``), where
+    ``icr train PAGE`` trains them nevertheless.
     ``ValueError`` for a name or a value that no run takes.
     """
     if missing not in ("error", "train", "skip"):
@@ -178,6 +180,7 @@ def runs(dataset: str, *, method="vse++", loss="ntxent", seed=0, at=None, missin
         given[record["key"]] = {name: value for name, value in one.items() if name not in keys.NAMES}
     if lacking and missing != "skip":
         raise Missing(lacking, len(lacking) + len(kept))
+    skipped.extend(lacking)
     return Runs(kept, given, moved)
 
 

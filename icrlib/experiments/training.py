@@ -23,6 +23,8 @@ def train_one(one: Mapping, folder: Path, features: str | Path | None = None) ->
         regions = {"regions": True} if METHODS.find(one["method"]).takes == "regions" else {}
         draw = one["seed"] if one.get("data_seed") is None else one["data_seed"]
         data = load_dataset(one["dataset"], seed=draw, **regions | source)
+    elif source.get("root"):
+        data = load_dataset(one["dataset"], **source)
     else:
         data = load_dataset(one["dataset"], **_photos(source, features))
         wanted = keys.resolved(one)["data_hash"]

@@ -8,6 +8,7 @@ its options.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 import torch
@@ -67,7 +68,8 @@ def unread(dataset: str, method: str, seed: int = 0, smoke: bool = False, source
     folder, root = source.get("features"), source.get("root")
     if dataset not in DRAWN and folder and not root and Path(folder).is_dir():
         more = {name: source[name] for name in ("vocabulary", "min_count", "train") if name in source}
-        return load_dataset(dataset, features=folder, smoke=smoke, **more)
+        changed = max((file.stat().st_mtime_ns for file in Path(folder).iterdir()), default=0)
+        return _of_folder(dataset, str(folder), smoke, tuple(more.items()), changed)
     regions = METHODS.find(method).takes == "regions"
     if dataset in DRAWN:
         return _unseen(dataset, OUTLINES[dataset](source, seed=seed, smoke=smoke, regions=regions))
@@ -79,6 +81,11 @@ def unread(dataset: str, method: str, seed: int = 0, smoke: bool = False, source
     images = {name: min(n, 200) if smoke else n for name, n in images.items()}
     shape = photos_shape(regions and not root)  # of photos on the way: one vector an image
     return _unseen(dataset, Outline(images, shape, "images" in options, options=options), each)
+
+
+@lru_cache(maxsize=1)  # a table has eighty runs on one folder, whose checksum takes minutes where it is large
+def _of_folder(dataset: str, folder: str, smoke: bool, more: tuple, changed: int) -> Dataset:
+    return load_dataset(dataset, features=folder, smoke=smoke, **dict(more))
 
 
 def _unseen(dataset: str, outline: Outline, each: Mapping | None = None) -> Dataset:

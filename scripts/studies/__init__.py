@@ -17,7 +17,7 @@ from . import (
 )
 from .ecir import CONSTANTS
 from .flickr8k import PHOTO_UPDATES
-from .planned import ECIR, TEST, UPDATES, VAL, chosen, search_of
+from .planned import ECIR, TEST, UPDATES, VAL, chosen
 
 __all__ = [
     "CONSTANTS",
@@ -39,6 +39,5 @@ __all__ = [
     "photo_ltd",
     "reading",
     "regions",
-    "search_of",
     "stamps",
 ]

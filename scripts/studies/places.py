@@ -11,15 +11,14 @@ from icrlib.studies import studies
 
 
 class Grid(NamedTuple):
-    """What stands for a study where a grid of ``make reproduce`` makes the runs, kept under this ``name``."""
+    """What stands for a study where `icr train reproduce/tables` makes the runs of a data set, called ``name``."""
 
     name: str
     wanted: int = 5
 
     def command(self, losses: Iterable[str] = (), method: str = "", search: bool = True) -> tuple[str, ...]:
-        seeds = ",".join(map(str, range(self.wanted)))
-        options = f"DATASET={self.name} METHODS={method} SEEDS={seeds} FEATURES=folder KEEP={self.name}"
-        return (f"make reproduce {options}",)
+        dataset = self.name.removesuffix("_tuning")  # published settings need no search
+        return (f"icr train reproduce/tables -p dataset={dataset} -p features=folder -p table=ecir/1",)
 
 
 ECIR = (

@@ -64,15 +64,6 @@ def chosen(study: str | tuple[str, ...], method: str, loss: str, among: dict | N
     return {name: value for name, value in winner.get("asked", {}).items() if name != "device"} | best
 
 
-def search_of(dataset: str, method: str, loss: str) -> tuple[str, str] | None:
-    """The list of candidates for a method and a loss on a data set, and the study that their records are in."""
-    for name in ("tuning", "photo_tuning", "photo_smoothap_tuning"):
-        for run in studies[name].runs():
-            if (run.dataset, run.method, run.loss) == (dataset, method, loss):
-                return name, run.study
-    return None
-
-
 def best(runs: Iterable[Run], tag: str = "") -> Run:
     """Of finished runs whose tags begin with ``tag``, the one with the highest validation rsum."""
     tried = [run for run in runs if run.tag.startswith(tag)]

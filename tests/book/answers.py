@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from scipy import stats
 
+from icrlib.experiments import published
+
 
 def opposite(right, *given):
     return -right(*given)
@@ -167,6 +169,13 @@ WRONG = {
     "reproduce/settings": {
         "check_next": (0.01, 0.003, 0.005, 0.012, 0.1, 0.0003),
         "check_luck": (6.5, 2.26, 1.06, 0.0, -4.3),
+    },
+    "reproduce/tables": {
+        "check_fifth": (
+            {"loss": "dcl"},
+            published("ecir/1.1") | {"loss": "dcl"},
+            published("ecir/1.3") | {"loss": "dcl", "seed": range(3)},
+        )
     },
     "reproduce/hours": {"check_gru": (lambda right, *a: right(*a) / 2, lambda c, w, i, d: 6 * c * w * i * d)},
     "push/own-loss": {

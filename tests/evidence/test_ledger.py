@@ -167,7 +167,7 @@ def test_commands_and_numbers_of_runs_are_those_of_the_studies(monkeypatch):
             commands = [c for c in at.command([loss]) if c.startswith("make records")]
             names = [c.split("STUDY=")[1].split()[0] for c in commands]
             if not names:
-                assert at.command([loss])[0].startswith(f"make reproduce DATASET={at.dataset} METHODS={at.method} ")
+                assert at.command([loss])[0].startswith(f"icr train reproduce/tables -p dataset={at.dataset} ")
                 continue
             assert set(names) <= set(studies) and ("FEATURES=" in commands[0]) == (at.dataset != "scenes")
             try:

@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from icrlib import evidence, paper
+from icrlib import paper
 from icrlib.cli import main
 from icrlib.losses import objectives
 from icrlib.paper.experiments.goal import gpu_hours
-from tests.evidence.made import record
 
 # The lines of Tables 3 to 6, and 2 (marked T2), as the paper's page has them.
 PRINTED = Path(__file__).with_name("goal_printed.txt").read_text(encoding="utf-8").splitlines()
@@ -87,9 +86,6 @@ def test_grid_has_the_papers_form():
     plain = paper.grid(paper.table("goal/3"), style="plain")
     for line, (_, row) in zip([ln for ln in PRINTED if ln.startswith("P^{")][:10], plain.iterrows(), strict=True):
         assert line.split(" | ")[1:] == [cell.replace("± .", "± 0.") for cell in row]
-    turned = paper.grid(paper.table("goal/3"), "t2i_r1", rows="T", style="plain")
-    assert turned.shape == (6, 5)
-    assert turned.loc[("VSE++ (ResNet152)", "con"), ("text to image, R@1", "sig-ms")] == "24.1 ± .1"
     assert paper.layout(paper.table("goal/3"), style="plain").equals(plain)
     assert paper.layout(paper.table("goal/1"), style="plain").loc["lin", ("loss", "cir")] == "Circle loss"
     page = paper.grid(paper.table("goal/4")).data
@@ -98,8 +94,8 @@ def test_grid_has_the_papers_form():
 
 
 def test_grid_of_own_results_with_missing_cells():
-    rows = [("con x con", 427.04, 1.8, 3), ("cir x sig-ms", 254.1, None, 1)]
-    actual = pd.DataFrame(rows, columns=["objective", "rsum", "rsum_std", "n"])
+    rows = [("con", "con", 427.04, 1.8, 3), ("cir", "sig-ms", 254.1, None, 1)]
+    actual = pd.DataFrame(rows, columns=["T", "P", "rsum", "rsum_std", "n"])
     plain = paper.grid(actual, style="plain")
     assert plain.loc["con", ("rsum", "con")] == "427.0 ± 1.8" and plain.loc["sig-ms", ("rsum", "cir")] == "254.1"
     assert (plain == "–").sum().sum() == 13 and plain.shape == (5, 3)
@@ -107,23 +103,9 @@ def test_grid_of_own_results_with_missing_cells():
     for frame, options, message in (
         (pd.concat([actual, actual]), {}, "con x con"),
         (actual, {"metric": "rsun"}, "'rsum'"),
-        (actual, {"rows": "X"}, "'X'"),
-        (actual.drop(columns="objective"), {}, "objective"),
-        (actual.iloc[:0], {}, "no rows"),
     ):
         with pytest.raises(ValueError, match=message):
             paper.grid(frame, **options)
-
-
-def test_grid_of_summarised_records():
-    runs = [record("goal:nca x lin-ms", seed) for seed in range(3)]
-    plain = paper.grid(evidence.summarise(runs), style="plain")
-    assert plain.loc["lin-ms", ("image to text, R@1", "nca")] == "41.0 ± .8"
-    two = paper.grid(evidence.summarise([*runs, record("goal:con x con", 0, drawn=False)]), style="plain")
-    assert two.loc[("flickr8k, VSE++", "con"), ("text to image, R@1", "con")] == "40.0"
-    assert two.loc[("flickr8k, VSE++", "lin-ms"), ("text to image, R@1", "nca")] == "–"
-    with pytest.raises(ValueError, match="'ntxent'"):
-        paper.grid(evidence.summarise([record("ntxent", 0)]))
 
 
 def test_gpu_hours_are_a_bound_by_a_formula():
