@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from statistics import median
 
@@ -45,23 +46,29 @@ def wanted_by(page: str | Path, given: Mapping[str, object] | None = None) -> li
 
 
 def seconds(one: Mapping) -> float | None:
-    """How long one run takes: the median of like records, update for update; None where there are none."""
+    """How long one run takes: the median of records of the same model, in size too, update for update; None without."""
     config = keys.resolved(one)
     place = store.place_of(one["dataset"], one["method"], one["loss"], "").as_posix()
-    like = [records.load(path) for path in store.below(place)[:LIKE]]
-    rates = [record["wall_seconds"] / record["config"]["updates"] for record in like if "wall_seconds" in record]
+    every = map(records.load, store.below(place))
+    like = islice((r for r in every if _size(r["config"]) == _size(config) and "wall_seconds" in r), LIKE)
+    rates = [record["wall_seconds"] / record["config"]["updates"] for record in like]
     return median(rates) * config["updates"] if rates else None
+
+
+def _size(config: Mapping) -> tuple:
+    return config["model_options"], config["batch_size"], config["backbone"]
 
 
 def plan(wanted: Sequence[Mapping]) -> str:
     """How many runs are missing, and how long they take: a sentence."""
     times = [seconds(one) for one in wanted]
     known = [time for time in times if time is not None]
-    rest = len(times) - len(known)
-    unknown = f", and of {rest} nobody knows, for no record is like them" if rest else ""
+    if not known:
+        return f"{len(wanted)} runs to train; how long is unknown, for no record is of models of their size"
     hours = sum(known) / 3600
     time = f"{hours:.1f} core-hours" if hours >= 1 else f"{60 * hours:.1f} core-minutes"
-    return f"{len(wanted)} runs to train: about {time}{unknown}"
+    rest = f", and {len(times) - len(known)} of unknown length" if len(known) < len(times) else ""
+    return f"{len(wanted)} runs to train: about {time}{rest}"
 
 
 def _cells(page: Path, given: Mapping) -> Iterator[tuple[str, list[str]]]:
