@@ -23,7 +23,7 @@ from icrlib.errors import choose
 from icrlib.files import sha256_of, write_bytes
 from icrlib.losses.build import canonical
 from icrlib.names import METHODS
-from icrlib.planning import cost, operations
+from icrlib.records import files, index
 from icrlib.studies import Run
 from icrlib.training import unread
 from icrlib.training.config import resolve
@@ -46,10 +46,8 @@ AXES = {
     "record": "KEEP",
 }
 OURS = ("out", "data_seed", "regions")  # follow from the rest
-# Where no past record says what a run needs: MB of memory, minutes. And how much more than expected it may take.
-UNKNOWN_MB, UNKNOWN_MINUTES, MORE_MEMORY, MORE_TIME, LEAST_MINUTES = 8000, 24 * 60, 1.5, 4, 20
+UNKNOWN_MB, UNKNOWN_MINUTES = 8000, 24 * 60  # what a scheduler is asked for, where nobody says otherwise
 PICTURE_THREADS = 4  # that decode photos beside a run on pictures (icrlib.data.crops.Pictures)
-AROUND_MB = 1000  # Snakemake and icr, which wait beside the notebook
 
 
 @dataclass(frozen=True)
@@ -130,12 +128,16 @@ def _run(grid: Grid, data: Dataset, method: str, loss: str, seed: int, tuned: bo
         given,
         dict(grid.source) | _data_options(grid, method),
         smoke=grid.smoke,
-        resolved=(config, operations.measured(data)),
+        resolved=config,
     )
 
 
 def _data_options(grid: Grid, method: str) -> dict:
-    return {"regions": True} if has_regions(grid.dataset) and operations.takes(method or "") == "regions" else {}
+    return {"regions": True} if has_regions(grid.dataset) and method and _takes_regions(method) else {}
+
+
+def _takes_regions(method: str) -> bool:
+    return METHODS.find(method).takes == "regions"
 
 
 def _fitting(grid: Grid, sets: dict, seed: int) -> tuple[str, ...]:
@@ -143,7 +145,7 @@ def _fitting(grid: Grid, sets: dict, seed: int) -> tuple[str, ...]:
     if has_regions(grid.dataset):
         return USUAL
     shape = tuple(_data(grid, sets, seed, None).train.features.shape[1:])
-    return tuple(method for method in USUAL if not operations.misfit(method, shape))
+    return tuple(method for method in USUAL if not unread.misfit(method, shape))
 
 
 def _data(grid: Grid, sets: dict, seed: int, method: str | None) -> Dataset:
@@ -158,8 +160,8 @@ def _data(grid: Grid, sets: dict, seed: int, method: str | None) -> Dataset:
             raise type(err)(f"{err}\n{_way_to_data(grid)}") from err
     data = sets[key]
     shape = tuple(data.train.features.shape[1:])  # of pictures, too: a network in the model makes one vector of each
-    if wrong := operations.misfit(method or "", shape):
-        more = " --regions 4" if operations.takes(method) == "regions" else ""
+    if wrong := method and unread.misfit(method, shape):
+        more = " --regions 4" if _takes_regions(method) else ""
         raise ValueError(
             f"{wrong}. Leave METHODS out for those that fit, or make other features: "
             f"icr features PHOTOS FOLDER{more}, then FEATURES=FOLDER"
@@ -177,35 +179,68 @@ def _way_to_data(grid: Grid) -> str:
     )
 
 
-def write(
-    missing: Iterable[tuple[Run, cost.Cost | None]], folder: Path = RUNS, given: Mapping[str, int] | None = None
-) -> Path:
+@dataclass
+class Plan:
+    """``there``: runs with the record that holds them; ``missing``: runs to train; ``notes``: on damaged records."""
+
+    there: list[tuple[Run, Path]]
+    missing: list[Run]
+    notes: list[str]
+
+    def text(self) -> str:
+        count = len(self.there) + len(self.missing)
+        lines = [f"{count} runs: {len(self.there)} finished, {len(self.missing)} to train"]
+        lines += [f"  finished  {run}: {_short(path)}" for run, path in self.there]
+        return "\n".join([*lines, *(f"  to train  {run}: {run.folder}" for run in self.missing), *self.notes])
+
+
+def plan(runs: Iterable[Run], folder: Path, fresh: bool = False) -> Plan:
+    """Sort ``runs`` into those that are there and those to train; ``fresh`` does not count the book's records."""
+    damaged: list[str] = []
+    known = [] if fresh else index.outlines(damaged=damaged)
+    held = {record["identity"]: Path(record["path"]) for record in known if "identity" in record}
+    found = Plan([], [], [f"damaged, so counted as missing: {one}; git checkout brings it back" for one in damaged])
+    for run in runs:
+        own, place = folder / run.folder / "record.json", held.get(run.identity) if run.resolved else run.path
+        if own.exists():
+            try:
+                place = Path(files.load(own)["path"])
+            except (ValueError, OSError) as err:
+                found.notes.append(f"damaged, so counted as missing: {err}; its run ends again from its checkpoint")
+        if place and files.exists(place):
+            found.there.append((run, place))
+        else:
+            found.missing.append(run)
+    return found
+
+
+def _short(path: Path) -> str:
+    """A path below the checkout as one types it there."""
+    path = Path(path).resolve()
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
+def write(missing: Iterable[Run], folder: Path = RUNS, given: Mapping[str, int] | None = None) -> Path:
     """Write what each missing run needs into its folder, and the list of them for the Snakefile.
 
     ``given``: ``mem_mb``, ``runtime`` and ``threads`` of every run, instead of what :func:`needs` says.
     """
     runs = {}
-    for run, found in missing:
+    for run in missing:
         record = str(run.path) if run.study and not run.smoke else None
         about = {"parameters": run.parameters, "record": record}
         write_bytes(folder / run.folder / "parameters.json", json.dumps(about, indent=1).encode())
-        runs[run.folder] = needs(run, found) | (given or {}) | {"grows": "mem_mb" not in (given or {})}
+        runs[run.folder] = needs(run) | (given or {}) | {"grows": "mem_mb" not in (given or {})}
     text = json.dumps(runs, indent=1)
     path = folder / "plans" / f"{sha256_of(text)[:10]}.json"
     write_bytes(path, text.encode())
     return path
 
 
-def needs(run: Run, found: cost.Cost | None) -> dict[str, int]:
-    """What a scheduler is asked for: threads, MB of memory and minutes, with a margin over what past records say."""
+def needs(run: Run) -> dict[str, int]:
+    """What a scheduler is asked for: threads, MB of memory and minutes."""
     threads = PICTURE_THREADS if run.data.get("images") == "published" else 1
-    if found is None:
-        return {"threads": threads, "mem_mb": UNKNOWN_MB, "runtime": UNKNOWN_MINUTES}
-    return {
-        "threads": threads,
-        "mem_mb": AROUND_MB + round(MORE_MEMORY * found.memory_mb),
-        "runtime": max(LEAST_MINUTES, round(MORE_TIME * found.seconds / 60)),
-    }
+    return {"threads": threads, "mem_mb": UNKNOWN_MB, "runtime": UNKNOWN_MINUTES}
 
 
 def set_aside(runs: Iterable[Run], folder: Path = RUNS) -> None:

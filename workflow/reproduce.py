@@ -21,12 +21,11 @@ from pathlib import Path
 import click
 import yaml
 
-from grid import LOSSES, ROOT, RUNS, Grid, needs, planned, set_aside, write
+from grid import LOSSES, ROOT, RUNS, Grid, Plan, needs, plan, planned, set_aside, write
 from icrlib import parsing
 from icrlib.errors import choose, in_words
 from icrlib.files import write_bytes
 from icrlib.names import is_own
-from icrlib.planning.missing import Plan, plan
 from icrlib.studies import Run, Unfinished, lists, studies
 from icrlib.training import checkpoints
 from job import HANDED
@@ -81,7 +80,7 @@ def amount(name: str, units: dict[str, int], allowed: str) -> Callable:
 @click.option("--keep", default="", help="Also keep each record in records/studies/KEEP when its run ends.")
 @click.option("--smoke", is_flag=True, help="Tiny data and a few updates, to see that everything works.")
 @click.option("--fresh", is_flag=True, help="Do not count the book's records as finished runs.")
-@click.option("--plan", "only_plan", is_flag=True, help="Say how many runs and how long, and stop.")
+@click.option("--plan", "only_plan", is_flag=True, help="Say how many runs are missing, and stop.")
 @click.option("--profile", default="local", help="local, gpu, slurm, or a folder with a profile of your own.")
 @click.option("--partition", default="", help="With a Slurm profile: where to.")
 @click.option("--jobs", type=click.IntRange(1, MOST), help="Runs at a time, also on one GPU, which they then share.")
@@ -89,12 +88,12 @@ def amount(name: str, units: dict[str, int], allowed: str) -> Callable:
 @click.option(
     "--mem",
     callback=amount("MEM", {"": 1, "M": 1, "G": 1000}, "MB, or 16G"),
-    help="Memory of a run on a cluster, in MB or as 16G, instead of what past records suggest.",
+    help="Memory of a run on a cluster, in MB or as 16G, instead of 8 GB.",
 )
 @click.option(
     "--runtime",
     callback=amount("RUNTIME", {"": 1, "m": 1, "h": 60, "d": 1440}, "minutes, or 36h, or 2d"),
-    help="Time of a run on a cluster, in minutes or as 36h or 2d, instead of what past records suggest.",
+    help="Time of a run on a cluster, in minutes or as 36h or 2d, instead of a day.",
 )
 @click.option("--runs", "place", type=click.Path(path_type=Path), help="Where the runs are kept.")
 @click.option("--more", default="", help="Further flags for Snakemake.")
@@ -121,8 +120,8 @@ def main(study, only_plan, profile, partition, jobs, threads, mem, runtime, plac
         stages = _of_study(study, device, only_plan or dry, asked) if study else [_of_grid(device, asked)]
         for runs in stages:
             found = plan(runs, place, asked["fresh"])
-            at_once, flags = _share(about, found, jobs, threads)
-            click.echo(found.text(at_once))
+            flags = _share(about, found, jobs, threads)
+            click.echo(found.text())
             if only_plan:
                 continue
             flags = [*([f"partition={partition}"] if partition else []), *flags, *more.split()]
@@ -188,7 +187,7 @@ def _of_study(name: str, device: str | None, look: bool, asked: dict) -> Iterato
 def _train(found: Plan, place: Path, folder: Path, flags: list[str], own: dict, dry: bool) -> int:
     """Let Snakemake train what is missing, and say what became of it; the exit status."""
     if not dry:
-        set_aside([run for run, _ in found.missing], place)
+        set_aside(found.missing, place)
     listed = write(found.missing, place, own)
     command = [
         sys.executable,
@@ -205,7 +204,7 @@ def _train(found: Plan, place: Path, folder: Path, flags: list[str], own: dict, 
         *flags,
     ]
     # what this Python imports, its kernels and jobs import, too, wherever they run
-    asked = {value for run, _ in found.missing for value in run.parameters.values() if is_own(value)}
+    asked = {value for run in found.missing for value in run.parameters.values() if is_own(value)}
     handed = {"PYTHONPATH": _path(), HANDED: " ".join(sorted(asked))}
     with subprocess.Popen(command, cwd=ROOT, env=os.environ | handed) as snakemake:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches Snakemake, too, which ends its jobs
@@ -236,28 +235,26 @@ def _own(about: dict, train: dict, profile: str, **given: int | None) -> dict[st
     return own
 
 
-def _share(about: dict, found: Plan, jobs: int | None, threads: int | None) -> tuple[int, list[str]]:
-    """Runs at a time, and the flags that say so to Snakemake: how many jobs, or how many cores, and who has the GPU."""
+def _share(about: dict, found: Plan, jobs: int | None, threads: int | None) -> list[str]:
+    """Flags for Snakemake: how many jobs at a time, or how many cores, and who has the GPU."""
     usual = about.get("set-threads", {}).get("train")
-    each = threads or usual or max([1, *(needs(run, cost)["threads"] for run, cost in found.missing)])
+    each = threads or usual or max([1, *(needs(run)["threads"] for run in found.missing)])
     flags = ["--set-threads", f"train={threads}"] if threads and usual else []
     if "executor" in about:
-        sent = jobs or about.get("jobs", 1)
-        return sent if isinstance(sent, int) else 1, flags + (["--jobs", str(jobs)] if jobs else [])
+        return flags + (["--jobs", str(jobs)] if jobs else [])
     gpu = about.get("set-resources", {}).get("train", {}).get("gpu", 0)
     if jobs or threads:
         cores = max(about["cores"], each) if not jobs and isinstance(about.get("cores"), int) else (jobs or 1) * each
         flags += ["--cores", str(cores)]
     if jobs and gpu:
         flags += ["--resources", f"gpu={jobs * gpu}"]
-    cores = about.get("cores", 1)
-    return jobs or (1 if gpu or not isinstance(cores, int) else max(1, cores // each)), flags
+    return flags
 
 
 def report(found: Plan, status: int, place: Path) -> int:
     """Say what became of the missing runs; 0 where all of them ended well."""
     left = 0
-    for run, _ in found.missing:
+    for run in found.missing:
         folder = place / run.folder
         if (folder / "record.json").exists():
             click.echo(f"  finished  {run}: {checkpoints.state_of(folder).removeprefix('finished, ')}")

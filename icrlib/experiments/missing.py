@@ -38,9 +38,13 @@ def wanted_by(page: str | Path) -> list[dict]:
 
 
 def seconds(one: Mapping) -> float | None:
-    """How long one run takes: the median of like records, update for update; None where there are none."""
-    config = keys.resolved(one)
-    place = store.place_of(one["dataset"], one["method"], one["loss"], "").as_posix()
+    """How long one run takes, named as for ``icrlib.runs``; None where no record is like it."""
+    return seconds_of(keys.resolved(one))
+
+
+def seconds_of(config: Mapping) -> float | None:
+    """How long a run of a configuration takes: the median of like records, update for update; None without any."""
+    place = store.place_of(config["dataset"], config["method"], config["loss"], "").as_posix()
     like = [records.load(path) for path in store.below(place)[:LIKE]]
     rates = [record["wall_seconds"] / record["config"]["updates"] for record in like if "wall_seconds" in record]
     return median(rates) * config["updates"] if rates else None
@@ -48,13 +52,17 @@ def seconds(one: Mapping) -> float | None:
 
 def plan(wanted: Sequence[Mapping]) -> str:
     """How many runs are missing, and how long they take: a sentence."""
-    times = [seconds(one) for one in wanted]
+    return f"{len(wanted)} runs to train: {total([seconds(one) for one in wanted])}"
+
+
+def total(times: Sequence[float | None]) -> str:
+    """Seconds, or None where nobody knows, added up in words."""
     known = [time for time in times if time is not None]
-    rest = len(times) - len(known)
+    if times and not known:
+        return "of unknown length, for no record is like them"
+    rest, hours = len(times) - len(known), sum(known) / 3600
     unknown = f", and of {rest} nobody knows, for no record is like them" if rest else ""
-    hours = sum(known) / 3600
-    time = f"{hours:.1f} core-hours" if hours >= 1 else f"{60 * hours:.1f} core-minutes"
-    return f"{len(wanted)} runs to train: about {time}{unknown}"
+    return f"about {f'{hours:.1f} core-hours' if hours >= 1 else f'{60 * hours:.1f} core-minutes'}{unknown}"
 
 
 def _cells(page: Path) -> Iterator[str]:

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 import job
 import reproduce
+from grid import Plan
 from icrlib.cli.runs import Killed
-from icrlib.planning.missing import Plan
 from icrlib.studies import Run
 from tests.killing import until
 
@@ -129,29 +129,29 @@ def test_what_is_wrong_is_said_with_the_way_out(words, message, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "images", "at_once", "flags"),
+    ("name", "given", "images", "flags"),
     [
-        ("local", {"jobs": 4, "threads": 2}, "cached", 4, "--cores 8"),
-        ("local", {}, "published", 1, ""),  # four threads each, two cores
-        ("gpu", {"jobs": 3}, "published", 3, "--cores 12 --resources gpu=3"),
-        ("slurm", {"jobs": 7, "threads": 4}, "cached", 7, "--jobs 7"),
+        ("local", {"jobs": 4, "threads": 2}, "cached", "--cores 8"),
+        ("local", {}, "published", ""),  # four threads each, two cores
+        ("gpu", {"jobs": 3}, "published", "--cores 12 --resources gpu=3"),
+        ("slurm", {"jobs": 7, "threads": 4}, "cached", "--jobs 7"),
     ],
 )
-def test_jobs_are_runs_at_a_time_whatever_the_profile(name, given, images, at_once, flags):
-    run = Run("", "scenes", "bow", "ntxent", 0, data={"images": images}, resolved=({"identity": "0" * 10}, {}))
+def test_jobs_are_runs_at_a_time_whatever_the_profile(name, given, images, flags):
+    run = Run("", "scenes", "bow", "ntxent", 0, data={"images": images}, resolved={"identity": "0" * 10})
     about = yaml.safe_load((reproduce.PROFILES / name / "config.yaml").read_text(encoding="utf-8"))
-    actual = reproduce._share(about, Plan([], [(run, None)], []), given.get("jobs"), given.get("threads"))
-    assert actual == (at_once, flags.split())
+    actual = reproduce._share(about, Plan([], [run], []), given.get("jobs"), given.get("threads"))
+    assert actual == flags.split()
 
 
 @pytest.fixture
 def started(tmp_path, monkeypatch):
     """``make reproduce`` of one planned run, down to the command for Snakemake, which is not started."""
-    run = Run("", "scenes", "bow", "ntxent", 0, resolved=({"identity": "0" * 10}, {}))
+    run = Run("", "scenes", "bow", "ntxent", 0, resolved={"identity": "0" * 10})
     process = MagicMock()
     process.return_value.__enter__.return_value.wait.return_value = 0
     monkeypatch.setattr(reproduce, "planned", lambda grid, tuning: [run])
-    monkeypatch.setattr(reproduce, "plan", lambda runs, place, fresh: Plan([], [(run, None)], []))
+    monkeypatch.setattr(reproduce, "plan", lambda runs, place, fresh: Plan([], [run], []))
     monkeypatch.setattr(reproduce.signal, "signal", lambda *how: None)
     monkeypatch.setattr(reproduce.subprocess, "Popen", process)
 
