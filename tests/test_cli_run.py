@@ -72,7 +72,6 @@ def test_a_notebook_of_ones_own_is_strict_about_names_and_values(notebook, value
         (("dataset=flickr8k", "min_cout=1"), "Did you mean 'min_count'"),
         (("dataset=flickr8k", "features=/nope"), "/nope"),
         (("tau=inf",), "tau"),
-        (("embed_dim=99999999999",), "embed_dim"),
         (("embed_dim=0",), "embed_dim"),
         (("seed=99999999999999999999",), "2**64"),
         (("loss=triplet", "tau=0.05"), "tau"),

@@ -298,7 +298,7 @@ print(f"VSRN's weights: {weights:.1f} GB; COCO's regions: {regions:.1f} GiB")
 # Without `--plan` they train. `icr train` adds what lacks; `--profile gpu` or `--profile slurm` hands the runs to one machine's GPU
 # or to a cluster. What is killed goes on from its checkpoint when the same command is given again. The profile asks a cluster for a
 # day and 8 GB a run. VSRN on MS-COCO may take longer by the count above: copy `workflow/profiles/slurm`, say `runtime: 3600`
-# (minutes) below its `set-resources`, and give the copy's folder as the profile.
+# (minutes) below its `train:`, and give the copy's folder as the profile.
 #
 # `--plan` takes the median of our records of the same data, model and loss, update for update; where there is none it guesses
 # nothing:
