@@ -89,7 +89,7 @@ def test_what_no_run_takes_is_refused_before_a_kernel_starts(values, word, tmp_p
 def test_a_plan_says_what_past_records_suggest():
     result = icr("run", RUN, "--plan", *given("train=10", "val=4", "test=4", "drop_words=0.1"))
     assert result.exit_code == 0 and "drop_words = 0.1" in result.output
-    assert re.search(r"plan: 10 updates, about \d+\.\d minutes\n", result.output), result.output
+    assert re.search(r"plan: 3,000 updates, about \d+\.\d minutes\n", result.output), result.output
 
 
 def features_in(folder, *shape):

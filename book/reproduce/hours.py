@@ -184,7 +184,7 @@ paper.styled(pd.DataFrame(lines), f"One training on {gpu}: counted, not measured
 
 # %% [markdown]
 # Take VSE++ on cached features with most doubt: each step of a recurrence waits for the one before. Fresh crops need cores beside
-# the GPU that decode the photos. Of GOAL's Tables 3 and 4 {cite:p}`bleeker2022goal` the paper states too little to count a row
+# the GPU that decode the photos. Of GOAL's Tables 3 and 4 {cite:p}`xuan2023dissecting` the paper states too little to count a row
 # whole. We count the frozen network for photos alone, for 30 epochs of the photo of each caption: a lower bound.
 # Trainings run side by side, one a GPU, the longest first.
 
@@ -288,7 +288,7 @@ print(f"VSRN's weights: {weights:.1f} GB; COCO's regions: {regions:.1f} GiB")
 # settings of VSE++ and the constants of GOAL's figures:
 #
 # ```bash
-# icr train book/reproduce/tables.py -p dataset=coco -p features=path/to/coco_precomp --plan
+# icr train reproduce/tables -p dataset=coco -p features=path/to/coco_precomp --plan
 # icr run ecir/2.7 -p features=path/to/coco_precomp -p seed=0 --plan
 # icr run ecir/1.3 -p root=path/to/flickr30k -p images=published -p backbone=resnet50
 # icr run book/reproduce/run.ipynb -p dataset=coco -p root=path/to/coco -p images=published \
@@ -327,7 +327,7 @@ frozen = [one for name, each in TABLES.items() if "frozen" in name for one in ea
 total, goal = (ranged(hours, sum(each), form="{:,.0f}") for each in (ecir, frozen))
 vse = PAPERS["vse++"]
 times = f"{work(vse, 128, 128, PHOTO['resnet50']) / work(vse, 128, 128):.0f} times"
-check("A core does 31 to 59 · 10⁹ operations a second, by model and loss:",
+check("A core does 31 to 59 · 10⁹ operations a second, by model and loss.",
       f"{min(rates.values()) / 1e9:.0f} to {max(rates.values()) / 1e9:.0f} · 10⁹", also="10⁹")
 if as_printed:
     check("By counted operations Table 1 is 528 to 1,319 hours of one V100, 1.4 to 3.5 days on sixteen of them; "
