@@ -37,8 +37,8 @@ class Run:
     """One run: ``data``, options of its data set, its parts, and the ``settings`` that are given; ``tag``: its name.
 
     ``study``: the folder below ``records/studies`` that keeps its record. ``photos``: it is trained on so many of the
-    training photos only (``train=`` of :func:`icrlib.load_dataset`); None: on all. ``resolved``: its configuration and
-    the sizes of its data, where that was read already; then the run is named by its identity, and not by its tag.
+    training photos only (``train=`` of :func:`icrlib.load_dataset`); None: on all. ``resolved``: its configuration,
+    where its data was read already; then the run is named by its identity, and not by its tag.
     """
 
     study: str
@@ -51,33 +51,27 @@ class Run:
     data: Mapping = field(default_factory=dict)
     photos: int | None = None
     smoke: bool = False
-    resolved: tuple[dict, dict] | None = field(default=None, repr=False, compare=False)
+    resolved: dict | None = field(default=None, repr=False, compare=False)
 
     def on(self, features: str | Path | None, device: str = "cpu") -> Run:
         """The same run on this machine's features and ``device``."""
         more = ({"features": str(features)} if features else {}) | ({"train": self.photos} if self.photos else {})
         return replace(self, data=dict(self.data) | more, settings=dict(self.settings) | {"device": device})
 
-    def configuration(self) -> tuple[dict, dict]:
-        """(configuration as a record would hold it, sizes of its data), without reading data that is costly to read."""
-        from icrlib.planning import asked
+    def configuration(self) -> dict:
+        """The configuration as a record would hold it, without reading data that is costly to read."""
+        from icrlib.training import unread
 
-        return self.resolved or asked.configuration(
-            self.dataset,
-            self.method,
-            self.loss,
-            seed=self.seed,
-            smoke=self.smoke,
-            source=self.data,
-            given=self.settings,
-        )
+        more = {"smoke": self.smoke, "source": self.data, "given": self.settings}
+        names = self.dataset, self.method, self.loss
+        return self.resolved or unread.configuration(*names, seed=self.seed, **more)[0]
 
     @property
     def identity(self) -> str:
         """What tells its configuration from every other; without the hash of its data where that was not read."""
         from icrlib.training.config import identity
 
-        config, _ = self.configuration()
+        config = self.configuration()
         return config.get("identity") or identity(config)
 
     @property

@@ -18,7 +18,7 @@ import torch
 import icrlib
 from icrlib import devices, records
 from icrlib.errors import choose
-from icrlib.planning import missing
+from icrlib.experiments import missing
 from icrlib.studies import Run, Unfinished, studies
 
 RUNS = Path("runs")
@@ -75,12 +75,9 @@ def overview() -> None:
 
 
 def expected(runs: list[Run], features: Path | None) -> str:
-    """How many runs are missing, and what they would take, as past records suggest."""
-    found = missing.plan([run.on(features) for run in runs], RUNS)
-    unknown = sum(cost is None for _, cost in found.missing)
-    return f"{len(runs)} runs are missing, about {found.seconds / 3600:.1f} core-hours as past records suggest" + (
-        f"; {unknown} are like no past record and not counted" if unknown else ""
-    )
+    """How many runs are missing, and how long they take, by the median of like records."""
+    times = [missing.seconds_of(run.on(features).configuration()) for run in runs]
+    return f"{len(runs)} runs are missing, {missing.total(times)}"
 
 
 def train_all(runs: list[Run], features: Path | None, jobs: int) -> None:

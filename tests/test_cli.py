@@ -16,8 +16,8 @@ from icrlib.cli.main import COMMANDS
 from icrlib.cli.settings import meaning
 from icrlib.losses.build import kind_of
 from icrlib.names import LOSSES, METHODS
-from icrlib.planning import asked
 from icrlib.progress import LINES
+from icrlib.training import unread
 from icrlib.training.options import options_for
 
 
@@ -99,7 +99,7 @@ def test_settings_are_those_that_a_run_takes(method, loss, dataset):
     printed: dict[str, str] = {}
     for words in map(str.split, output.splitlines()):
         printed.setdefault(*words[:2]) if len(words) > 1 else None
-    config, _ = asked.configuration(dataset or "flickr30k", method, loss)
+    config, _ = unread.configuration(dataset or "flickr30k", method, loss)
     values = config | config["model_options"] | config["loss_options"] | config["auxiliary_options"]
     names = ("lr", "optimiser", "drop_words", "batch_size", "grad_clip", "weight_decay", "embed_dim", "tau", "margin")
     compared = [name for name in names if name in printed and name in values and printed[name] != "–"]

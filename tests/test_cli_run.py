@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from icrlib import parameters
 from icrlib.cli import runs
+from icrlib.experiments import runs as runs_of
 from icrlib.progress import LINES, Report
 
 from .data.photos import make
@@ -70,7 +72,6 @@ def test_a_notebook_of_ones_own_is_strict_about_names_and_values(notebook, value
         (("dataset=flickr8k", "min_cout=1"), "Did you mean 'min_count'"),
         (("dataset=flickr8k", "features=/nope"), "/nope"),
         (("tau=inf",), "tau"),
-        (("embed_dim=99999999999",), "embed_dim"),
         (("embed_dim=0",), "embed_dim"),
         (("seed=99999999999999999999",), "2**64"),
         (("loss=triplet", "tau=0.05"), "tau"),
@@ -87,7 +88,39 @@ def test_what_no_run_takes_is_refused_before_a_kernel_starts(values, word, tmp_p
 
 def test_a_plan_says_what_past_records_suggest():
     result = icr("run", RUN, "--plan", *given("train=10", "val=4", "test=4", "drop_words=0.1"))
-    assert result.exit_code == 0 and "plan: about" in result.output and "drop_words = 0.1" in result.output
+    assert result.exit_code == 0 and "drop_words = 0.1" in result.output
+    assert re.search(r"plan: 3,000 updates, about \d+\.\d minutes\n", result.output), result.output
+
+
+def features_in(folder, *shape):
+    for part in ("train", "dev", "test"):
+        np.save(folder / f"{part}_ims.npy", np.random.default_rng(0).random((9, *shape), dtype=np.float32))
+        (folder / f"{part}_caps.txt").write_text("".join(f"a red box {i}\n" for i in range(45)))
+    return f"features={folder}"
+
+
+def test_features_that_are_there_are_counted(tmp_path):
+    """45 captions in batches of 4: eleven updates and a last batch of one, which joins the one before."""
+    here = given("dataset=coco", features_in(tmp_path, 7), "batch_size=4", "epochs=3")
+    assert "plan: 33 updates, of unknown length" in icr("run", RUN, "--plan", *here).output
+    gone = given("dataset=flickr8k", f"features={tmp_path}/x", "epochs=2")
+    assert f"plan: {2 * 235} updates" in icr("run", RUN, "--plan", *gone).output  # as it was published
+
+
+@pytest.mark.parametrize(("method", "shape"), [("vsrn", (5,)), ("vse++", (3, 5))])
+def test_features_of_the_other_kind_are_refused_before_anything_runs(method, shape, tmp_path):
+    words = given(f"method={method}", "dataset=coco", features_in(tmp_path, *shape))
+    result = icr("run", RUN, tmp_path / "out.ipynb", *words)
+    output = " ".join(result.output.split())
+    assert result.exit_code == 1 and f"{method} takes " in output and "icr features" in output, output
+    assert not (tmp_path / "out.ipynb").exists()
+
+
+def test_a_record_that_is_there_is_named():
+    """The book's own run of a study, asked for once more."""
+    result = icr("run", RUN, "--plan", *given("seed=0"))
+    path = runs_of("scenes", method="vse++", loss="ntxent", seed=0)[0]["path"]
+    assert f"its record is there already: {path}" in result.output, result.output
 
 
 def test_rows_preset_parameters():

@@ -41,8 +41,7 @@ MAY = {
     "toy": {"widgets"},
     "training": BASE
     | {"data", "models", "losses", "metrics", "auxiliary", "cocos", "evaluation", "sampling", "records"},
-    "planning": BASE | {"data", "models", "records", "training"},
-    "studies": BASE | {"data", "planning", "records", "training"},
+    "studies": BASE | {"data", "records", "training"},
     "probes": BASE | {"data", "models", "evaluation"},
     "search": BASE | {"data", "models", "evaluation", "training", "sampling", "losses", "cocos"},
     "parameters": BASE | {"training"},
@@ -56,7 +55,6 @@ MAY = {
         "models",
         "paper",
         "parameters",
-        "planning",
         "records",
         "search",
         "training",

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 import icrlib
 import make_records
 from icrlib import records
-from icrlib.planning import asked
 from icrlib.records import files, write
 from icrlib.studies import Run, Unfinished, lists, studies, study
+from icrlib.training import unread
 
 from .evidence.made import record
 
@@ -39,7 +39,7 @@ def test_runs_have_places_of_their_own_and_can_be_asked_for(name):
     assert len({run.path for run in planned(name)}) == len(planned(name))
     first = {(run.method, run.loss, str(run.settings)): run for run in planned(name)}
     for run in first.values():
-        asked.configuration(run.dataset, run.method, run.loss, seed=run.seed, source=run.data, given=run.settings)
+        unread.configuration(run.dataset, run.method, run.loss, seed=run.seed, source=run.data, given=run.settings)
 
 
 def test_every_record_is_on_its_list_and_every_list_has_its_records():
@@ -134,8 +134,8 @@ def test_a_study_of_ones_own_from_the_list_to_the_command(book):
     first = one.runs()[0]
     assert first.path == book / "studies/mine/flickr8k/bow/ntxent/seed0.json" and not first.done
     assert first.folder == "studies/mine/flickr8k/bow/ntxent/seed0"
-    config, _ = first.configuration()
-    assert config == asked.configuration("flickr8k", "bow", "ntxent", given={"lr": 0.1, "updates": 12})[0]
+    given = {"lr": 0.1, "updates": 12}
+    assert first.configuration() == unread.configuration("flickr8k", "bow", "ntxent", given=given)[0]
     assert first.identity != Run("mine", "flickr8k", "bow", "ntxent", 0, settings={"lr": 0.2}).identity
     for run in one.missing(["ntxent"]):
         finish(run)

@@ -50,18 +50,6 @@ class Auxiliary(nn.Module):
         """What a record is to say of the targets: plain JSON values."""
         return {}
 
-    @staticmethod
-    def operations(captions: int, words: float, **sizes: Any) -> int | None:
-        """Counted operations of one update, of ``captions`` whose longest has ``words`` words; ``sizes``: the model's
-        ``embed_dim``, ``vocabulary``, and own options by their names; ``images`` of the batch, the class of the
-        ``model``, and the sizes ``pair`` of what its head compares. None: nobody knows."""
-        return None
-
-    @staticmethod
-    def kept(captions: int, words: float, **sizes: Any) -> float:
-        """About how many numbers a forward pass keeps for the backward pass; arguments as above."""
-        return 0.0
-
     def forward(self, step: Step) -> Tensor:
         """The value of this batch, a scalar."""
         raise TypeError(f"{type(self).__name__} must define forward(step)")

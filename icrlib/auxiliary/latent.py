@@ -45,24 +45,6 @@ class LatentTarget(Auxiliary):
         wanted = self.targets[step.batch.captions.to(self.targets.device)]
         return (1 - cosine_similarity(self.decode(step.captions.to(self.decode[0].weight.dtype)), wanted)).mean()
 
-    @staticmethod
-    def operations(
-        captions: int, words: float, *, embed_dim: int, target: str = "sbert", hidden: int | None = None, **sizes
-    ) -> int | None:
-        """Three layers; None where nobody knows how many numbers the target has."""
-        if (size := targets.size_of(target)) is None:
-            return None
-        hidden = hidden or embed_dim // 2
-        shapes = ((embed_dim, hidden), (hidden, hidden), (hidden, size))
-        return sum(3 * 2 * captions * inputs * outputs for inputs, outputs in shapes)
-
-    @staticmethod
-    def kept(
-        captions: int, words: float, *, embed_dim: int, target: str = "sbert", hidden: int | None = None, **sizes
-    ) -> float:
-        """Each layer's inputs, and both vectors that are compared."""
-        return captions * (embed_dim + 2 * (hidden or embed_dim // 2) + 2 * (targets.size_of(target) or 0))
-
     def about(self) -> dict:
         """What a record says of the targets: ``floor``, what the best constant answer would reach (mean 1 − cos)."""
         return {"target": self.target, "teacher": self.teacher.identity, "floor": targets.floor(self.targets)}

@@ -97,36 +97,6 @@ class Matching(Auxiliary):
         rows = step.batch.captions.tolist()
         return np.random.default_rng([self.seed, step.update, 0, STREAM, *rows])
 
-    @staticmethod
-    def operations(
-        captions: int,
-        words: float,
-        *,
-        images: int | None = None,
-        model: type | None = None,
-        pair: dict | None = None,
-        **sizes: Any,
-    ) -> int | None:
-        """What the head of ``model`` says of itself, on the pairs of a batch; ``pair``: its sizes."""
-        return model.match_operations(pair_count(images, captions), words, **(pair or {})) if model else None
-
-    @staticmethod
-    def kept(
-        captions: int,
-        words: float,
-        *,
-        images: int | None = None,
-        model: type | None = None,
-        pair: dict | None = None,
-        **sizes: Any,
-    ) -> float:
-        return model.match_kept(pair_count(images, captions), words, **(pair or {})) if model else 0.0
-
-
-def pair_count(images: int | None, captions: int) -> int:
-    """How many pairs a batch has for the head."""
-    return 2 * captions + (images or captions)
-
 
 def drawn(chances: Tensor, dice: np.random.Generator) -> Tensor:
     """A candidate (Q,) of each query by its ``chances`` (Q, M); -1 where all of them are 0."""

@@ -33,21 +33,6 @@ class TokenDecoder(Auxiliary):
         self.axis = SOFTMAX[choose(softmax, SOFTMAX, "softmax")]
         self.size = at_least("decoder_words", decoder_words, 1)
 
-    @staticmethod
-    def operations(
-        captions: int, words: float, *, embed_dim: int, vocabulary: int, decoder_words: int = 300, **sizes
-    ) -> int:
-        """A GRU whose first state is the caption's vector, and a score for each word of the vocabulary."""
-        of_a_word = 3 * embed_dim * (decoder_words + embed_dim) + embed_dim * vocabulary
-        return 3 * 2 * captions * words * of_a_word
-
-    @staticmethod
-    def kept(
-        captions: int, words: float, *, embed_dim: int, vocabulary: int, decoder_words: int = 300, **sizes
-    ) -> float:
-        """Of a word its vector, eight states and the chances of all words."""
-        return captions * words * (decoder_words + 8 * embed_dim + vocabulary)
-
     def prepare(self, data: Any, model: nn.Module) -> None:
         if not model.reads_words:
             raise ValueError(

@@ -17,7 +17,6 @@ COMMANDS = {
     "status": ("runs", "List the runs below a folder: finished, under way, killed."),
     "train": ("train", "Train the runs that a page of the book names and nobody has."),
     "keep": ("train", "Copy the records of what was trained to the book's."),
-    "plan": ("records", "Say how many core-hours a grid of runs would take."),
     "data": ("photos", "Make a dataset of a folder of photos, or look at one before anything is computed."),
     "features": ("photos", "Compute features of all photos of a dataset, once."),
     "index": ("albums", "Embed the pictures of an album, so that it can be searched."),

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from icrlib import parameters
-from icrlib.cli import products, records, rows
+from icrlib.cli import expected, products, rows
 from icrlib.data.load import more_options
 from icrlib.errors import choose
 from icrlib.experiments.published import check_sizes
@@ -49,7 +49,7 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
         check_sizes(values["dataset"], values["features"])
     click.echo("\n".join(f"  {name} = {value!r}" for name, value in sorted(values.items())) or "  default parameters")
     if _takes_settings(notebook):
-        click.echo(records.expected({name: parameters.default(about) for name, about in declared.items()} | values))
+        click.echo(expected.sentence({name: parameters.default(about) for name, about in declared.items()} | values))
     if plan:
         return
     for name in ("features", "root"):

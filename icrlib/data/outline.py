@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-# Of data that nobody has at hand: ``words`` of a caption with both marks, ``padded``: of the longest of 128, to which a
-# GPU fills up the others; ``each``: captions an image; ``vocabulary``: its words.
-PHOTOS = {"words": 14.0, "padded": 27.0, "each": 5.0, "vocabulary": 8_481}
-
 
 @dataclass(frozen=True)
 class Outline:
-    """``images`` of each split; ``shape`` of one image's features; whether the data holds ``pictures``; ``captions``:
-    what is typical of them; the others are those of :class:`icrlib.data.splits.Dataset`."""
+    """``images`` of each split; ``shape`` of one image's features; whether the data holds ``pictures``; the others are
+    those of :class:`icrlib.data.splits.Dataset`."""
 
     images: Mapping[str, int]
     shape: tuple[int, ...]
     pictures: bool = False
-    captions: Mapping[str, float] = field(default_factory=lambda: PHOTOS)
     options: Mapping = field(default_factory=dict)
     defaults: Mapping = field(default_factory=dict)
     tuned: Mapping = field(default_factory=dict)

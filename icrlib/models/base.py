@@ -10,8 +10,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from icrlib.models.counts import Parts
-
 
 @dataclass(frozen=True)
 class Sequences:
@@ -111,30 +109,6 @@ class RetrievalModel(nn.Module):
     def forward(self, features: Tensor, words: Tensor, lengths: Tensor) -> Tensor:
         """Score matrix (images, captions)."""
         return self.similarity(self.encode_images(features), self.encode_captions(words, lengths))
-
-    @staticmethod
-    def operations(images: int, captions: int, words: float, **sizes: Any) -> Parts | None:
-        """Counted operations of one update, by part: of ``images`` and ``captions`` of ``words`` words each.
-
-        ``sizes``: ``feature_dim``, ``regions`` where there are any, ``vocabulary``, and the model's options by their
-        names. None: it does not say, and planning tries to run it without numbers.
-        """
-        return None
-
-    @staticmethod
-    def kept(images: int, captions: int, words: float, **sizes: Any) -> float | None:
-        """About how many numbers a forward pass keeps for the backward pass; arguments and None as above."""
-        return None
-
-    @staticmethod
-    def match_operations(pairs: int, words: float, **sizes: Any) -> int | None:
-        """Counted operations of an update of :attr:`match` on so many pairs; ``sizes`` and None as above."""
-        return None
-
-    @staticmethod
-    def match_kept(pairs: int, words: float, **sizes: Any) -> float:
-        """About how many numbers it keeps for the backward pass."""
-        return 0.0
 
     @classmethod
     def vocabulary_of(cls, data: Any, **options: Any) -> Any:

@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icrlib.models.base import RetrievalModel, check_features, xavier_linear
-from icrlib.models.counts import Parts, product
 
 
 class BagOfWords(RetrievalModel):
@@ -51,20 +50,6 @@ class BagOfWords(RetrievalModel):
     def titled(cls, ngrams: int = 1, **options: Any) -> str:
         names = {1: "", 2: ", pairs", 3: ", pairs and triples"}
         return cls.label + names.get(ngrams, f", runs of up to {ngrams}")
-
-    @staticmethod
-    def operations(
-        images: int, captions: int, words: float, *, feature_dim: int = 2048, embed_dim: int = 1024, **sizes
-    ) -> Parts:
-        """One update of the bag of words: the mean of word vectors is no product of matrices."""
-        return {
-            "image layer": 2 * product(images, feature_dim, embed_dim),
-            "scores": 3 * product(images, embed_dim, captions),
-        }
-
-    @staticmethod
-    def kept(images: int, captions: int, words: float, *, feature_dim: int, embed_dim: int, **sizes) -> float:
-        return images * (feature_dim + embed_dim) + captions * embed_dim
 
     def encode_images(self, features: Tensor) -> Tensor:
         check_features(features, 2, self.options["feature_dim"])

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from icrlib.errors import choose
 from icrlib.models.base import RetrievalModel, Sequences
-from icrlib.models.counts import Parts, captions_part, kept_of_words, product
 from icrlib.models.parts.gru import word_states
 from icrlib.models.parts.pool import beyond
 from icrlib.models.parts.regions import counts_of, of_rows, regions_of
@@ -208,52 +207,3 @@ class CMN(RetrievalModel):
             return torch.cat([here, there], -1)
         away = here - there
         return torch.cat([away, torch.tanh(8 * away)], -1)
-
-    @staticmethod
-    def operations(
-        images: int = 128,
-        captions: int = 128,
-        words: float = 27,
-        *,
-        regions: int = 36,
-        feature_dim: int = 2048,
-        embed_dim: int = 128,
-        word_dim: int = 300,
-        mentions: int = 2,
-        places: str = "cells",
-        relation: str = "offsets",
-        **sizes,
-    ) -> Parts:
-        """One update: each mention of each caption meets each region of each image."""
-        rows, d, k = images * regions, embed_dim, mentions
-        pairs = k * (k - 1) // 2 if relation != "none" else 0
-        looks, both = feature_dim - BOX * (places == "boxes"), images * captions
-        return {
-            "image layers": 3 * product(rows, looks, 2 * d) + 3 * product(rows, 2 * d, d),
-            **{name: 2 * count for name, count in captions_part(captions, d, words, word_dim).items()},
-            "attention": 6 * round(captions * words) * (k + pairs) * 2 * d + 3 * product(captions * (k + pairs), d, 1),
-            "find": 3 * product(rows, d, captions * k) + (2 if pairs else 1) * product(both * k, regions, 2),
-            "relations": 3 * (product(both * pairs, 4, HIDDEN) + product(both * pairs, HIDDEN, d))
-            + 3 * product(both * pairs, d, 1),
-        }
-
-    @staticmethod
-    def kept(
-        images: int,
-        captions: int,
-        words: float,
-        *,
-        regions: int,
-        feature_dim: int,
-        embed_dim: int,
-        word_dim: int = 300,
-        mentions: int = 2,
-        relation: str = "offsets",
-        **sizes,
-    ) -> float:
-        """Of a region its features twice and six vectors; of a word as of two GRUs; of a caption with an image three
-        numbers a mention and region, and of each pair of mentions its judgement twice and the layer before it."""
-        pairs = mentions * (mentions - 1) // 2 if relation != "none" else 0
-        of_both = 3 * mentions * regions + pairs * (2 * embed_dim + HIDDEN)
-        of_regions = images * regions * (2 * feature_dim + 6 * embed_dim)
-        return of_regions + 2 * kept_of_words(captions, embed_dim, words, word_dim) + images * captions * of_both

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from icrlib.errors import choose, true_or_false
 from icrlib.models.base import RetrievalModel, check_features
-from icrlib.models.counts import Parts, captions_part, kept_of_words, product, total
 from icrlib.models.parts.gru import last_states
 
 BACKWARD = ("end", "start")
@@ -84,48 +83,6 @@ class LTD(RetrievalModel):
         self.backwards = nn.GRU(word_dim, embed_dim // 2, batch_first=True)
         self.caption_head = head(embed_dim, embed_dim, head_norm)
 
-    @staticmethod
-    def operations(
-        images: int,
-        captions: int,
-        words: float,
-        *,
-        feature_dim: int = 2048,
-        embed_dim: int = 1024,
-        word_dim: int = 300,
-        backward: str = "end",
-        **sizes,
-    ) -> Parts:
-        """One update of the encoders, where the embedding of words learns; read at the end, the backward GRU has met
-        one word."""
-        half, seen = embed_dim // 2, 1 if backward == "end" else words
-        back = captions_part(captions, half, seen, word_dim)
-        return {
-            "image head": head_operations(images, feature_dim, embed_dim, learned=False),
-            **captions_part(captions, half, words, word_dim),
-            "backward GRU": total(back),
-            "caption head": head_operations(captions, embed_dim, embed_dim),
-            "scores": 3 * product(images, embed_dim, captions),
-        }
-
-    @staticmethod
-    def kept(
-        images: int,
-        captions: int,
-        words: float,
-        *,
-        feature_dim: int,
-        embed_dim: int,
-        word_dim: int = 300,
-        backward: str = "end",
-        **sizes,
-    ) -> float:
-        """Of an image or caption its features, or its states, those behind the first layer of its head, and its vector;
-        of words as of any GRU."""
-        half, seen = embed_dim // 2, 1 if backward == "end" else words
-        of_words = sum(kept_of_words(captions, half, read, word_dim) for read in (words, seen))
-        return images * (2 * feature_dim + embed_dim) + captions * 3 * embed_dim + of_words
-
     def prepare(self, data: Any) -> None:
         super().prepare(data)
         if data.word_vectors is None:
@@ -158,11 +115,6 @@ class LTD(RetrievalModel):
             return last_states(self.backwards, self.embed, words[rows, lengths[:, None] - 1], torch.ones_like(lengths))
         place = (lengths[:, None] - 1 - torch.arange(words.shape[1], device=words.device)).clamp_min(0)
         return last_states(self.backwards, self.embed, words[rows, place], lengths)
-
-
-def head_operations(rows: int, inputs: int, outputs: int, learned: bool = True) -> int:
-    """Operations of a :func:`head` in an update; without ``learned`` inputs, such as features, one product fewer."""
-    return (2 + learned) * product(rows, inputs, inputs) + 3 * product(rows, inputs, outputs)
 
 
 def head(inputs: int, outputs: int, norm: bool) -> nn.Sequential:

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from icrlib.errors import true_or_false
 from icrlib.models.base import RetrievalModel, check_features
-from icrlib.models.counts import Parts, product
-from icrlib.models.ltd import head, head_operations
+from icrlib.models.ltd import head
 from icrlib.names import imported
 
 
@@ -73,39 +72,6 @@ class Sentence(RetrievalModel):
             )
         self.image_head = head(feature_dim, embed_dim, norm=False)
         self.caption_head = head(embed_dim, embed_dim, norm=False) if tuned else nn.Identity()
-
-    @staticmethod
-    def operations(
-        images: int,
-        captions: int,
-        words: float,
-        *,
-        feature_dim: int = 2048,
-        embed_dim: int = 384,
-        tuned: bool = False,
-        **sizes,
-    ) -> Parts:
-        """One update: the teacher's vectors are there, and only a head behind them learns."""
-        found = {
-            "image head": head_operations(images, feature_dim, embed_dim, learned=False),
-            "scores": (2 + tuned) * product(images, embed_dim, captions),
-        }
-        if tuned:
-            found["caption head"] = head_operations(captions, embed_dim, embed_dim, learned=False)
-        return found
-
-    @staticmethod
-    def kept(
-        images: int,
-        captions: int,
-        words: float,
-        *,
-        feature_dim: int,
-        embed_dim: int,
-        tuned: bool = False,
-        **sizes,
-    ) -> float:
-        return images * (2 * feature_dim + embed_dim) + captions * embed_dim * (3 if tuned else 1)
 
     def prepare(self, data: Any) -> None:
         """Nothing of the data's vocabulary is used: the captions' vectors come from the teacher."""

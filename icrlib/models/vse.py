@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from icrlib.errors import choose
 from icrlib.models.base import RetrievalModel, check_features, xavier_linear
-from icrlib.models.counts import Parts, captions_part, kept_of_words, product
 from icrlib.models.parts.gru import last_states, word_states
 from icrlib.models.parts.pool import pool_of
 
@@ -55,30 +54,6 @@ class VSE(RetrievalModel):
     @classmethod
     def titled(cls, pool: str = "last", **options: object) -> str:
         return cls.label + {"last": "", "max": ", maximum of states", "mean": ", mean of states"}[pool]
-
-    @staticmethod
-    def operations(
-        images: int = 128,
-        captions: int = 128,
-        words: float = 27,
-        *,
-        feature_dim: int = 2048,
-        embed_dim: int = 1024,
-        word_dim: int = 300,
-        **sizes,
-    ) -> Parts:
-        """One update of VSE++: ``images`` features of ``feature_dim`` numbers beside ``captions`` captions."""
-        return {
-            "image layer": 2 * product(images, feature_dim, embed_dim),
-            **captions_part(captions, embed_dim, words, word_dim),
-            "scores": 3 * product(images, embed_dim, captions),
-        }
-
-    @staticmethod
-    def kept(
-        images: int, captions: int, words: float, *, feature_dim: int, embed_dim: int, word_dim: int = 300, **sizes
-    ) -> float:
-        return images * (feature_dim + embed_dim) + kept_of_words(captions, embed_dim, words, word_dim)
 
     def encode_images(self, features: Tensor) -> Tensor:
         check_features(features, 2, self.options["feature_dim"])

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from icrlib.errors import choose
 from icrlib.models.base import RetrievalModel, xavier_linear
-from icrlib.models.counts import Parts, captions_part, kept_of_words, product
 from icrlib.models.parts.gru import word_states
-from icrlib.models.parts.pool import POOLS, beyond, gpo_operations, pool_of
+from icrlib.models.parts.pool import POOLS, beyond, pool_of
 from icrlib.models.parts.regions import counts_of, of_rows, regions_of
 
 PADDING = ("masked", "released")
@@ -107,50 +106,6 @@ class VSEInfty(RetrievalModel):
     def titled(cls, pool: str = "gpo", **options: object) -> str:
         """With another pooling it is no VSE∞ any more."""
         return cls.label if pool == "gpo" else {"max": "maxima of states", "mean": "means of states"}[pool]
-
-    @staticmethod
-    def operations(
-        images: int = 128,
-        captions: int = 128,
-        words: float = 27,
-        *,
-        regions: int = 36,
-        feature_dim: int = 2048,
-        embed_dim: int = 1024,
-        word_dim: int = 300,
-        pool: str = "gpo",
-        hidden: int | None = None,
-        **sizes,
-    ) -> Parts:
-        """One update; of a GPO over words as if each length from half to one and a half of the mean came once."""
-        rows, hidden, d = images * regions, hidden or max(1, embed_dim // 2), embed_dim
-        ranks = gpo_operations(regions) + gpo_operations(words, max(1, round(words))) if pool == "gpo" else 0
-        return {
-            "image layers": 2 * product(rows, feature_dim, d + hidden) + 3 * product(rows, hidden, d),
-            **{name: 2 * count for name, count in captions_part(captions, d, words, word_dim).items()},
-            **({"weights of ranks": ranks} if ranks else {}),
-            "scores": 3 * product(images, d, captions),
-        }
-
-    @staticmethod
-    def kept(
-        images: int,
-        captions: int,
-        words: float,
-        *,
-        regions: int,
-        feature_dim: int,
-        embed_dim: int,
-        word_dim: int = 300,
-        pool: str = "gpo",
-        hidden: int | None = None,
-        **sizes,
-    ) -> float:
-        """Of a region its features, two rows of the MLP and its vector; of a word as of two GRUs; of both, once
-        sorted, their values and where these came from."""
-        of_regions = images * regions * (feature_dim + 2 * (hidden or embed_dim // 2) + embed_dim)
-        ranked = 3 * embed_dim * (images * regions + captions * words) if pool == "gpo" else 0
-        return of_regions + 2 * kept_of_words(captions, embed_dim, words, word_dim) + ranked
 
     def encode_images(self, features: Tensor) -> Tensor:
         """Regions (B, N, D), with lengths or without, to unit vectors (B, d)."""

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from icrlib.errors import choose, true_or_false
 from icrlib.models.base import RetrievalModel, xavier_linear
-from icrlib.models.counts import Parts, captions_part, kept_of_words, product
 from icrlib.models.parts.graph import GraphBlock
 from icrlib.models.parts.gru import Recurrence, last_states, packed
 from icrlib.models.parts.pool import beyond
@@ -99,48 +98,6 @@ class VSRN(RetrievalModel):
         self.embed = nn.Embedding(words, word_dim)
         nn.init.uniform_(self.embed.weight, -0.1, 0.1)
         self.gru = nn.GRU(word_dim, embed_dim, batch_first=True)
-
-    @staticmethod
-    def operations(
-        images: int = 128,
-        captions: int = 128,
-        words: float = 27,
-        *,
-        regions: int = 36,
-        feature_dim: int = 2048,
-        embed_dim: int = 2048,
-        word_dim: int = 300,
-        blocks: int = 4,
-        **sizes,
-    ) -> Parts:
-        """One update of VSRN: ``blocks`` graph convolutions of ``regions`` regions each, and a GRU that reads them."""
-        rows, d = images * regions, embed_dim
-        block = product(rows, d, 3 * d) + 2 * product(rows, d, regions) + product(rows, d, d)
-        return {
-            "image layer": 2 * product(rows, feature_dim, d),
-            "four graph blocks" if blocks == 4 else "graph blocks": blocks * 3 * block,
-            "regions into the GRU": 3 * product(rows, d, 3 * d),
-            "recurrence, regions": 3 * product(rows, d, 3 * d) - product(images, d, 3 * d),
-            **captions_part(captions, d, words, word_dim),
-            "scores": 3 * product(images, d, captions),
-        }
-
-    @staticmethod
-    def kept(
-        images: int,
-        captions: int,
-        words: float,
-        *,
-        regions: int,
-        feature_dim: int,
-        embed_dim: int,
-        word_dim: int = 300,
-        blocks: int = 4,
-        **sizes,
-    ) -> float:
-        """Of a region its features, eight states of the GRU that reads it, and six rows in each graph convolution."""
-        of_regions = images * regions * (feature_dim + embed_dim * (8 + 6 * blocks))
-        return of_regions + kept_of_words(captions, embed_dim, words, word_dim)
 
     def encode_images(self, features: Tensor) -> Tensor:
         """Regions (B, N, D), with lengths or without, to unit vectors (B, d)."""

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from icrlib.errors import at_least
 from icrlib.models.base import Sequences
-from icrlib.models.counts import Parts
-from icrlib.models.parts.fusion import MatchingHead, head_kept, head_operations
+from icrlib.models.parts.fusion import MatchingHead
 from icrlib.models.parts.gru import word_states
 from icrlib.models.parts.pool import beyond
 from icrlib.models.parts.regions import counts_of, regions_of
@@ -106,27 +105,6 @@ class XVLM(VSEInfty):
             values = rows.values[:, :longest].to(kind)
             parts += [values, beyond(values, rows.lengths)[..., 0]]
         return self.head(*parts)
-
-    @staticmethod
-    def operations(images: int = 128, captions: int = 128, words: float = 27, **sizes) -> Parts:
-        """One update of the towers; the head is counted with what trains it, :meth:`match_operations`."""
-        return VSEInfty.operations(images, captions, words, **({"pool": "max"} | sizes))
-
-    @staticmethod
-    def kept(images: int, captions: int, words: float, **sizes) -> float:
-        return VSEInfty.kept(images, captions, words, **({"pool": "max"} | sizes))
-
-    @staticmethod
-    def match_operations(
-        pairs: int, words: float, *, regions: int = 36, embed_dim: int = 256, blocks: int = 2, **sizes
-    ) -> int:
-        return head_operations(pairs, words + 1, regions + 1, embed_dim, blocks)
-
-    @staticmethod
-    def match_kept(
-        pairs: int, words: float, *, regions: int = 36, embed_dim: int = 256, blocks: int = 2, heads: int = 4, **sizes
-    ) -> float:
-        return head_kept(pairs, words + 1, regions + 1, embed_dim, blocks, heads)
 
 
 def in_front(pooled: Tensor, rows: Tensor, lengths: Tensor) -> Sequences:

@@ -1,4 +1,4 @@
-"""What planning and choosing read of every record, kept in the cache: 60 MB are not parsed for it each time.
+"""What choosing reads of every record, kept in the cache: 60 MB are not parsed for it each time.
 
 The index is one file, by path, size and time stamp of what it was made from. What is new or changed is read again, and
 an index of another form is made anew. It may be deleted at any time.

@@ -62,6 +62,15 @@ def of_machine(given: Mapping) -> dict:
     return {name: checked(name, given[name]) for name in MACHINE if given.get(name) not in (None, "auto")}
 
 
+def misfit(method: str, shape: tuple[int, ...]) -> str:
+    """What is wrong with one image's features of this shape for a method: a sentence, or "" where they fit."""
+    takes = METHODS.find(method).takes
+    if not takes or (takes == "regions") == (len(shape) == 2):
+        return ""
+    wanted = "regions" if takes == "regions" else "one vector an image"
+    return f"{method} takes {wanted}, and the features here are {tuple(shape)} for each image"
+
+
 def unread(dataset: str, method: str, seed: int = 0, smoke: bool = False, source: Mapping | None = None) -> Dataset:
     """The data where that is cheap to read, else data of its size and defaults that hold nothing."""
     source = {name: value for name, value in (source or {}).items() if value not in (None, "")}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import click
 
 from icrlib import records
-from icrlib.planning import operations
+from icrlib.names import METHODS
 from icrlib.studies import Run, studies
 
 VAL, TEST = 500, 1000
@@ -25,7 +25,7 @@ def scenes(
     ``more``: options of the data, such as ``phrasing="apart"``.
     """
     data = {"seed": seed, "train": train, "val": VAL, "test": TEST}
-    data |= {"regions": True} if operations.takes(method) == "regions" else {}
+    data |= {"regions": True} if METHODS.find(method).takes == "regions" else {}
     return Run(study, "scenes", method, loss, seed, tag, settings, data | more)
 
 

@@ -14,7 +14,6 @@ from icrlib.data.load import OUTLINES
 from icrlib.data.scenes.foils import false_forms
 from icrlib.data.scenes.grammar import truth
 from icrlib.data.text import tokenize
-from icrlib.planning import operations
 from icrlib.training import loop
 from icrlib.training.config import resolve
 from tests.data.test_scenes_phrasing import MEANT, read_back
@@ -122,7 +121,7 @@ def test_the_neutral_value_is_no_option_of_a_run(scenes):
 
 
 def test_who_may_have_them(tiny, scenes):
-    """Data without forms, methods that read no words and a second objective may not; planning says the same."""
+    """Data without forms, methods that read no words and a second objective may not, and so say the outlines."""
     with pytest.raises(ValueError, match="logical form"):
         resolve(tiny, "bow", "ntxent", given={"negatives": "foils"})
     with pytest.raises(ValueError, match="objective"):
@@ -131,10 +130,3 @@ def test_who_may_have_them(tiny, scenes):
         resolve(scenes, "bow", "ntxent", given={"negatives": "foil"})
     assert scenes.foils
     assert [OUTLINES[name]({}).foils for name in ("scenes", "rendered", "stamps")] == [True, True, False]
-
-
-def test_captions_are_counted_twice(scenes):
-    sizes = operations.measured(scenes)
-    plain, foils = (resolve(scenes, "vse++", "ntxent", given={"negatives": name}).flat() for name in ("batch", "foils"))
-    one, both = (operations.of_update(config, sizes) for config in (plain, foils))
-    assert 1.5 * one < both < 2.2 * one

@@ -8,12 +8,9 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-from torch.utils.flop_counter import FlopCounterMode
 
 import icrlib
-from icrlib import models
 from icrlib.models.cmn import CMN
-from icrlib.models.counts import total
 from icrlib.training.config import resolve
 
 WORDS, LENGTHS = torch.randint(4, 30, (6, 9), generator=torch.Generator().manual_seed(0)), [5, 9, 3, 7, 3, 8]
@@ -115,19 +112,6 @@ def test_what_was_found_can_be_asked_for():
     shares = model.words_of(WORDS, torch.tensor(LENGTHS))
     assert shares.shape == (6, 3, 9) and not shares[0, :, 5:].any()
     torch.testing.assert_close(shares.sum(2), torch.ones(6, 3).double())
-
-
-@pytest.mark.parametrize("more", [{}, {"mentions": 3}, {"relation": "none"}], ids=str)
-def test_its_products_are_those_that_torch_counts(more, monkeypatch):
-    """On shapes alone, with torch's own GRU, whose words are all there."""
-    monkeypatch.setattr("icrlib.models.cmn.word_states", lambda gru, embed, n, _: sum(gru(embed(n))[0].chunk(2, 2)))
-    size = {"feature_dim": 24, "embed_dim": 16, "word_dim": 11} | more
-    with torch.device("meta"), FlopCounterMode(display=False) as counter:
-        model = models.build("cmn", words=50, places="cells", **size)
-        images, numbers = torch.empty(32, 9, 24, requires_grad=True), torch.zeros(40, 5, dtype=torch.long)
-        model(images, numbers, torch.full((40,), 5)).sum().backward()
-    expected = pytest.approx(counter.get_total_flops(), rel=0.01)
-    assert total(CMN.operations(32, 40, 5, regions=9, **size)) == expected
 
 
 def test_where_places_come_from(tiny, scenes, monkeypatch):

@@ -8,13 +8,11 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-from torch.utils.flop_counter import FlopCounterMode
 
 import icrlib
 from icrlib import evaluation, metrics, models
 from icrlib.losses.build import by_name
 from icrlib.models.base import Sequences
-from icrlib.models.counts import total
 from icrlib.models.vse_infty import VSEInfty
 from icrlib.models.xvlm import XVLM
 from icrlib.training.config import resolve
@@ -225,19 +223,6 @@ def test_any_loss_on_scores_in_place_of_the_contrastive_term(scenes, more):
     run = icrlib.train(scenes, "xvlm", updates=3, evaluate_every=3, rerank=10, **more, **SMALL)
     assert math.isfinite(run.record["test"]["reranked"]["rsum"])
     assert 0.1 < run.record["history"][-1]["matching"] < 2
-
-
-@pytest.mark.parametrize("more", [{}, {"blocks": 3}, {"blocks": 1, "heads": 2}], ids=str)
-def test_products_of_the_head_are_those_that_torch_counts(more):
-    size = {"embed_dim": 16, "word_dim": 11} | more
-    with torch.device("meta"), FlopCounterMode(display=False) as counter:
-        model = models.build("xvlm", 24, 50, **size)
-        words, regions = torch.empty(40, 6, 16, requires_grad=True), torch.empty(40, 10, 16, requires_grad=True)
-        none = [torch.zeros(40, length, dtype=torch.bool) for length in (6, 10)]
-        model.head(words, none[0], regions, none[1]).sum().backward()
-    assert XVLM.match_operations(40, 5, regions=9, **size) == counter.get_total_flops()
-    towers = XVLM.operations(32, 40, 5, regions=9, feature_dim=24, **size)
-    assert total(towers) == total(VSEInfty.operations(32, 40, 5, regions=9, feature_dim=24, pool="max", **size))
 
 
 @pytest.mark.parametrize(("option", "value"), [("blocks", 0), ("heads", 3), ("heads", 0), ("pool", "sum")])

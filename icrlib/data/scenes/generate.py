@@ -31,11 +31,6 @@ ABOUT = json.loads(Path(__file__).with_name("defaults.json").read_text(encoding=
 SMOKE_SIZES = {"train": 160, "val": 40, "test": 80}
 TWIN_SHARE = 0.5
 PHRASINGS = {"plain": told_plainly, "apart": told_apart, "label": lambda form, dice: label(form)[0]}
-TYPICAL = {  # of captions, from draw to draw
-    "plain": {"words": 11.8, "padded": 20.0, "each": 5.0, "vocabulary": 54},
-    "apart": {"words": 17.6, "padded": 28.8, "each": 5.0, "vocabulary": 58},
-    "label": {"words": 4.9, "padded": 5.0, "each": 5.0, "vocabulary": 22},
-}
 
 
 @dataclass(repr=False)
@@ -151,12 +146,12 @@ def load(
 def outline(given: Mapping, *, seed: int = 0, smoke: bool = False, regions: bool = False) -> Outline:
     """What :func:`load` would draw if it were ``given`` these options; ``regions`` where these leave that open."""
     sizes = dict(SMOKE_SIZES) if smoke else {name: given.get(name, size) for name, size in ABOUT["sizes"].items()}
-    regions, phrasing = bool(given.get("regions", regions)), given.get("phrasing", "plain")
+    regions = bool(given.get("regions", regions))
     return Outline(
         sizes,
         (8, 261) if regions else (256,),
-        captions=TYPICAL[phrasing],
-        options={"seed": given.get("seed", seed), **sizes, "regions": regions, **_phrased(phrasing)},
+        options={"seed": given.get("seed", seed), **sizes, "regions": regions}
+        | _phrased(given.get("phrasing", "plain")),
         defaults=ABOUT["settings"],
         tuned=ABOUT["tuned"],
         foils=True,

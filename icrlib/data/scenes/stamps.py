@@ -198,13 +198,11 @@ def outline(given: Mapping, *, seed: int = 0, smoke: bool = False, regions: bool
     plain = generate.outline({**given, "regions": False}, seed=seed, smoke=smoke)
     more = {name: given.get(name, usual) for name, usual in USUAL.items()}
     rows = plain.images["train"] * min(more["rounds"], 1 << more["bits"])
-    longer = {name: plain.captions[name] + PLACES for name in ("words", "padded")}
     return replace(
         plain,
         foils=False,
         images={**plain.images, "train": rows},
         pictures=True,
-        captions={**plain.captions, **longer, "vocabulary": plain.captions["vocabulary"] + 10},
         options={**plain.options, **more, "backbone": backbones.SCENES},
         defaults={**plain.defaults, **SETTINGS},
     )

@@ -3,6 +3,6 @@
 from icrlib.data.targets.base import vectors
 from icrlib.data.targets.handed_over import hold
 from icrlib.data.targets.order_sensitivity import floor, order_sensitivity
-from icrlib.data.targets.teachers import for_dataset, size_of, teacher
+from icrlib.data.targets.teachers import for_dataset, teacher
 
-__all__ = ["floor", "for_dataset", "hold", "order_sensitivity", "size_of", "teacher", "vectors"]
+__all__ = ["floor", "for_dataset", "hold", "order_sensitivity", "teacher", "vectors"]

@@ -37,13 +37,6 @@ def teacher(name: str, captions: Sequence[str] | None = None) -> Teacher:
     return made if isinstance(made, Teacher) else HandedOver(made)
 
 
-def size_of(name: str) -> int | None:
-    """How many numbers a vector of that teacher has, as far as that is known without it: "lsa" has fewer of few
-    captions. None of a caller's class."""
-    kind = HELD.get(name) or TEACHERS.get(name)
-    return kind and kind.size
-
-
 def for_dataset(data: Dataset, name: str) -> Teacher:
     """The teacher of that name, fitted on the training captions where it learns. "form" wants ``scenes``."""
     if name == "form" and not hasattr(data.train, "forms"):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from icrlib.models.counts import product
-
 WIDER = 2  # times: the layers of a block between its attention and its result
 
 
@@ -74,27 +72,3 @@ class MatchingHead(nn.Module):
         for block in self.blocks[:-1]:
             words = block(words, words, gone, regions, no_region)
         return self.decide(self.blocks[-1](words[:, :1], words, gone, regions, no_region)[:, 0])
-
-
-def head_operations(pairs: int, words: float, regions: float, size: int, blocks: int) -> int:
-    """Operations of a :class:`MatchingHead` in an update of ``pairs`` whose captions have ``words`` rows."""
-
-    def block(asking: float) -> int:
-        return (
-            product(pairs * asking, size, (4 + 2 * WIDER) * size)
-            + product(pairs * (words + regions), size, 2 * size)
-            + 2 * product(pairs * asking, size, words + regions)
-        )
-
-    last = block(1) + product(pairs, size, 2 * size) + product(pairs, 2 * size, 2)
-    return round(3 * ((blocks - 1) * block(words) + last))
-
-
-def head_kept(pairs: int, words: float, regions: float, size: int, blocks: int, heads: int) -> float:
-    """About how many numbers it keeps for the backward pass."""
-
-    def block(asking: float) -> float:
-        rows = (10 + 2 * WIDER) * asking + 2 * (words + regions)
-        return pairs * (rows * size + heads * asking * (words + regions))
-
-    return (blocks - 1) * block(words) + block(1) + pairs * size * (2 * (words + regions) + 9)

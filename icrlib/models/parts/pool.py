@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from icrlib.errors import choose
-from icrlib.models.counts import product
 
 TEMPERATURE = 0.1  # in the release, not in the paper
 SIZE = 32  # of the positions' encodings, and of the states that read them
@@ -79,10 +78,3 @@ def encoded(count: int, like: Tensor) -> Tensor:
     rank = torch.arange(count, device=like.device, dtype=like.dtype)[:, None]
     angle = rank * 10000 ** (-torch.arange(0, SIZE, 2, device=like.device, dtype=like.dtype) / SIZE)
     return torch.stack([angle.sin(), angle.cos()], 2).flatten(1)
-
-
-def gpo_operations(longest: float, lengths: int = 1) -> int:
-    """Operations of one GPO in an update: a GRU in both directions over ranks, for each distinct length."""
-    rows = lengths * longest
-    each = 2 * product(rows, SIZE, 3 * SIZE) + 3 * product(rows, SIZE, 3 * SIZE) - product(lengths, SIZE, 3 * SIZE)
-    return round(2 * each + 3 * product(rows, SIZE, 1))
