@@ -110,7 +110,7 @@ for ax, part, of, title in zip(axes, ("val", "twins"), ("rsum", "swap"), ("valid
     ax.plot(x, y, color=plots.colour("ntxent"), marker="o", ms=3.5)
     ax.set(ylabel=title, xlabel="updates", xticks=[0, 3000, 6000, 9000])
 axes[0].axhline(bag_rsum, color=plots.colour("bow"))
-axes[1].axhline(50, color="black", ls=":")
+axes[1].axhline(50, color="black", ls=":");
 
 # %% [markdown]
 # They do not. The recall is near 415 at once and stays there, below a bag of words, while the twins are guessed, with 51 % after 1,500
