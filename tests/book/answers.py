@@ -80,12 +80,11 @@ WRONG = {
     },
     "training/plateau": {"check_constant": (float(np.log(512) / 0.1), 2 * 512 * 0.2)},
     "systems/reading": {
-        "check_same_words": (lambda right, f, s: not right(f, s), lambda f, s: set(f.split()) == set(s.split())),
-        "check_moment": (
-            lambda u, s, level: next((x for x, y in zip(u, s, strict=True) if y > level), None),
-            lambda right, u, s, level: right(u, [-y for y in s], -level),
+        "check_how_far": (
+            lambda right, c, w, o: right(c, w, o) - 1,  # the way between them
+            lambda right, c, w, o: right(c.replace(",", ""), w, o),  # a comma is no word
+            lambda c, w, o: 1 + abs((t := c.replace(",", " ,").split()).index(w) - t.index(o)),  # the first of each
         ),
-        "check_rate": (-1.5e-3, 3e-3),
     },
     "training/errors": {
         "check_rows": (4, 24),
