@@ -117,8 +117,8 @@ pd.DataFrame({title: {
 # %% tags=["hide-input"]
 # checked by machine
 MAX, GPO_, MEAN = by_pool.values()
-check("With it a model tells 87.3 % of such twins apart, and its rsum is 495.4. Learned weights, which find an extreme by "
-      "themselves, have 87.8 % and 492.1; the mean has 76.2 % and 407.9.", f"tells {MAX.mean(SWAP):.1f} %",
+check("With it a model tells 87.3 % of such twins apart, and its rsum is 495.4. Learned weights, which find an extreme "
+      "by themselves, have 87.8 % and 492.1; the mean has 76.2 % and 407.9.", f"tells {MAX.mean(SWAP):.1f} %",
       f"is {MAX.mean():.1f}", f"have {GPO_.mean(SWAP):.1f} % and {GPO_.mean():.1f}",
       f"has {MEAN.mean(SWAP):.1f} % and {MEAN.mean():.1f}")
 check("the maximum less the mean is +87.5 rsum, with a 95 % interval from 82.4 to 92.6.", f"is {lead.mean:+.1f} rsum",
@@ -159,7 +159,7 @@ score = gpo.linear((there + back) / 2)[:, 0]  # 3. one number a rank
 theta = (score / 0.1).softmax(0)  # 4. that sum to 1
 
 assert torch.allclose(theta, gpo.weights(torch.tensor([L]))[0], atol=1e-6)  # the library's
-pd.DataFrame({"rank": range(1, 4), "encoded": [f"{x[0]:.2f}, {x[1]:.2f}, …" for x in encoded],
+pd.DataFrame({"rank": [1, 2, 3], "encoded": [f"{x[0]:.2f}, {x[1]:.2f}, …" for x in encoded],
               "score": score.tolist(), "weight": theta.tolist()}).round(3)
 
 # %% [markdown]
@@ -193,6 +193,7 @@ for ax, (part, length) in zip(axes, {"words": 13, "regions": 8}.items(), strict=
         ENDS += [shares[[0, 1, -2, -1]]] * (k > 0)
     ax.axhline(1 / length, color="black", ls=":")
     ax.set(xlabel="rank, from the largest", ylabel="weight", title=f"{length} {part}", xticks=ranks)
+    ax.tick_params(axis="x", labelsize=8)
 axes[0].legend(fontsize="small");
 
 # %% [markdown]
@@ -211,8 +212,8 @@ axes[0].legend(fontsize="small");
 # %%
 @torch.no_grad()
 def heard(model, captions, images):
-    """The words of captions; and of each caption with its image two tables of words and regions:
-    what a pair adds to the score, and in how many features it is the loudest."""
+    """Words of captions; of each with its image two tables of words and regions: what a pair
+    adds to the score, and in how many features it is the loudest."""
     words, lengths = data[0].vocabulary.encode(captions)
     states = word_states(model.gru, model.embed, words, lengths)
     said, word = states.masked_fill(beyond(states, lengths), -torch.inf).max(1)
@@ -223,18 +224,20 @@ def heard(model, captions, images):
     none = torch.zeros(*words.shape, images.shape[1])
     return words, *(none.index_put(at, x, accumulate=True) for x in (share, share * 0 + 1))
 
-
-KINDS = {"shape": "circle disc square box triangle diamond ring hoop cross plus star bar stick",
-         "colour": "red green blue yellow purple orange cyan brown",
-         "size, stripes": "small little large big striped",
-         "relation": "left right above below", "<start>, <end>": "<start> <end>"}
+# %%
+KINDS = {
+    "shape": "circle disc square box triangle diamond ring hoop cross plus star bar stick",
+    "colour": "red green blue yellow purple orange cyan brown",
+    "size, stripes": "small little large big striped",
+    "relation": "left right above below", "<start>, <end>": "<start> <end>"}
 kind_of = {word: kind for kind, some in KINDS.items() for word in some.split()}
 kinds = np.array([kind_of.get(word, "other words") for word in data[0].vocabulary.words])
 
 _, both, _ = heard(maxima, [CAPTION] * 2, split.features[list(BOTH)])  # for later
 words, shares, loudest = heard(maxima, split.captions, split.features[split.image_of])
-parts = pd.DataFrame({"": kinds[words].ravel(), "features": loudest.sum(2).flatten(),
-                      "score with the own picture": shares.sum(2).flatten()}).groupby("").sum()
+parts = pd.DataFrame({
+    "": kinds[words].ravel(), "features": loudest.sum(2).flatten(),
+    "score with the own picture": shares.sum(2).flatten()}).groupby("").sum()
 table = (100 * parts / parts.sum()).round()
 table.add_suffix(", %")
 
@@ -262,8 +265,9 @@ for (left, right), image, shares in zip(axes, BOTH, both, strict=True):
 # unchanged, however long the caption is. Is this so for all twins that exchange colours or shapes?
 
 # %%
-texts, own, twin = zip(*((split.captions[c], o, t) for c, o, t, swap in questions
-                         if swap and split.twin_field[o] in ("colour", "shape")), strict=True)
+asked = [(split.captions[c], own, twin) for c, own, twin, swap in questions
+         if swap and split.twin_field[own] in ("colour", "shape")]
+texts, own, twin = zip(*asked, strict=True)
 
 
 def meet(images):
@@ -333,8 +337,8 @@ PUB, OWN = less["maxima"], less["maxima, own constants"]
 FIRST, NT = [pair for pair in OWN if pair[0] == "triplet_sh"], ("triplet_sh", "ntxent")
 check("Its lead over NT-Xent is +6.3 [+5.0, +7.6] in the one case and +7.0 [+5.7, +8.3] in the other.",
       f"is {PUB[NT]}", f"and {OWN[NT]}", all(of[pair].word == "ahead" for of in (PUB, OWN) for pair in FIRST))
-check("is −9.3 [−12.7, −5.9] behind NT-Xent at its published temperature; with constants of their own the other three are "
-      "equivalent.", f"is {PUB['smoothap', 'ntxent']}", PUB["smoothap", "ntxent"].word == "behind",
+check("is −9.3 [−12.7, −5.9] behind NT-Xent at its published temperature; with constants of their own the other three "
+      "are equivalent.", f"is {PUB['smoothap', 'ntxent']}", PUB["smoothap", "ntxent"].word == "behind",
       all(OWN[pair].word == "equivalent" for pair in OWN if pair not in FIRST))
 spans = (rsums.max() - rsums.min()).map("{:.0f}".format)
 check("with own constants the best and the worst loss end 7 rsum apart, on VSE++ 37.",
@@ -353,8 +357,7 @@ check("All four losses tell 86 to 88 % of the swap twins apart.", f"{min(swaps):
 # training a fifth of the regions is left out at random, a tenth of the words masked, and 8 % deleted. *Padding*: the rows of zeros
 # that this leaves enter the batch norm as if they were regions (`padding="released"`; `"masked"` leaves them out, as we do on
 # scenes). *Weight decay*: with the recurrent caption encoder the code names none, so AdamW takes torch's 0.01, while the paper says
-# 10e-4. (GOAL's rows "BUTD" and "WSL", of this system, need BERT and a ResNeXt that saw photos with hashtags; this library has
-# neither.)
+# 10e-4.
 #
 # ## What we found
 #
