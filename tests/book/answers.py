@@ -109,7 +109,6 @@ WRONG = {
     },
     "training/foretell": {"check_rate": (opposite, lambda r, B, tau: r * 2 * B, lambda r, B, tau: r * B * B * tau)},
     "systems/pooling": {
-        "check_maximum": (lambda right, rows, n: rows.amax(0), lambda right, rows, n: rows[: n + 1].amax(0)),  # padding
         "check_minimum": (
             lambda words, regions: words.amin(0) @ regions.amin(0),
             lambda words, regions: words.max(0).values @ regions.max(0).values,
