@@ -61,8 +61,8 @@ dice = torch.Generator().manual_seed(0)
 # *You will be able to* test a measurement with noise and with perfection before you believe it, and to find such a slip in print ·
 # eight minutes to read · a minute to run.
 #
-# This is the whole experiment; `convention="published"` is the counter as it was released. (All numbers are means over the batches
-# of one pass, of which the last is smaller.)
+# The whole experiment, with the counter as released (`"published"`). All numbers are means over a pass, whose last batch is
+# smaller:
 
 # %%
 def own_captions(images):  # five for each: bool (images, captions)
@@ -211,8 +211,8 @@ def rows_read(i, released):
     return slice(5 * i, 5 * i + 5) if released else slice(i // 5, i // 5 + 1)
 
 
-found = [(i, row) for i in range(640) for row in range(128)[rows_read(i, released=True)]]
-any_row, right = len({i for i, _ in found}), sum(i // 5 == row for i, row in found)
+read = [range(128)[rows_read(i, released=True)] for i in range(640)]
+any_row, right = sum(len(rows) > 0 for rows in read), sum(i // 5 in rows for i, rows in enumerate(read))
 print(any_row, "captions have any row,", right, "the row of its own image")
 
 # %% [markdown]
@@ -264,9 +264,8 @@ slips = pd.DataFrame(
 slips.round(1)
 
 # %% [markdown]
-# The wrong rows freeze the number, whatever the scores are. The missing $1/\tau$ raises it, and still follows the model.
-# (By the paper's own formula 61.7 % of the captions are silent on noise, without any slip: their positive is ranked so far
-# down that each single term is small. The exact weights look at the pull of all terms together.)
+# The wrong rows freeze the number, whatever the scores are. The missing $1/\tau$ raises it, and still follows the model. (Of noise
+# the paper's own formula says 61.7 %, without any slip: each term is small. The exact weights look at all terms together.)
 #
 # **The trace in print.** Table 4 prints deviations of 19 to 20 beside counts that hardly move. A pass over the training set ends
 # in a smaller batch, and if nearly every query is counted, $C^0$ is the size of the batch. In row 1.4 the printed deviation is
@@ -299,7 +298,7 @@ print("deviations of the batch sizes:", of_sizes)
 # checked by machine
 check("26 of 640 captions", f"{any_row} of {own.shape[1]}")
 check("have any row, and 1 of them", f"{right} of them")
-check("By the paper's own formula 61.7 % of the captions", f"{slips.loc['captions: as defined', 'random numbers']:.1f} %")
+check("the paper's own formula says 61.7 %", f"{slips.loc['captions: as defined', 'random numbers']:.1f} %")
 frozen, wrong_rows, raised, right_row, by_weights, *_, of_images = slips.filter(like="model").to_numpy()
 std = table4["t2i_C_0_std"]
 check("deviations of 19 to 20", f"{std.min():.0f} to {std.max():.0f}")
@@ -310,8 +309,8 @@ check("the printed deviation is 18.72, that of the batch sizes 18.54, and they a
 # %% [markdown]
 # ## What remains
 #
-# Did the count show what the paper concludes from it? (E13: the number in {doc}`../reference/claims`, which says whether it is so
-# on our data. What a count does not show may be true all the same.)
+# Did the count show what the paper concludes? (E13: its number in {doc}`../reference/claims`, which says whether it is so on our
+# data. What a count does not show may be true all the same.)
 #
 # | The paper | Shown by the count? | Why |
 # | --- | --- | --- |
@@ -327,8 +326,7 @@ check("the printed deviation is 18.72, that of the batch sizes 18.54, and they a
 # ## What we found
 #
 # - **Half of Table 4 hardly depends on the model.** Its counter finds rows for 26 of 640 captions: the same of noise, 636.0.
-# - **For captions, Table 2 counts Triplet's negatives per image.** Its totals are right, and with them that Triplet takes many
-#   negatives with VSE++.
+# - **For captions, Table 2 counts Triplet's negatives per image.** Its totals are right.
 # - **For images Table 4 counts pairs of two positives**, on our models 76 to 77 % of the counted pairs. So it does not tell a
 #   model that has learnt all from one that has much to learn.
 # - **Of 11 conclusions 3 stand, 2 stand in part.** The main one, that Triplet-SH did best, rests on no count.
@@ -410,10 +408,9 @@ check_counter(without_gradient)
 # ````{exercise} An open one
 # :label: ex-open-audit
 #
-# The paper counts at one moment, on training batches in their usual order. Choose another count of the book, for example
-# $n_\text{eff}$, the number of negatives that share the weight, and do to it what this chapter does to COCOS: what does it say of
-# noise, of a perfect model, of a batch of half the size? Which of its properties would you need to know before you compare two
-# losses by it?
+# Choose another count of the book, for example $n_\text{eff}$, the number of negatives that share the weight, and do to it what
+# this chapter does to COCOS: what does it say of noise, of a perfect model, of a batch of half the size? Which of its properties
+# would you need to know before you compare two losses by it?
 # ````
 #
 # Next: {numref}`Chapter {number} <ch-foretell>` asks what could be known before training.
