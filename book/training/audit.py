@@ -199,20 +199,19 @@ check("at least $C^B/B$, which is 6.05 in row 1.1.", f"is {np.floor(100 * floor[
 # %%
 def counted(s, rows, over_tau, tau=0.01, eps=0.01):
     """Which pairs (row i, candidate j) of one query count; only these rows are read."""
-    i = torch.arange(len(s))[rows]
-    G = torch.sigmoid((s[None] - s[i, None]) / tau)
-    G[torch.arange(len(i)), i] = 0
+    itself = torch.eye(len(s), dtype=torch.bool)[rows]
+    G = torch.sigmoid((s - s[rows, None]) / tau).masked_fill(itself, 0)
     terms = G * (1 - G) / (1 + G.sum(1, keepdim=True)) ** 2
     return terms / (tau if over_tau else 1) > eps
 
 
-def rows_read(i, released):
-    """Of caption i's matrix: five as released, where that of its own image was meant."""
+def rows_read(i, released):  # of caption i's matrix; meant was that of its own image
     return slice(5 * i, 5 * i + 5) if released else slice(i // 5, i // 5 + 1)
 
 
 read = [range(128)[rows_read(i, released=True)] for i in range(640)]
-any_row, right = sum(len(rows) > 0 for rows in read), sum(i // 5 in rows for i, rows in enumerate(read))
+any_row = sum(len(rows) > 0 for rows in read)
+right = sum(i // 5 in rows for i, rows in enumerate(read))
 print(any_row, "captions have any row,", right, "the row of its own image")
 
 # %% [markdown]
@@ -325,7 +324,8 @@ check("the printed deviation is 18.72, that of the batch sizes 18.54, and they a
 #
 # ## What we found
 #
-# - **Half of Table 4 hardly depends on the model.** Its counter finds rows for 26 of 640 captions: the same of noise, 636.0.
+# - **Half of Table 4 hardly depends on the model.** Its counter finds rows for 26 of 640 captions, and says the same of noise,
+#   636.0.
 # - **For captions, Table 2 counts Triplet's negatives per image.** Its totals are right.
 # - **For images Table 4 counts pairs of two positives**, on our models 76 to 77 % of the counted pairs. So it does not tell a
 #   model that has learnt all from one that has much to learn.

@@ -49,9 +49,10 @@ pictures = range(4) if smoke else list(FOUR.values())
 plots.gallery(data.test.images[pictures], list(FOUR), frames=[True, True, False, False], columns=4, size=1.7);
 
 # %% [markdown]
-# **27 % of the errors that R@1 counts against VSE++ are right answers, pictures of which the caption is just as true.** Of the
-# rest, what a model gets wrong tells what it has learnt: this one binds colours to shapes and does not know where things stand.
-# And the ± that a paper prints behind its numbers holds the smallest of the doubts.
+# **27 % of the errors that R@1 counts against VSE++ are right answers, pictures of which the caption is just as true.** (R@1 is
+# the share of captions whose own picture comes first.) Of the rest, what a model gets wrong tells what it has learnt: this one
+# binds colours to shapes and does not know where things stand. And the ± that a paper prints behind its numbers holds the smallest
+# of the doubts.
 #
 # *You will be able to* sort errors by what is true, tell a limit of the benchmark from one of the model, and say what a printed
 # deviation leaves out · eight minutes to read · a minute to run.
