@@ -135,18 +135,19 @@ print("per caption:", active.sum(0).tolist(), "per image:", active.sum(1).tolist
 fig, ax = plt.subplots(figsize=(6.2, 5))
 plots.matrix(ax, four, own)
 ax.set(xlabel="", ylabel="")
+at = {"ha": "center", "va": "center"}
 for k, row in enumerate(rows):
     spot = ax.inset_axes((-0.27, 1 - (k + 1) / 4 + 0.01, 0.25, 0.23))
     spot.imshow(data.train.images[int(pairs[0].images[row])])
     spot.axis("off")
     words = textwrap.fill(data.train.captions[int(pairs[0].captions[row])], 12)
     ax.text(k + 0.5, 4.08, words, ha="center", va="top", fontsize=8.5)
-    ax.text(k + 0.5, -0.2, int(active[:, k].sum()), fontweight="bold", ha="center")
-    ax.text(4.2, k + 0.5, int(active[k].sum()), color="0.45", ha="center")
+    ax.text(k + 0.5, -0.2, int(active[:, k].sum()), fontweight="bold", **at)
+    ax.text(4.2, k + 0.5, int(active[k].sum()), color="0.45", **at)
 for a, b in active.nonzero().tolist():
     ax.add_patch(plt.Rectangle((b + 0.05, a + 0.05), 0.9, 0.9, fill=False, ec=plots.WRONG, lw=3))
-ax.text(2, -0.55, "per caption: asked for", fontweight="bold", fontsize=10, ha="center")
-ax.text(4.55, 2, "per image: printed", rotation=270, color="0.45", fontsize=10, ha="center");
+ax.text(2, -0.55, "per caption: asked for", fontweight="bold", fontsize=10, **at)
+ax.text(4.55, 2, "per image: printed", rotation=270, color="0.45", fontsize=10, **at);
 
 # %% [markdown]
 # From caption to caption the counts are spread widely: zero where the own picture is far ahead, large where it is behind. An image
@@ -212,7 +213,7 @@ def rows_read(i, released):  # of caption i's matrix; meant was that of its own 
 read = [range(128)[rows_read(i, released=True)] for i in range(640)]
 any_row = sum(len(rows) > 0 for rows in read)
 right = sum(i // 5 in rows for i, rows in enumerate(read))
-print(any_row, "captions have any row,", right, "the row of its own image")
+print(any_row, "captions have any row,", right, "has the row of its own image")
 
 # %% [markdown]
 # So 26 of 640 captions have any row, and 1 of them has the row of its own image. Does it show on real models? We train SmoothAP
