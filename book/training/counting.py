@@ -107,7 +107,7 @@ pd.DataFrame({"score": row, "violation": violation, "share p": share,
 
 # %%
 losses, own = {name: LOSSES[name]() for name in NAMES}, torch.eye(6, dtype=torch.bool)
-heard = {name: cocos.count(loss, S[:1], own[:1], convention="definition")["C_B"]
+heard = {name: int(cocos.count(loss, S[:1], own[:1], convention="definition")["C_B"])
          for name, loss in losses.items()}
 exact = cocos.count(losses["ntxent"], S[:1], own[:1], convention="exact")["C_neg"]
 given = losses["ntxent"], images, captions, epoch
