@@ -1,7 +1,7 @@
 """What our runs allow one to say: runs by what they are, searches, fair comparisons, and sentences that are checked."""
 
 # Imported at once, so that `search`, `compare` and `check` are the functions and not the modules of these names.
-from icrlib.experiments.check import Untrue, check
+from icrlib.experiments.check import Untrue, check, live
 from icrlib.experiments.compare import Comparison, Family, compare, family, order
 from icrlib.experiments.named import Missing, Runs, runs
 from icrlib.experiments.published import published
@@ -17,6 +17,7 @@ __all__ = [
     "check",
     "compare",
     "family",
+    "live",
     "order",
     "published",
     "runs",

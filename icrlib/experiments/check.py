@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from icrlib.evidence import sentences
 from icrlib.evidence.sentences import printed, same_sign
 
 
@@ -30,6 +31,14 @@ def check(sentence: str, *facts: bool | str, also: str = "") -> None:
     held = Counter(same_sign(token) for text in [*texts, also] for token in printed(text))
     if free := Counter(map(same_sign, printed(sentence))) - held:
         raise Untrue(f"“{sentence}” prints {', '.join(free)}, and no fact holds it")
+
+
+def live(text: str, *values: float) -> str:
+    """``text`` as a fact, if its numbers are the ``values`` of a training on the page, to a tenth and three units of
+    the last digit: another processor rounds otherwise, and a training amplifies it. A smoke run is not asked."""
+    wanted = [(float(token), 10.0 ** -len(token.partition(".")[2])) for token in printed(text)]
+    close = (abs(value - one) <= 0.1 * abs(one) + 3 * unit for value, (one, unit) in zip(values, wanted, strict=True))
+    return text if sentences.smoke_run or all(close) else ", ".join(f"{value:.4g}" for value in values)
 
 
 def _plain(text: str) -> str:
