@@ -133,7 +133,7 @@ for (method, loss), group in ours.by("method", "loss").items():
                   "papers, 10⁹ operations":
                       f"{work(PAPERS[method], 128, captions) / 1e9:,.0f}"})
 paper.styled(pd.DataFrame(lines), "One update: counted, and the median of ten records, each "
-             "on a core, evaluations included; at the papers' sizes counted only.", name="update")
+             "on a core, looks included; at the papers' sizes counted only.", name="update")
 
 # %% [markdown]
 # A core does 31 to 59 · 10⁹ operations a second, by model and loss. So a count tells a time within a factor of two: hence the ranges.
@@ -253,7 +253,7 @@ print(f"VSRN's weights: {weights:.1f} GB; COCO's regions: {regions:.1f} GiB")
 # ## Features
 #
 # ```bash
-# icr data check flickr30k --root flickr30k/  # every problem, the published counts beside
+# icr data check flickr30k --root flickr30k/  # every problem at once
 # icr features flickr30k/ features/f30k/ --backbone resnet50
 # ```
 #
