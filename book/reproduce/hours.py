@@ -76,7 +76,7 @@ def counted(encode, *batch):
 
 
 def measured(method, image, words, **size):
-    """One image, one caption and one score of a model; ``image``: the shape of its features."""
+    """One image, caption and score of a model; ``image``: the shape of its features."""
     model = models.build(method, image[-1], 8_481, **size)
     numbers = torch.arange(2 * words).view(2, words)
     return {"image": counted(model.encode_images, torch.rand(2, *image)),
@@ -90,8 +90,7 @@ PAPERS = {"vse++": measured("vse++", (2048,), longest, embed_dim=1024),
 
 # %% [markdown]
 # With *fresh crops*, as ECIR trained VSE++, a photo is cut anew each time that one of its captions comes up, and passes through a
-# network that does not learn. Of that only shapes are needed, so it is counted on torch's *meta* device, where tensors have no
-# numbers.
+# network that does not learn. Of that only shapes are needed, so it is counted on torch's *meta* device, without numbers.
 
 # %%
 def photo(name):
@@ -131,9 +130,10 @@ for (method, loss), group in ours.by("method", "loss").items():
                   "scenes, 10⁹ operations": f"{small / 1e9:.1f}",
                   "a core, measured": f"{1e3 * seconds:.0f} ms",
                   "10⁹ a second": f"{small / seconds / 1e9:.0f}",
-                  "papers, 10⁹ operations": f"{work(PAPERS[method], 128, captions) / 1e9:,.0f}"})
-paper.styled(pd.DataFrame(lines), "One update: counted, and the median of ten records each on one core of a server, "
-             "evaluations and the loss included. At the papers' sizes it is counted only.", name="update")
+                  "papers, 10⁹ operations":
+                      f"{work(PAPERS[method], 128, captions) / 1e9:,.0f}"})
+paper.styled(pd.DataFrame(lines), "One update: counted, and the median of ten records, each "
+             "on a core, looks included; at the papers' sizes counted only.", name="update")
 
 # %% [markdown]
 # A core does 31 to 59 · 10⁹ operations a second, by model and loss. So a count tells a time within a factor of two: hence the ranges.
@@ -146,19 +146,20 @@ paper.styled(pd.DataFrame(lines), "One update: counted, and the median of ten re
 # %%
 KINDS = {"VSE++, cached features": ("vse++", 0), "VSRN, regions": ("vsrn", 0),
          "VSE++, fresh crops": ("vse++", PHOTO["resnet50"])}
-rows = [paper.experiment(name) for name in paper.experiments() if name.startswith(("ecir/1.", "ecir/2."))]
+rows = [paper.experiment(f"ecir/{data}.{row}") for data in (1, 2) for row in range(1, 9)]
 
 
 def updates(row):
-    items = karpathy.PUBLISHED[row["dataset"]]["train"] * (5 if row["batches"] == "pairs" else 1)
+    images = karpathy.PUBLISHED[row["dataset"]]["train"]
+    items = 5 * images if row["batches"] == "pairs" else images
     return ceil(items / row["batch_size"]) * row["epochs"]
 
 
 def operations(row, network=0):
-    """Of one training: its updates, and an evaluation of the validation part each epoch."""
+    """Of one training: its updates, and a look at the validation part each epoch."""
     one, val = PAPERS[row["method"]], karpathy.PUBLISHED[row["dataset"]]["val"]
-    captions = 128 if row["batches"] == "pairs" else 640
-    return updates(row) * work(one, 128, captions, network) + row["epochs"] * work(one, val, 5 * val, network, "look")
+    update = work(one, 128, 128 if row["batches"] == "pairs" else 640, network)
+    return updates(row) * update + row["epochs"] * work(one, val, 5 * val, network, "look")
 
 
 def hours(count, share):
@@ -189,11 +190,11 @@ paper.styled(pd.DataFrame(lines), f"One training on {gpu}: counted, not measured
 # Trainings run side by side, one a GPU, the longest first.
 
 # %%
-TABLES = {f"ECIR 1, {kind}": [operations(row, network) for row in rows if row["method"] == method
-                              for _ in range(row["seeds"])]
+TABLES = {f"ECIR 1, {kind}": [operations(row, network) for row in rows
+                              if row["method"] == method for _ in range(row["seeds"])]
           for kind, (method, network) in KINDS.items()}
 photos = karpathy.PUBLISHED["coco"]["train"] * 5  # in an epoch: one for each caption
-goals = paper.table("goal/3")["objective"].nunique() * paper.goal.RUNS  # trainings of a network
+goals = paper.table("goal/3")["objective"].nunique() * paper.goal.RUNS  # trainings each
 for table, name, kind in ((3, "resnet152", "ResNet-152"), (4, "vit_b_16", "ViT")):
     TABLES[f"GOAL {table}, frozen {kind}"] = [30 * photos * PHOTO[name]] * goals
 
@@ -252,8 +253,8 @@ print(f"VSRN's weights: {weights:.1f} GB; COCO's regions: {regions:.1f} GiB")
 # ## Features
 #
 # ```bash
-# icr data check flickr30k --root flickr30k/                      # every problem, and the published counts beside yours
-# icr features flickr30k/ features/f30k/ --backbone resnet50      # once; goes on where a killed one was
+# icr data check flickr30k --root flickr30k/  # every problem at once
+# icr features flickr30k/ features/f30k/ --backbone resnet50
 # ```
 #
 # `icr features` passes each photo through a frozen network, resized as that network's evaluation does it, and writes half
@@ -278,7 +279,7 @@ print(f"VSRN's weights: {weights:.1f} GB; COCO's regions: {regions:.1f} GiB")
 # First one short run on *your* machine, of the kind that you want many of:
 #
 # ```bash
-# icr run book/reproduce/run.ipynb -p dataset=coco -p features=path/to/coco_precomp \
+# icr run book/reproduce/run.ipynb -p dataset=coco -p features=coco_precomp \
 #     -p method=vsrn -p loss=ntxent -p updates=1000 -p out=runs/short
 # ```
 #
@@ -288,11 +289,11 @@ print(f"VSRN's weights: {weights:.1f} GB; COCO's regions: {regions:.1f} GiB")
 # settings of VSE++ and the constants of GOAL's figures:
 #
 # ```bash
-# icr train reproduce/tables -p dataset=coco -p features=path/to/coco_precomp --plan
-# icr run ecir/2.7 -p features=path/to/coco_precomp -p seed=0 --plan
-# icr run ecir/1.3 -p root=path/to/flickr30k -p images=published -p backbone=resnet50
-# icr run book/reproduce/run.ipynb -p dataset=coco -p root=path/to/coco -p images=published \
-#     -p backbone=resnet152 -p "loss=goal:cir x sig-ms"
+# icr train reproduce/tables -p dataset=coco -p features=coco_precomp --plan
+# icr run ecir/2.7 -p features=coco_precomp -p seed=0 --plan
+# icr run ecir/1.3 -p root=flickr30k -p images=published -p backbone=resnet50
+# icr run book/reproduce/run.ipynb -p dataset=coco -p root=coco \
+#     -p images=published -p backbone=resnet152 -p "loss=goal:cir x sig-ms"
 # ```
 #
 # Without `--plan` they train. `icr train` adds what lacks; `--profile gpu` or `--profile slurm` hands the runs to one machine's GPU
@@ -304,8 +305,8 @@ print(f"VSRN's weights: {weights:.1f} GB; COCO's regions: {regions:.1f} GiB")
 # nothing:
 
 # %%
-print(missing.plan([{"dataset": "scenes", "method": "vse++", "loss": loss, "seed": 0, "embed_dim": 192}
-                    for loss in ("ntxent", "smoothap")]))
+others = {"dataset": "scenes", "method": "vse++", "seed": 0, "embed_dim": 192}
+print(missing.plan([others | {"loss": loss} for loss in ("ntxent", "smoothap")]))
 
 # %% [markdown]
 # **CxC.** COCO's test counts one image as right for a caption. Crisscrossed Captions (Google LLC, {cite:t}`parekh2021crisscrossed`)
@@ -315,8 +316,7 @@ print(missing.plan([{"dataset": "scenes", "method": "vse++", "loss": loss, "seed
 # ## What we found
 #
 # - ECIR's Table 1 is 528 to 1,319 GPU hours on a V100, by counted operations and an assumed share of its peak.
-# - GOAL's frozen rows cost more, 1,574 to 3,934 hours for the networks for photos alone: the photo of every caption passes
-#   through one again in every epoch.
+# - GOAL's frozen rows cost more, 1,574 to 3,934 hours for the networks for photos alone, through which each caption's photo passes.
 # - Fresh crops are the price of VSE++: on cached features an update is 14 times less arithmetic.
 # - Memory is no obstacle: VSRN's weights take 1.8 GB on the GPU in training, and 31.1 GiB of COCO's regions stay on disk.
 
@@ -335,7 +335,7 @@ if as_printed:
           f"{ranged(on_gpus, ecir, 16)} days on sixteen",
           f"{100 * sum(TABLES['ECIR 1, VSRN, regions']) / sum(ecir):.0f} % of it", len(ecir) == 80)
     check("ECIR's Table 1 is 528 to 1,319 GPU hours on a V100,", f"is {total} GPU hours")
-    check("GOAL's frozen rows cost more, 1,574 to 3,934 hours for the networks for photos alone:", f"{goal} hours")
+    check("GOAL's frozen rows cost more, 1,574 to 3,934 hours for the networks for photos alone,", f"{goal} hours")
     check("on cached features an update is 14 times less arithmetic.", times)
     check("VSRN's weights take 1.8 GB on the GPU in training, and 31.1 GiB of COCO's regions stay on disk.",
           f"{weights:.1f} GB", f"{regions:.1f} GiB")
