@@ -38,12 +38,12 @@ import pandas as pd
 import torch
 
 import icrlib
-from icrlib import chapter, cocos, evidence, paper, plots, records
-from icrlib.evidence import ledger, measures
+from icrlib import chapter, cocos, paper, plots, records
 from icrlib.evidence.sentences import check, number
+from icrlib.experiments import ledger, runs
 from icrlib.losses import SmoothAP, Triplet, TripletSH
 from icrlib.sampling import Sampler
-from icrlib.studies import lists
+
 
 smoke = chapter.start(smoke)
 
@@ -407,13 +407,14 @@ in_batch = {"t2i": np.mean([own.shape[1] for _, own in scored[0]]), "i2t": np.me
 ours_silent = {way: [100 * one[way]["C_0"] / in_batch[way] for one in recounts] for way in ("i2t", "t2i")}
 kept = records.find(study="ecir", method="vse++", loss="smoothap")
 late = [r | {"chosen": {"update": r["history"][-2]["update"]}} for r in kept]  # the last evaluation on a full batch
-best_late = {way: [np.mean([measures.silent(r, way) for r in runs]) for runs in (kept, late)] for way in ("i2t", "t2i")}
-LEDGER = [evidence.Evidence(lists("places").of_model("scenes", method), records.find) for method in ("vse++", "vsrn")]
+best_late = {way: [np.mean([ledger.silent(r, way) for r in of]) for of in (kept, late)] for way in ("i2t", "t2i")}
+LEDGER = [ledger.Place("ecir", method, runs("scenes", method=method, loss=list(ledger.LOSSES), seed=range(10),
+                                            at="searched").by("loss"), ledger.TABLES) for method in ("vse++", "vsrn")]
 
 
 def on_scenes(place):
     """The ledger's word for a claim of ECIR, of VSE++, or of VSRN where the claim is about that one only."""
-    words = (one.judge(paper.claims("ecir")["tests"][place]) for one in LEDGER if place)
+    words = (one.judge(place) for one in LEDGER if place)
     return str(next(filter(None, words), "–"))
 
 

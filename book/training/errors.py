@@ -39,8 +39,8 @@ import icrlib
 from icrlib import chapter, evidence, paper, plots, records
 from icrlib.data.scenes.grammar import truth_matrix
 from icrlib.data.text import tokenize
-from icrlib.evidence import photo_intervals
 from icrlib.evidence.sentences import check, greater, number
+from icrlib.experiments import photo_intervals
 from icrlib.paper import span
 
 smoke = chapter.start(smoke)
