@@ -10,19 +10,15 @@ from __future__ import annotations
 import copy
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-Groups = tuple[Sequence[Mapping], ...]
-REFERENCE = re.compile(
-    r"\b(?:Table|Chapter|Section|Equation|Eq\.|Figure|Fig\.|Exercise)s?[ ~]\d+[a-z]?(?:\.\d+)?(?:(?: and | to |-)\d+)?"
-)
-NUMBER = re.compile(r"(?<![\w@.\-/])[+-]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w]|-[a-z])")
+from icrlib.experiments.check import printed, same_sign
 
+Groups = tuple[Sequence[Mapping], ...]
 
 smoke_run = False  # a chapter that is started as a smoke run says so: numbers of its trainings are not asked
 
@@ -118,16 +114,6 @@ def check(sentence: str, *claims: Claim, also: str = "") -> None:
     if path := os.environ.get("ICR_PERTURBED"):
         with open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps({"sentence": sentence, "survives": list(survived(*claims))}) + "\n")
-
-
-def printed(text: str) -> list[str]:
-    """The numbers of a text as they are printed, commas of thousands and typographic signs replaced."""
-    plain = re.sub(r"[*`$]", "", text.replace("\N{MINUS SIGN}", "-").replace("\N{EN DASH}", " to "))
-    return [token.replace(",", "") for token in NUMBER.findall(REFERENCE.sub(" ", plain))]
-
-
-def same_sign(token: str) -> str:
-    return token.lstrip("+-")
 
 
 def values(found: Any) -> list[float]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from icrlib.evidence.sentences import printed, same_sign
+REFERENCE = re.compile(
+    r"\b(?:Table|Chapter|Section|Equation|Eq\.|Figure|Fig\.|Exercise)s?[ ~]\d+[a-z]?(?:\.\d+)?(?:(?: and | to |-)\d+)?"
+)
+NUMBER = re.compile(r"(?<![\w@.\-/])[+-]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w]|-[a-z])")
 
 
 class Untrue(AssertionError):
@@ -34,3 +37,13 @@ def check(sentence: str, *facts: bool | str, also: str = "") -> None:
 
 def _plain(text: str) -> str:
     return text.replace("\N{MINUS SIGN}", "-").replace("*", "")
+
+
+def printed(text: str) -> list[str]:
+    """The numbers of a text as they are printed, commas of thousands and typographic signs replaced."""
+    plain = re.sub(r"[*`$]", "", text.replace("\N{MINUS SIGN}", "-").replace("\N{EN DASH}", " to "))
+    return [token.replace(",", "") for token in NUMBER.findall(REFERENCE.sub(" ", plain))]
+
+
+def same_sign(token: str) -> str:
+    return token.lstrip("+-")

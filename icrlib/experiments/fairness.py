@@ -40,8 +40,12 @@ def paired(title: str, a: Runs, b: Runs, factors: Sequence[str], unsearched: str
     ``ValueError``, which names what it is: a side of several settings, or with a seed twice; sides that differ in more
     than the factors and what was searched for them, or in nothing; other data, or other numbers of evaluations.
     """
-    sides = records.common_draws({"ours": a, "other": b})
-    ours, other = (side(title, f"{name} side", one) for name, one in sides.items())
+    whole = {name: side(title, f"{name} side", one) for name, one in (("our", a), ("the other", b))}
+    ours, other = records.common_draws(whole).values()
+    if not ours:
+        raise ValueError(
+            f"{title!r}: no draw that both sides have: {records.seed(a[0])}, … and {records.seed(b[0])}, …"
+        )
     first, second = records.aligned([ours[0], other[0]])
     free = set().union(*(_factor(title, one, first) for one in factors))
     mine, theirs = (_searched(one) for one in (a, b))
@@ -66,7 +70,7 @@ def side(title: str, name: str, of: Iterable[Mapping]) -> list[Mapping]:
     """A side by rising seed: one setting, and no seed twice."""
     group = sorted(of, key=records.seed)
     if not group:
-        raise ValueError(f"{title!r}: no runs on {name}, or no draw that both sides have")
+        raise ValueError(f"{title!r}: no runs on {name}")
     first, *more = records.by_settings(group)
     if more:
         setting = next(name for name, value in more[0].settings.items() if value != first.settings[name])

@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from icrlib import evidence, paper
+from icrlib import paper
 from icrlib.cli import main
+from icrlib.experiments.summary import summarise
 from icrlib.losses import objectives
 from icrlib.paper.experiments.goal import gpu_hours
-from tests.evidence.made import record
+from tests.experiments.made import record
 
 # The lines of Tables 3 to 6, and 2 (marked T2), as the paper's page has them.
 PRINTED = Path(__file__).with_name("goal_printed.txt").read_text(encoding="utf-8").splitlines()
@@ -117,13 +118,13 @@ def test_grid_of_own_results_with_missing_cells():
 
 def test_grid_of_summarised_records():
     runs = [record("goal:nca x lin-ms", seed) for seed in range(3)]
-    plain = paper.grid(evidence.summarise(runs), style="plain")
+    plain = paper.grid(summarise(runs), style="plain")
     assert plain.loc["lin-ms", ("image to text, R@1", "nca")] == "41.0 ± .8"
-    two = paper.grid(evidence.summarise([*runs, record("goal:con x con", 0, drawn=False)]), style="plain")
+    two = paper.grid(summarise([*runs, record("goal:con x con", 0, drawn=False)]), style="plain")
     assert two.loc[("flickr8k, VSE++", "con"), ("text to image, R@1", "con")] == "40.0"
     assert two.loc[("flickr8k, VSE++", "lin-ms"), ("text to image, R@1", "nca")] == "–"
     with pytest.raises(ValueError, match="'ntxent'"):
-        paper.grid(evidence.summarise([record("ntxent", 0)]))
+        paper.grid(summarise([record("ntxent", 0)]))
 
 
 def test_gpu_hours_are_a_bound_by_a_formula():
