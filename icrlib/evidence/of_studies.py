@@ -8,7 +8,7 @@ import pandas as pd
 
 from icrlib.experiments.compare import Comparison, compare
 from icrlib.experiments.named import Runs, searched
-from icrlib.experiments.record_settings import by_settings, common_draws, short
+from icrlib.experiments.record_settings import by_settings, common_draws, frozen, settings, short
 from icrlib.experiments.search import Search
 from icrlib.experiments.summary import summarise
 
@@ -30,15 +30,18 @@ class Verdict(Comparison):
 
 
 def verdict(ours: Iterable, other: Iterable, factor: str = "loss", tuning: Mapping | None = None) -> Verdict:
-    """Is the test rsum of ours above that of the others? ``tuning``: {value of the factor: what was chosen}."""
+    """Is the test rsum of ours above that of the others? ``tuning``: {value of the factor: what was chosen for it}."""
     return Verdict(**vars(compare(_runs(ours, factor, tuning), _runs(other, factor, tuning), factor)))
 
 
 def _runs(records: Iterable[Mapping], factor: str, tuning: Mapping | None) -> Runs:
     found = _keyed(records)
     names = {c["method"]: c["loss"] for c in (record["config"] for record in found)}
-    chosen = set((tuning or {}).get(found[0]["config"].get(factor), ()))
-    return Runs(found, searched=dict.fromkeys(names.items(), chosen))
+    chosen = (tuning or {}).get(found[0]["config"].get(factor), {})
+    values = {short(name): value for name, value in settings(found[0]).items()}
+    if wrong := [name for name, value in chosen.items() if values.get(name, frozen(value)) != frozen(value)]:
+        raise ValueError(f"{wrong[0]} is {values[wrong[0]]}, but the tuning chose {chosen[wrong[0]]}")
+    return Runs(found, searched=dict.fromkeys(names.items(), set(chosen)))
 
 
 def _keyed(records: Iterable[Mapping]) -> list[Mapping]:
@@ -62,8 +65,8 @@ def _search(records: Iterable[Mapping]) -> Search:
         tried = by_settings(group)
         first = tried[0].settings
         moved = [name for name in first if any(one.settings[name] != first[name] for one in tried)]
-        for settings, runs in tried:
-            values = {short(name): settings[name] for name in moved if short(name) not in FOLLOWING}
+        for flat, runs in tried:
+            values = {short(name): flat[name] for name in moved if short(name) not in FOLLOWING}
             given |= dict.fromkeys((run["key"] for run in runs), values)
     return Search(Runs(every, given))
 

@@ -181,15 +181,14 @@ class Place:
         return text + " (equal)" * (sign == "=")
 
     def table(self) -> pd.DataFrame:
-        """A line for each part, with its claims: difference, interval, n, Holm's p, word, and keys of the runs."""
+        """A line for each part, with its claims: difference, interval, n, Holm's p and word."""
         of = {number: judged.parts for number in claims(self.paper).index if (judged := self.judge(number))}
         lines = []
         for part, one in self.parts.items():
             line = {"claims": " ".join(str(n) for n, parts in of.items() if part in parts), "part": self.title(part)}
             if isinstance(one, Comparison) and not one.same:
                 line |= {"mean": one.mean, "low": one.low, "high": one.high, "n": one.n, "p, Holm": one.adjusted}
-            keys = [f"{row}: {' '.join(r['key'] for r in self.rows[row])}" for row in part.split() if row in self.rows]
-            lines.append(line | {"word": self.word(part), "runs": "; ".join(keys)})
+            lines.append(line | {"word": self.word(part)})
         return pd.DataFrame(lines)
 
     def _asked(self, number: int) -> Iterable[str]:

@@ -79,7 +79,7 @@ def test_equivalence_is_two_one_sided_tests(pair, smallest):
 
 
 def test_equivalent_is_said_at_the_level_of_90_percent():
-    """Mean 1, half widths 1.7 (90 %) and 2.2 (95 %): within ± 3 by the one, not by the other; a little wider, by none."""
+    """Mean 1, half widths 1.7 (90 %) and 2.2 (95 %): within ± 3 by the first alone; a little wider, by none."""
     spread = np.array([-1.265, -0.632, 0.0, 0.632, 1.265])
     assert [less(1 + s * spread, np.zeros(5), 3.0).word for s in (1.79, 2.3)] == ["equivalent", "undecided"]
 

@@ -71,6 +71,8 @@ def test_what_was_chosen_may_differ_between_records_of_studies():
     with pytest.raises(ValueError, match="lr"):
         evidence.verdict(ours, other)
     one = evidence.verdict(ours, other, tuning={"triplet_sh": {"lr": 0.003}, "ntxent": {"lr": 0.001}})
+    with pytest.raises(ValueError, match="lr is 0.001, but the tuning chose 0.01"):
+        evidence.verdict(ours, other, tuning={"triplet_sh": {"lr": 0.003}, "ntxent": {"lr": 0.01}})
     assert one.word == "holds" and one.difference.mean == one.mean > 20
     assert evidence.verdict([but(r, lr=0.001) for r in other], [but(r, lr=0.001) for r in ours], "loss").word == "fails"
 
