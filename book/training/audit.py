@@ -44,7 +44,6 @@ from icrlib.experiments import ledger, runs
 from icrlib.losses import SmoothAP, Triplet, TripletSH
 from icrlib.sampling import Sampler
 
-
 smoke = chapter.start(smoke)
 
 # %% tags=["remove-cell"]
