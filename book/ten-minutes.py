@@ -129,7 +129,7 @@ def effective(record):
 
 
 # Published constants that came out best were not run twice.
-place = evidence.tuned_studies(records.find(study="tuning"), "ecir", "tuned")
+place = evidence.tuned_studies()
 groups, own = (evidence.common_draws({n: records.find(study=study[n], method="vse++", loss=n) for n in NAMES})
                for study in (dict.fromkeys(NAMES, "ecir"), {name: place["vse++", name] for name in NAMES}))
 fig, axes = plt.subplots(2, 1, figsize=(6.4, 4.4), sharex=True, sharey=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from icrlib.data.load import more_options
 from icrlib.devices import keep_freed
-from icrlib.evidence import sentences
+from icrlib.experiments.check import SMOKE
 from icrlib.parameters import parsed, read_value, value_of
 from icrlib.training.options import of_others, options_for
 
@@ -30,7 +30,7 @@ def start(smoke: bool = False) -> bool:
     keep_freed()
     warnings.filterwarnings("ignore", message="IProgress not found")
     smoke = value_of("smoke", smoke, SWITCH) or os.environ.get("ICR_SMOKE", "") not in ("", "0")
-    sentences.smoke_run = smoke
+    SMOKE.run = smoke
     if smoke:
         print("smoke run: tiny data and a few updates, to see that everything works; its numbers mean nothing")
     return smoke

@@ -234,7 +234,7 @@ def study(
 def lists(part: str = "") -> ModuleType:
     """The book's lists, ``scripts/studies``: the package in the wheel, or the folder of a checkout under its name.
 
-    ``part``: a module of them, such as "places", where the claims of the papers are asked.
+    ``part``: a module of them, such as "situations", where the runs of the decision page are.
     """
     if part:
         return importlib.import_module(f"{lists().__name__}.{part}")

@@ -12,7 +12,7 @@ from collections import Counter
 
 import jupytext
 
-from icrlib.evidence.sentences import printed
+from icrlib.experiments.check import printed
 
 NO_TEXT = re.compile(r"```.*?```|`[^`]*`|\$[^$]*\$|\{[^}]*\}|^#+ .*$", re.MULTILINE | re.DOTALL)
 

@@ -14,7 +14,7 @@ from icrlib.records import files, write
 from icrlib.studies import Run, Unfinished, lists, studies, study
 from icrlib.training import unread
 
-from .evidence.made import record
+from .experiments.made import record
 
 STILL_TO_RUN = {"reading", "ltd_stamps", "vsrn_size_edges", "vsrn_parts_tuning", "vsrn_parts", "vsrn_own_tuning"}
 STILL_TO_RUN |= {"vsrn_own", "ladder_tuning", "ladder", "ladder_parts", "quick_tuning", "quick"}

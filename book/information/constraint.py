@@ -44,9 +44,9 @@ import pandas as pd
 from IPython.display import Code
 
 import icrlib
-from icrlib import chapter, paper, records, toy
-from icrlib.evidence import ltd_runs
+from icrlib import chapter, paper, toy
 from icrlib.evidence.sentences import check, greater, number
+from icrlib.experiments import runs
 from icrlib.paper import ltd_curves, replay
 from icrlib.paper.ltd_curves import EPOCHS, PER_EPOCH, curve
 
@@ -439,19 +439,23 @@ check("Replayed over it, the published rule has a correlation of at least 0.9993
 
 # %% tags=["hide-input"]
 # checked by machine
-PAIRS = ltd_runs.both_rules([r for r in records.find(study="ltd") if r["config"]["loss"] == "ntxent"])
-LONGER = ltd_runs.both_rules(records.find(study="ltd_rules"))
+def both_rules(at, **settings):
+    return [runs("scenes", method="ltd", at=at, multiplier=rule, **settings) for rule in ("published", "projected")]
+
+
+PAIRS = [both_rules(f"searched, LTD bound{target}", seed=range(5)) for target in ("", " form", " words")]
+LONGER = [both_rules("searched, LTD bound", eta=eta, seed=100, updates=12000, evaluate_every=1000) for eta in (0.07, 0.1)]
 
 
 def parting(one, other):
     """The first logged update at which the two rules differ."""
-    of = [ltd_runs.curves(runs[0]) for runs in (one, other)]
+    of = [pd.DataFrame(found[0]["log"], columns=found[0]["log_columns"]) for found in (one, other)]
     return int(of[0]["update"][np.flatnonzero(of[0]["reconstruction"] != of[1]["reconstruction"])[0]])
 
 
-assert [len(rules["published"]) for rules in PAIRS.values()] == [5, 5, 5]
-assert all(a["log"] == b["log"] for rules in PAIRS.values() for a, b in zip(*rules.values(), strict=True))
-assert all(runs[0]["chosen"]["update"] < parting(*rules.values()) for rules in LONGER.values() for runs in rules.values())
+assert [len(one) for one, _ in PAIRS] == [5, 5, 5]
+assert all(a["log"] == b["log"] for rules in PAIRS for a, b in zip(*rules, strict=True))
+assert all(found[0]["chosen"]["update"] < parting(*rules) for rules in LONGER for found in rules)
 
 # %% [markdown]
 # ## What we found

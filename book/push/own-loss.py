@@ -290,28 +290,18 @@ del LOSSES["quadratic"]  # nothing leaks out of this page
 # %% [markdown]
 # It trains, and that is all that this shows: one seed, a fifth of the usual updates, and a rate and a margin chosen for
 # Triplet. For a result, give the class a home: put it into `icrlib/losses/quadratic.py`, name it in `LOSSES` of
-# `icrlib/names.py`, and let several seeds leave records.
-#
-# ```bash
-# for seed in 0 1 2; do
-#     icr run book/reproduce/run.ipynb -p loss=quadratic -p seed=$seed \
-#         -p lr=0.003 \
-#         -p record=records/scenes/vsepp/quadratic/seed$seed.json
-# done
-# ```
-#
-# The records of Triplet are already there, with ten seeds. One function decides, the same as in
-# {numref}`Chapter {number} <ch-losses>`. It refuses runs that differ in more than the loss, so both have the rate that was chosen
-# for Triplet:
+# `icrlib/names.py`, and compare several seeds. The runs of Triplet are already there; yours are trained where they are named.
+# `compare` refuses runs that differ in more than the loss, so both have the rate that was chosen for Triplet:
 #
 # ```python
-# ours = icrlib.records.find(dataset="scenes", loss="quadratic")
-# theirs = icrlib.records.find(study="ecir", method="vse++", loss="triplet")[:3]
-# evidence.verdict("Quadratic beats Triplet", "greater", ours, theirs, own=True)
+# both = {"seed": range(3), "lr": 0.003, "updates": 3000}
+# theirs = icrlib.runs("scenes", loss="triplet", margin=0.2, **both)
+# ours = icrlib.runs("scenes", loss="quadratic", missing="train", **both)
+# print(icrlib.compare(ours, theirs))
 # ```
 #
-# Better still, choose rate and margin on validation data for both losses, with the same number of tries, and hand in
-# what was chosen as `tuning=`.
+# Better still, choose rate and margin on validation data for both losses, with the same number of tries
+# ({doc}`../reproduce/settings` shows how).
 
 # %% [markdown]
 # ## The other way: design the gradient

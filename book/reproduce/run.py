@@ -192,7 +192,7 @@ Markdown("Twins are two pictures that differ in little: swap twins are described
 # %% [markdown]
 # ## What we found
 #
-# One run is one sample. Before you compare two configurations, run several seeds of each; `evidence.verdict` says what the
+# One run is one sample. Before you compare two configurations, run several seeds of each; `icrlib.compare` says what the
 # differences can carry.
 #
 # ## Exercises

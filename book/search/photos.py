@@ -45,6 +45,7 @@ from icrlib.data import features, karpathy
 from icrlib.data.pictures import open_picture
 from icrlib.data.scenes import truth
 from icrlib.evidence.sentences import check, number, word
+from icrlib.experiments.intervals import over_pairs
 from icrlib.search import Album, Index, Own, Trained
 from icrlib.search.audit import audit
 
@@ -97,8 +98,9 @@ gallery(photos.files[:5], [texts[0] for texts in photos.captions[:5]], columns=5
 
 # %% tags=["remove-input"]
 def ahead(*sides):
-    sides = [{r["config"]["seed"]: r["test"]["rsum"] for r in runs if r["config"]["seed"] < 3} for runs in sides]
-    return evidence.verdict("the bag of words is ahead", "greater", *sides, own=True, unit="rsum")
+    sums = [{r["config"]["seed"]: r["test"]["rsum"] for r in runs if r["config"]["seed"] < 3} for runs in sides]
+    sums = [np.array([one[seed] for seed in range(3)]) for one in sums]
+    return evidence.Verdict("the bag of words is ahead", over_pairs(*sums, "three seeds"), None)
 
 
 TEN = number("64", lambda runs: np.mean([run["test"]["t2i"]["r10"] for run in runs]),

@@ -40,8 +40,8 @@ import torch
 
 import icrlib
 from icrlib import chapter, cocos, evidence, paper, plots, records
-from icrlib.evidence.correlation import kendall
 from icrlib.evidence.sentences import check, number
+from icrlib.experiments.intervals import kendall
 from icrlib.losses import NTXent, SmoothAP, Triplet, TripletSH, by_name
 from icrlib.records import foretold
 from icrlib.training import config, loop

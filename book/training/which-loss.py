@@ -85,8 +85,7 @@ def beside(where, ours, other):
     tuning = {", ".join(s): rule.chosen(where, *s) for s in (ours, other)}
 
     def compared(first, second):
-        return evidence.verdict("ahead", "greater", list(map(whole, first)), list(map(whole, second)),
-                                factor="method", tuning=tuning, own=True)
+        return evidence.verdict(map(whole, first), map(whole, second), "method", tuning)
 
     return compared, *evidence.common_draws({s: rule.runs[where][s] for s in (ours, other)}).values()
 
@@ -197,8 +196,7 @@ def less_pairs(ours, pairs):
     """A model with its loss on 1,500 scenes, less the bag of words with pairs."""
     tuning = {"vse++, triplet_sh": rule.chosen("scenes 1500", *VSE),
               "bow, ntxent": {name: PAIRS[0]["config"][name] for name in ("lr", "drop_words", "warmup")}}
-    return evidence.verdict("ahead of pairs", "greater", list(map(whole, ours)), list(map(whole, pairs)),
-                            factor="method", tuning=tuning, own=True)
+    return evidence.verdict(map(whole, ours), map(whole, pairs), "method", tuning)
 
 
 scenes, sides = rule.runs["scenes 1500"], {"it": rule.runs["scenes 1500"][VSE], "pairs": PAIRS}
@@ -270,7 +268,7 @@ check("512 costs Triplet-SH 20.4 rsum and NT-Xent 12.7.", number("20.4", of_batc
 
 
 def spared(without, usual):
-    return evidence.verdict("better without", "greater", without, usual, factor="positives", own=True)
+    return evidence.verdict(without, usual, "positives")
 
 
 cleaned = evidence.common_draws({0: rule.runs["without"][VSE], 1: rule.tried("sizes", *VSE, {"train": 400})}).values()

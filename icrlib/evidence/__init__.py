@@ -1,17 +1,12 @@
-"""What our runs allow one to say: comparisons that are fair, the one function that decides a claim, and the ledgers."""
+"""What pages ask of records that they find by study; pages that name their runs use ``icrlib.experiments``."""
 
 import lazy_loader
 
-# Imported at first use: a list of runs asks what a search chose, and need not wait for the statistics of the claims.
+# Imported at first use: a list of runs asks what a search chose, and need not wait for the rest.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["decision", "intervals"],
+    submodules=["decision", "sentences"],
     submod_attrs={
-        "goal_claims": ["describe_goal"],
-        "ledger": ["Evidence", "Judged", "weakest"],
-        "record_settings": ["by_settings", "common_draws"],
-        "summary": ["summarise"],
-        "tuning": ["by_rate", "candidates", "choices", "tuned_studies"],
-        "verdicts": ["Difference", "Verdict", "family", "tabulate", "verdict"],
+        "of_studies": ["Verdict", "by_rate", "choices", "common_draws", "summarise", "tuned_studies", "verdict"]
     },
 )

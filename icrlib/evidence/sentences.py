@@ -10,21 +10,15 @@ from __future__ import annotations
 import copy
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from icrlib.experiments.check import SMOKE, printed, same_sign
+
 Groups = tuple[Sequence[Mapping], ...]
-REFERENCE = re.compile(
-    r"\b(?:Table|Chapter|Section|Equation|Eq\.|Figure|Fig\.|Exercise)s?[ ~]\d+[a-z]?(?:\.\d+)?(?:(?: and | to |-)\d+)?"
-)
-NUMBER = re.compile(r"(?<![\w@.\-/])[+-]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w]|-[a-z])")
-
-
-smoke_run = False  # a chapter that is started as a smoke run says so: numbers of its trainings are not asked
 
 
 class NotSo(AssertionError):
@@ -111,23 +105,13 @@ def check(sentence: str, *claims: Claim, also: str = "") -> None:
     if left := [t for t in printed(sentence) if same_sign(t) not in {same_sign(x) for x in [*held, *printed(also)]}]:
         raise NotSo(f"“{sentence}” prints {', '.join(left)}, and no claim holds it")
     for claim in claims:
-        if claim.live and smoke_run:
+        if claim.live and SMOKE.run:
             continue
         if complaint := claim.complaint():
             raise NotSo(f"“{sentence}” is not so: {complaint}")
     if path := os.environ.get("ICR_PERTURBED"):
         with open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps({"sentence": sentence, "survives": list(survived(*claims))}) + "\n")
-
-
-def printed(text: str) -> list[str]:
-    """The numbers of a text as they are printed, commas of thousands and typographic signs replaced."""
-    plain = re.sub(r"[*`$]", "", text.replace("\N{MINUS SIGN}", "-").replace("\N{EN DASH}", " to "))
-    return [token.replace(",", "") for token in NUMBER.findall(REFERENCE.sub(" ", plain))]
-
-
-def same_sign(token: str) -> str:
-    return token.lstrip("+-")
 
 
 def values(found: Any) -> list[float]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from types import SimpleNamespace
 
-from icrlib.evidence import sentences
-from icrlib.evidence.sentences import printed, same_sign
+REFERENCE = re.compile(
+    r"\b(?:Table|Chapter|Section|Equation|Eq\.|Figure|Fig\.|Exercise)s?[ ~]\d+[a-z]?(?:\.\d+)?(?:(?: and | to |-)\d+)?"
+)
+NUMBER = re.compile(r"(?<![\w@.\-/])[+-]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w]|-[a-z])")
+SMOKE = SimpleNamespace(run=False)  # a chapter that is started as a smoke run says so
 
 
 class Untrue(AssertionError):
@@ -38,8 +42,18 @@ def live(text: str, *values: float) -> str:
     the last digit: another processor rounds otherwise, and a training amplifies it. A smoke run is not asked."""
     wanted = [(float(token), 10.0 ** -len(token.partition(".")[2])) for token in printed(text)]
     close = (abs(value - one) <= 0.1 * abs(one) + 3 * unit for value, (one, unit) in zip(values, wanted, strict=True))
-    return text if sentences.smoke_run or all(close) else ", ".join(f"{value:.4g}" for value in values)
+    return text if SMOKE.run or all(close) else ", ".join(f"{value:.4g}" for value in values)
 
 
 def _plain(text: str) -> str:
     return text.replace("\N{MINUS SIGN}", "-").replace("*", "")
+
+
+def printed(text: str) -> list[str]:
+    """The numbers of a text as they are printed, commas of thousands and typographic signs replaced."""
+    plain = re.sub(r"[*`$]", "", text.replace("\N{MINUS SIGN}", "-").replace("\N{EN DASH}", " to "))
+    return [token.replace(",", "") for token in NUMBER.findall(REFERENCE.sub(" ", plain))]
+
+
+def same_sign(token: str) -> str:
+    return token.lstrip("+-")

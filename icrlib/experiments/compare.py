@@ -10,12 +10,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from icrlib.evidence import comparison, photo_intervals, record_settings
-from icrlib.evidence.correlation import kendall
-from icrlib.evidence.intervals import Estimate, over_pairs
-from icrlib.evidence.verdicts import ALPHA, FEWEST, SMALLEST, same_runs
+from icrlib.experiments import fairness, photo_intervals
+from icrlib.experiments.intervals import Estimate, kendall, over_pairs
 from icrlib.experiments.named import Runs
+from icrlib.experiments.record_settings import measured
 from icrlib.names import label
+
+ALPHA = 0.05
+SMALLEST = 3.0  # a difference of test rsum below which the book does not care
+FEWEST = 3  # runs a side
 
 
 @dataclass(frozen=True)
@@ -125,23 +128,24 @@ def compare(
     measures nothing is called equivalent unless it is given.
 
     Drawn data: a paired t-interval over draws. Photos with test ranks: seeds and a bootstrap over test photos, where
-    training set and gallery are fixed (:mod:`icrlib.evidence.photo_intervals`).
+    training set and gallery are fixed (:mod:`icrlib.experiments.photo_intervals`).
     """
     smallest = SMALLEST if smallest is None and of == "test.rsum" else smallest
     if equal and smallest is None:
         raise ValueError(f"{title or of}: equal=True needs smallest=, the smallest difference that matters")
     if isinstance(b, (int, float)):
         title = title or f"{_title(a, a)} less {b:g}"
-        ours, other, favoured = comparison.alone(title, a.records), float(b), 0
+        ours, other, favoured = fairness.alone(title, a), float(b), 0
     else:
         title = title or _title(a, b)
-        ours, other, favoured = _paired(title, a, b, (factor,) if isinstance(factor, str) else factor, unsearched)
+        factors = (factor,) if isinstance(factor, str) else factor
+        ours, other, favoured = fairness.paired(title, a, b, factors, unsearched)
     alone = isinstance(other, float)
     if photo_intervals.applies(ours if alone else [*ours, *other], of):
         estimate = photo_intervals.estimate(ours, other, of)
     else:
         estimate = over_pairs(Runs(ours).values(of), other if alone else Runs(other).values(of), f"{len(ours)} pairs")
-    same = not alone and all(same_runs(x, y, of) for x, y in zip(ours, other, strict=True))
+    same = not alone and all(_same(x, y, of) for x, y in zip(ours, other, strict=True))
     return Comparison(title, estimate, smallest, equal, same=same, favoured=favoured)
 
 
@@ -169,47 +173,9 @@ def order(ours: Mapping[object, float], theirs: Mapping[object, float]) -> tuple
     return alike, len(pairs), *kendall(np.array([ours[r] for r in rows]), np.array([theirs[r] for r in rows]))
 
 
-def _paired(title: str, a: Runs, b: Runs, factors: tuple[str, ...], unsearched: str) -> tuple[list, list, int]:
-    """Both sides by rising seed, after all that a fair comparison needs was checked; and which side was favoured."""
-    sides = record_settings.common_draws({"ours": a, "other": b})
-    ours, other = (comparison.side(title, f"{name} side", side) for name, side in sides.items())
-    first, second = record_settings.aligned([ours[0], other[0]])
-    free = set().union(*(comparison.factor_names(title, one, first) for one in factors))
-    mine, theirs = (_searched(side) for side in (a, b))
-    favoured = _favoured(title, first, second, mine - _short(free), theirs - _short(free), unsearched)
-    free |= {name for name in first if record_settings.short(name) in mine | theirs}
-    comparison.only_in(title, " and ".join(factors), first, second, free)
-    about_data = any(name.startswith("data") and first.get(name) != second.get(name) for name in free)
-    comparison.same_data(title, ours, other, about_data)
-    comparison.same_evaluations(title, [*ours, *other])
-    return ours, other, favoured
-
-
-def _short(names: set[str]) -> set[str]:
-    return set(map(record_settings.short, names))
-
-
-def _searched(side: Runs) -> set[str]:
-    """What was searched for a side; with its length also where the rate falls and when it is evaluated."""
-    config = side[0]["config"]
-    names = set(side.searched.get((config["method"], config["loss"]), ()))
-    return names | set(comparison.FACTORS["updates"] if "updates" in names else ())
-
-
-def _favoured(title: str, first: Mapping, second: Mapping, mine: set, theirs: set, unsearched: str) -> int:
-    """1 or -1 for the side that alone was searched over a setting, 0 where none was; ``ValueError`` unless allowed."""
-    favoured = 0
-    for name in first:
-        searched = record_settings.short(name) in mine, record_settings.short(name) in theirs
-        if first[name] == second[name] or searched[0] == searched[1]:
-            continue
-        sign, left = (1, second) if searched[0] else (-1, first)
-        if record_settings.is_neutral(name, left[name]):
-            continue
-        if unsearched != "handicap" or favoured == -sign:
-            raise ValueError(f"{title!r}: {name} was searched for one side, and {left[name]} unsearched on the other")
-        favoured = sign
-    return favoured
+def _same(a: Mapping, b: Mapping, of: str | Callable) -> bool:
+    """Did both leave the same log and number? What tells the sides apart then never came into play."""
+    return bool(a.get("log")) and a["log"] == b.get("log") and measured(a, of) == measured(b, of)
 
 
 def _title(a: Runs, b: Runs) -> str:

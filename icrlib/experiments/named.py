@@ -13,9 +13,8 @@ import pandas as pd
 from icrlib import parsing, records
 from icrlib.data.load import DRAWN
 from icrlib.errors import choose
-from icrlib.evidence import photo_intervals, record_settings
-from icrlib.evidence.intervals import Estimate, over_pairs
-from icrlib.experiments import keys, store
+from icrlib.experiments import keys, photo_intervals, record_settings, store
+from icrlib.experiments.intervals import Estimate, over_pairs
 from icrlib.experiments.training import train_one
 
 _ROW = {"type": "object", "required": ["method", "loss", "settings", "moved"]}

@@ -32,8 +32,8 @@ def claims(paper: str = "goal") -> pd.DataFrame:
     :func:`against_own_tables`), "computation" (formulas and code), "not measurable here" or "not measurable as
     published" (what was published did not measure what the claim is about); several are separated by commas. Index:
     id. ECIR's and LTD's also have ``asked``, how the records are asked, ``tests``, which parts that are (see
-    ``icrlib.evidence.ledger``), ECIR's by method ("*": all others), LTD's by list of runs, ``broken``, what was
-    measured instead, and ``see``, where a computation stands. None where there is none.
+    ``icrlib.experiments.ledger``), ECIR's by method ("*": all others), LTD's by list of runs, ``broken``, what was
+    measured instead, and ``see``, where a computation stands (a link). None where there is none.
     """
     path = Path(__file__).with_name(f"{choose(paper, PAPERS, 'paper with claims')}_claims.json")
     rows = json.loads(path.read_text(encoding="utf-8"))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from icrlib.evidence.decision.plan import BOTH, FOUR, LOSSES, Row
-from icrlib.evidence.tuning import tuned_studies
+from icrlib.evidence.of_studies import tuned_studies
 from icrlib.studies import studies
 
 from .flickr8k import PHOTO_SEED
@@ -43,7 +43,7 @@ def _replaced(study: Callable[[str], list[dict]], *names: str) -> dict[tuple[str
 def plan(study: Callable[[str], list[dict]]) -> list[Row]:
     """All rows. ``study(name)`` gives the records of a study: some losses have runs with constants of their own."""
     # With a margin or temperature that a search chose, if that is not the published one.
-    own = tuned_studies(study("tuning"), "ecir", "tuned")
+    own = tuned_studies()
     # Photos: with a length of schedule of its own, or else with a constant of its own, where that came out best.
     photos = _replaced(study, "photo_own", "photo_length")
     few = _replaced(study, "few")  # 400 scenes: with a shorter schedule, where that came out best

@@ -8,7 +8,7 @@ import re
 import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
-from icrlib.evidence.sentences import printed
+from icrlib.experiments.check import printed
 
 FINDINGS = "What we found"
 ROLE = re.compile(r"\{[\w:-]+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`")

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from icrlib.evidence import sentences
-from icrlib.evidence.sentences import NotSo, check, greater, number, printed, survived, word
-from icrlib.evidence.verdicts import Difference, Verdict
+from icrlib.evidence.sentences import NotSo, check, greater, number, survived, word
+from icrlib.experiments.check import SMOKE, printed
+from icrlib.experiments.compare import Comparison
+from icrlib.experiments.intervals import over_pairs
 
 
 def runs(*rsums):
@@ -60,14 +61,14 @@ def test_numbers_are_read_as_they_are_printed():
 
 
 def test_a_verdict_gives_its_interval():
-    result = Verdict("reproduced", "a > b", 10, Difference(8.14, 5.92, 10.36))
+    result = Comparison("a > b", over_pairs(np.array([7.0, 8.0, 9.42]), 0.0, ""), 3.0)
     check(
-        "It is +8.1 [+5.9, +10.4] ahead.",
-        number("+8.1 [+5.9, +10.4]", lambda: result),
-        word("reproduced", lambda: result),
+        "It is +8.1 [+5.1, +11.2] ahead.",
+        number("+8.1 [+5.1, +11.2]", lambda: result),
+        word("ahead", lambda: result),
     )
-    with pytest.raises(NotSo, match=r"printed is 10\.5"):
-        check("It is 8.1 [5.9, 10.5] ahead.", number("8.1 [5.9, 10.5]", lambda: result))
+    with pytest.raises(NotSo, match=r"printed is 11\.3"):
+        check("It is 8.1 [5.1, 11.3] ahead.", number("8.1 [5.1, 11.3]", lambda: result))
 
 
 def test_a_live_number_leaves_room_for_another_processor(monkeypatch):
@@ -75,7 +76,7 @@ def test_a_live_number_leaves_room_for_another_processor(monkeypatch):
     for claim in (number("338.1", 300.0, live=True), number("338.1", 338.0)):
         with pytest.raises(NotSo):
             check("It has 338.1.", claim)
-    monkeypatch.setattr(sentences, "smoke_run", True)
+    monkeypatch.setattr(SMOKE, "run", True)
     check("It has 338.1.", number("338.1", 3.0, live=True))
 
 

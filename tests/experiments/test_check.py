@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from icrlib.evidence import sentences
 from icrlib.experiments import Untrue, check, live
+from icrlib.experiments.check import SMOKE
 
 SENTENCE = "Triplet-SH is ahead by +8.1 [+5.9, +10.4] with 3,000 updates, by 47 in 47 runs"
 FACTS = ("+8.1 [+5.9, +10.4]", "by 47", "in 47 runs")
@@ -44,5 +44,5 @@ def test_numbers_of_a_training_on_the_page_may_be_a_little_off_and_a_smoke_run_i
     check("it rises by 39 points, to 0.8", live("39 points, to 0.8", 40.6, 0.82))
     with pytest.raises(Untrue, match="47"):
         check("it rises by 39 points", live("by 39", 47.0))
-    monkeypatch.setattr(sentences, "smoke_run", True)
+    monkeypatch.setattr(SMOKE, "run", True)
     check("it rises by 39 points", live("by 39", float("nan")))

@@ -1,98 +1,96 @@
-"""Comparisons: paired by draw, fair or refused, corrected in families, and the same as evidence's verdicts."""
+"""Comparisons: what they are made of, families, orders."""
 
 from __future__ import annotations
 
+import itertools
+
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
 
-from icrlib import evidence
-from icrlib.experiments import Runs, compare, family, order, runs
-from tests.evidence.made import on_photos, record
+from icrlib.experiments import compare, family, order, runs
+from icrlib.experiments.compare import Comparison
+from icrlib.experiments.intervals import over_pairs
 
-WORDS = {"ahead": "holds", "behind": "fails"}
-
-
-def made(loss: str, sums, searched=None, **config) -> Runs:
-    """Runs with these sums, a seed each; ``searched``: settings that a search is said to have moved."""
-    each = [record(loss, seed, value, **config) for seed, value in enumerate(sums)]
-    each = [one | {"key": f"{loss} {config} {seed}"} for seed, one in enumerate(each)]
-    return Runs(each, searched={("vse++", loss): set(searched or ())})
-
+from .made import on_photos, side
 
 FIVE = [400.0, 403.0, 401.0, 405.0, 402.0]
 
 
-@pytest.mark.parametrize("by", [0.0, 0.4, 2.0, -2.5, 8.0, -30.0])
-def test_difference_interval_word_and_p_are_those_of_the_paired_t_test(by):
-    a, b = made("triplet", [x + by + (k % 2) for k, x in enumerate(FIVE)]), made("ntxent", FIVE)
-    ours = compare(a, b)
-    theirs = evidence.verdict("", "greater", a.records, b.records, own=True)
-    assert (ours.mean, ours.low, ours.high) == pytest.approx(
-        (theirs.difference.mean, theirs.difference.low, theirs.difference.high)
-    )
-    assert WORDS.get(ours.word, ours.word) == theirs.word and ours.p == pytest.approx(theirs.p)
-
-
 def test_draws_that_both_sides_have_are_paired_and_a_number_may_be_the_other_side():
-    a, b = made("triplet", [*FIVE, 500.0]), made("ntxent", FIVE)
-    assert compare(a, b).n == 5 and compare(b, 380.0).word == "ahead"
-    assert compare(made("triplet", [1.0, 2.0]), b).word == "undecided (n = 2)"
-
-
-def test_photos_are_compared_over_seeds_and_test_images():
-    ranks = ([1, 2, 9, 30], [1, 3, 11, 12])
-    a = Runs([on_photos("triplet", k, *ranks) | {"key": f"a{k}"} for k in range(3)])
-    b = Runs([on_photos("ntxent", k, ranks[0][::-1], ranks[1]) | {"key": f"b{k}"} for k in range(3)])
-    theirs = evidence.verdict("", "greater", a.records, b.records, own=True)
-    ours = compare(a, b)
-    twice = [Runs([record | {"log": [[1, 0.5]]} for record in side]) for side in (a, a.records)]
-    twice[1].records = [
-        r | {"config": r["config"] | {"loss": "ntxent", "loss_options": {"tau": 0.1}}} for r in twice[1]
-    ]
-    assert compare(*twice).word == "the same runs"
-    assert (ours.mean, ours.low, ours.high) == (theirs.difference.mean, theirs.difference.low, theirs.difference.high)
+    a, b = side("triplet", [*FIVE[::-1], 500.0]), side("ntxent", FIVE)
+    one, twin = compare(a, b), stats.ttest_rel(FIVE[::-1], FIVE)
+    low, high = twin.confidence_interval()
+    assert (one.mean, one.low, one.high, one.p) == pytest.approx((0.0, low, high, twin.pvalue)) and one.n == 5
+    assert compare(b, 380.0).word == "ahead" and compare(b, 500.0).word == "behind"
+    assert compare(side("triplet", [1.0, 2.0]), b).word == "undecided (n = 2)"
+    swap = compare(a, b, of=lambda record: record["test"]["i2t"]["r1"] + (record["config"]["loss"] == "triplet"))
+    assert swap.mean == pytest.approx(1.0) and swap.smallest is None and one.smallest == 3.0
 
 
 @pytest.mark.parametrize(
-    ("other", "options", "word"),
-    [
-        (made("ntxent", FIVE, lr=0.003), {}, "lr"),  # nobody searched it
-        (made("ntxent", FIVE, lr=0.003, searched=["lr"]), {}, "lr"),  # searched for one side only
-        (made("ntxent", FIVE, evaluations=3), {}, "evaluations"),
-        (made("ntxent", FIVE, updates=6000), {}, "updates"),
-        (made("ntxent", FIVE) + made("ntxent", FIVE, lr=0.1), {}, "lr"),
-        (made("ntxent", FIVE), {"factor": "method"}, "loss"),
-        (made("ntxent", FIVE), {"of": "test.nothing"}, "nothing"),
-        (made("ntxent", FIVE), {"of": "test.i2t.r1", "equal": True}, "smallest"),
-    ],
+    ("options", "word"),
+    [({"of": "test.nothing"}, "seed0.json.*nothing"), ({"of": "test.i2t.r1", "equal": True}, "smallest")],
 )
-def test_what_is_unfair_is_refused_by_name(other, options, word):
+def test_a_number_that_is_not_there_is_named(options, word):
     with pytest.raises(ValueError, match=word):
-        compare(made("triplet", FIVE), other, **options)
+        compare(side("triplet", FIVE), side("ntxent", FIVE), **options)
+    with pytest.raises(ValueError, match="seed2.json.*nan"):
+        compare(side("triplet", [1.0, 2.0, float("nan")]), side("ntxent", FIVE[:3]))
 
 
-def test_what_both_searched_may_differ_and_a_handicapped_side_is_never_behind():
-    tuned = made("ntxent", FIVE, searched=["lr"], lr=0.003)
-    assert compare(made("triplet", [x + 9 for x in FIVE], searched=["lr"]), tuned).word in ("ahead", "undecided")
-    plain = made("triplet", [x + k % 2 for k, x in enumerate(FIVE)])
-    ahead = made("ntxent", [x + 20 + k % 3 for k, x in enumerate(FIVE)], searched=["lr"], lr=0.003)
-    assert compare(ahead, plain, unsearched="handicap").word == "undecided"
-    below = made("ntxent", [x - 20 + k % 3 for k, x in enumerate(FIVE)], searched=["lr"], lr=0.003)
-    assert compare(below, plain, unsearched="handicap").word == "behind"
+def test_the_same_runs_under_two_names_are_no_comparison():
+    """Ten pairs whose constraint never bound printed +0.0 [+0.0, +0.0]: a test that cannot fail."""
+
+    def rate(lr, *log):
+        made = side("triplet", FIVE, lr=lr)
+        made.records = [one | {"log": [[1, 0.5], [2, *log]]} for one in made]
+        return made
+
+    same, strong = compare(rate(0.1, 0.25), rate(0.2, 0.25), "lr"), with_p(0.02)
+    assert same.word == "the same runs" and family([same, strong]).all("ahead") is False
+    assert family({"same": same, "strong": strong})["strong"].p == pytest.approx(0.02)  # it does not count
+    assert compare(rate(0.1, 0.25), rate(0.2, 0.2500001), "lr").word != "the same runs"
+    ranks = ([1, 2, 9, 30], [1, 3, 11, 12])
+    photos = [on_photos(loss, seed, *ranks) for loss in ("triplet", "ntxent") for seed in range(3)]
+    assert photos[0]["test"]["rsum"] == photos[3]["test"]["rsum"]
 
 
-def test_a_family_is_corrected_as_holm_says_and_as_evidence_does():
-    pairs = {
-        by: (made("triplet", [x + by + k % 2 for k, x in enumerate(FIVE)]), made("ntxent", FIVE)) for by in (0, 1, 4, 9)
-    }
-    ours = family({by: compare(a, b) for by, (a, b) in pairs.items()})
-    theirs = evidence.family(
-        {by: evidence.verdict("", "greater", a.records, b.records, own=True) for by, (a, b) in pairs.items()}
-    )
-    assert {by: WORDS.get(one.word, one.word) for by, one in ours.items()} == {
-        by: one.word for by, one in theirs.items()
-    }
-    assert [one.p for one in ours.values()] == pytest.approx([one.adjusted for one in theirs.values()])
-    assert ours.span("{:.1f} to {:.1f}") == "0.4 to 9.4" and list(ours.table()["n"]) == [5] * 4
+def with_p(p: float, n: int = 6, sign: int = 1) -> Comparison:
+    """A comparison of n pairs whose two-sided p is p."""
+    spread = np.linspace(-1, 1, n) * 100  # so wide that nothing is equivalent
+    mean = stats.t.isf(p / 2, n - 1) * spread.std(ddof=1) / n**0.5
+    return Comparison(f"p = {p}", over_pairs(sign * mean + spread, 0.0, ""), 3.0)
+
+
+def closed(ps):
+    """Holm as the closed test that it is: of every set of claims with i in it, the largest |set| · smallest p."""
+    sets = [s for size in range(1, len(ps) + 1) for s in itertools.combinations(range(len(ps)), size)]
+    return [max(min(1.0, len(s) * min(ps[j] for j in s)) for s in sets if i in s) for i in range(len(ps))]
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from([0.0005, 0.009, 0.0124, 0.0126, 0.016, 0.03, 0.049, 0.3, 0.9]), min_size=1, max_size=6))
+def test_holm_is_the_closed_test(ps):
+    one = family(dict(enumerate(map(with_p, ps))))
+    assert [c.p for c in one.values()] == pytest.approx(closed(ps))
+    assert [c.word == "ahead" for c in one.values()] == [p < 0.05 for p in closed(ps)]
+    assert [c.unadjusted for c in family(one).values()] == pytest.approx(ps) and family(one) == one  # twice: no change
+
+
+def test_what_does_not_count_in_a_family_and_what_goes_before_it():
+    two = Comparison("", over_pairs(np.array([9.0, 8.0]), 0.0, ""), 3.0)
+    one = family({"a": with_p(0.02), "two": two, "b": with_p(0.024, sign=-1)})
+    assert [c.p for c in one.values()] == pytest.approx([0.04, 1.0, 0.04])
+    assert one.words == {"ahead": 1, "undecided (n = 2)": 1, "behind": 1} and one.with_word("behind") == ["b"]
+    near = Comparison("near", over_pairs(np.array([1.0, 1.1, 0.9]), 0.0, ""), 3.0)
+    both = family({"near": near, "far": with_p(0.03)})
+    assert near.p < 0.05 and both["near"].word == "equivalent" and both["near"].p == pytest.approx(2 * near.p)
+    assert both["far"].word == "ahead"  # the smaller p is near's
+    table = one.table(n={"a": "six"})
+    assert list(table["p"]) == [".040", "1.000", ".040"] and one.span("{:.0f} to {:.0f}") == "8 to 103"
 
 
 def test_orders_are_compared_pair_by_pair():

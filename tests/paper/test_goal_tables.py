@@ -107,6 +107,7 @@ def test_grid_of_own_results_with_missing_cells():
             paper.grid(frame, **options)
 
 
+@pytest.mark.parametrize("row", ["goal/3/r152/con x con", "gaol/4/vit", "ecir/1.9"])
 def test_bad_rows_are_refused(row):
     with pytest.raises(ValueError, match="unknown row"):
         paper.experiment(row)

@@ -6,9 +6,10 @@ import math
 
 import pytest
 
-from icrlib import evidence, paper
+from icrlib import paper
+from icrlib.experiments.summary import summarise
 from icrlib.paper.tables import cell
-from tests.evidence.made import group, record
+from tests.experiments.made import group, record
 
 
 def test_arithmetic_of_table_1_holds_but_for_one_cell():
@@ -66,7 +67,7 @@ def test_summarise_means_and_population_spread():
     runs = group("ntxent", [400.0, 401.0, 402.0])
     for seed, run in enumerate(runs):
         run["test"]["twins"] = {"swap": 50.0 + seed, "attribute": 90.0, "swap_n": 5, "attribute_n": 5}
-    result = evidence.summarise([*runs, record("triplet", 0)])
+    result = summarise([*runs, record("triplet", 0)])
     ntxent, triplet = result.iloc[0], result.iloc[1]
     assert ntxent["n"] == 3 and ntxent["i2t_r1"] == pytest.approx(41.0)
     assert ntxent["i2t_r1_std"] == pytest.approx(math.sqrt(2 / 3)) and ntxent["swap"] == pytest.approx(51.0)
@@ -74,7 +75,7 @@ def test_summarise_means_and_population_spread():
     table = paper.layout(result, style="plain")
     assert table.loc[1, ("image to text", "R@1")] == "41.0 ± .8" and table.loc[2, ("twins", "swap %")] == "–"
     with pytest.raises(ValueError, match="no records"):
-        evidence.summarise([])
+        summarise([])
 
 
 def test_rows_as_they_were_run():

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from icrlib.evidence.decision.plan import LENGTHS_SEARCHED, LOSSES, MODELS, SCHEDULE, name_of
-from icrlib.evidence.record_settings import common_draws, question, seed
-from icrlib.evidence.tuning import choices
-from icrlib.evidence.verdicts import Verdict, family, verdict
+from icrlib.evidence.decision.plan import LENGTHS_SEARCHED, LOSSES, MODELS, SCHEDULE
+from icrlib.evidence.of_studies import Verdict, choices, common_draws, verdict
+from icrlib.experiments.compare import family
+from icrlib.experiments.record_settings import is_neutral, seed, settings
 from icrlib.studies import lists
 
 CONSTANTS = ("tau", "margin")
@@ -72,6 +72,11 @@ def validation(record: Mapping) -> float:
     return record["chosen"]["val_rsum"]
 
 
+def question(record: Mapping) -> frozenset:
+    """What a run answers, but for its repetition: settings and data, whatever study it was made for."""
+    return frozenset((name, value) for name, value in settings(record).items() if not is_neutral(name, value))
+
+
 def narrow(v: Verdict) -> bool:
     """Decided, but not if it were asked twice as strictly: in a family of twice the size it might be undecided."""
     return v.word in ("holds", "fails") and v.adjusted is not None and v.adjusted > 0.025
@@ -88,7 +93,7 @@ class Decision:
     ``find(study=name)`` gives the records of a study, "*" of all; :func:`icrlib.records.find` reads the book's.
     ``rows`` is the plan, ``place`` {(situation, model, loss): row}, ``runs`` {situation: {(model, loss): records by
     rising seed}}: those of the row's study, and every other record of the same settings and data
-    (:func:`~icrlib.evidence.record_settings.question`), whatever study it was made for; none on a draw on which
+    (:func:`question`), whatever study it was made for; none on a draw on which
     settings were chosen. Only groups that are complete (:meth:`ready`) are judged.
     """
 
@@ -170,15 +175,7 @@ class Decision:
         """Is one model with its loss ahead of another, on the draws that both have?"""
         sides = common_draws({s: map(whole, self.runs[situation][s]) for s in (ours, other)})
         tuning = {", ".join(s): self.chosen(situation, *s) for s in (ours, other)}
-        return verdict(
-            f"{name_of(ours)} beats {name_of(other)}",
-            "greater",
-            sides[ours],
-            sides[other],
-            factor="method",
-            tuning=tuning,
-            own=True,
-        )
+        return verdict(sides[ours], sides[other], "method", tuning)
 
     def first(self, situation: str, systems: Iterable[System]) -> System:
         """Of those that are not :func:`dearer` than the cheapest, the one with the highest validation rsum."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from statistics import mean
 
-from icrlib.evidence import ltd_rows
 from icrlib.evidence.decision.commands import PHOTOS, settings, typed
 from icrlib.evidence.decision.rule import Decision, System, validation, whole
-from icrlib.evidence.record_settings import common_draws
-from icrlib.evidence.verdicts import Verdict, family, verdict
+from icrlib.evidence.of_studies import Verdict, common_draws, verdict
+from icrlib.experiments.compare import family
+from icrlib.experiments.record_settings import by_settings
 from icrlib.studies import lists, studies
 
 SENTENCES = {"fixed": "sentence vectors as they are", "tuned": "a trained head on sentence vectors"}
@@ -32,8 +32,17 @@ def frozen(decision: Decision, situation: str) -> dict[str, list[dict]]:
     found = [
         r for study in of_sentences()[situation] for r in decision.study(study) if r["config"]["method"] == "sentence"
     ]
-    groups = {row: ltd_rows.preferred([r for r in found if ltd_rows.is_row(r, row)], WANTED) for row in SENTENCES}
-    return {row: sorted(group, key=lambda r: r["config"]["seed"]) for row, group in groups.items() if group}
+    losses = {"fixed": "alignment", "tuned": "ntxent"}
+    groups = {
+        row: [
+            one.records
+            for one in by_settings(r for r in found if r["config"]["loss"] == losses[row])
+            if len(one.records) >= WANTED
+        ]
+        for row in SENTENCES
+    }
+    best = {row: max(of, key=lambda group: mean(map(validation, group))) for row, of in groups.items() if of}
+    return {row: sorted(group, key=lambda r: r["config"]["seed"]) for row, group in best.items()}
 
 
 def better(groups: dict[str, list[dict]]) -> str:
@@ -69,15 +78,7 @@ def against(decision: Decision, situations: Iterable[str]) -> dict[tuple[str, Sy
             tuning = {
                 of[0]["config"]["method"]: {name: of[0]["config"][name] for name in _RECIPE} for of in sides.values()
             }
-            found[situation, system] = verdict(
-                f"a sentence encoder beats {system}",
-                "greater",
-                sides["sentence"],
-                sides["other"],
-                factor="method",
-                tuning=tuning,
-                own=True,
-            )
+            found[situation, system] = verdict(sides["sentence"], sides["other"], "method", tuning)
     return family(found)
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from icrlib.evidence import photo_intervals, verdict
+from icrlib.experiments import compare, photo_intervals
 
-from .made import group, on_photos
+from .made import group, named, on_photos
 
 
 def runs(rng, loss: str, n: int, images: int, image_of, shift: float = 0.0) -> list[dict]:
@@ -23,6 +23,10 @@ def runs(rng, loss: str, n: int, images: int, image_of, shift: float = 0.0) -> l
         t2i = 1 + np.floor(np.exp(1.3 + hard[image_of] + 0.7 * rng.normal(size=len(image_of))))
         made.append(on_photos(loss, seed, i2t, t2i, image_of))
     return made
+
+
+def less(ours, other, **options):
+    return compare(named(ours), named(other) if isinstance(other, list) else other, **options)
 
 
 def slow_rsum(record: dict, times) -> float:
@@ -53,14 +57,12 @@ def test_the_interval_against_a_slow_twin():
     se = math.sqrt(seeds + sampled)
     df = se**4 / (seeds**2 / (2 * (n - 1)) + sampled**2 / (images - 1))
     mean = np.mean(sums[0]) - np.mean(sums[1])
-    result = verdict("c", "greater", a, b, smallest=1.0)
+    one = less(a, b)
     t = stats.t(df, mean, se)
-    assert (result.difference.mean, result.difference.low, result.difference.high) == pytest.approx(
-        (mean, t.ppf(0.025), t.ppf(0.975))
-    )
-    assert result.p == pytest.approx(2 * min(t.cdf(0), t.sf(0)))
-    assert "bootstrap over test images; training set and gallery fixed" in result.basis
-    assert result == verdict("c", "greater", a[::-1], b[::-1], smallest=1.0)  # resampling has its own, fixed seed
+    assert (one.mean, one.low, one.high) == pytest.approx((mean, t.ppf(0.025), t.ppf(0.975)))
+    assert one.p == pytest.approx(2 * min(t.cdf(0), t.sf(0)))
+    assert "bootstrap over test images; training set and gallery fixed" in one.estimate.basis
+    assert one == less(a[::-1], b[::-1])  # resampling has its own, fixed seed
 
 
 def test_other_measures_and_a_number():
@@ -68,18 +70,17 @@ def test_other_measures_and_a_number():
     image_of = np.repeat(np.arange(40), 5)
     a, b = runs(rng, "triplet", 3, 40, image_of), runs(rng, "ntxent", 3, 40, image_of)
     parts = [f"test.{side}.{cut}" for side in ("i2t", "t2i") for cut in ("r1", "r5", "r10")]
-    total = sum(verdict("c", "greater", a, b, measure=part).difference.mean for part in parts)
-    assert total == pytest.approx(verdict("c", "greater", a, b).difference.mean)
-    one = verdict("c", "greater", a, 100.0)
+    total = sum(less(a, b, of=part).mean for part in parts)
+    assert total == pytest.approx(less(a, b).mean)
+    one = less(a, 100.0)
     mean = np.mean([r["test"]["rsum"] for r in a])
-    assert "bootstrap" in one.basis and one.difference.mean == pytest.approx(mean - 100)
+    assert "bootstrap" in one.estimate.basis and one.mean == pytest.approx(mean - 100)
     for r in (*a, *b):  # equal numbers of captions in order need no image_of
         r["wall_seconds"] = 3.0 + r["config"]["seed"]
         del r["test"]["ranks"]["image_of"]
-    assert "test set fixed" in verdict("c", "greater", a, b, measure="wall_seconds").basis
-    assert verdict("c", "greater", a, 100.0).difference == one.difference
-    assert verdict("c", "greater", a[:2], b[:2]).word == "undecided (n = 2)"
-    assert verdict("c", "greater", a[:1], b[:1]).difference.low is None
+    assert less(a, b, of="wall_seconds").estimate.basis == "3 pairs"  # no ranks tell of seconds
+    assert less(a, 100.0).estimate == one.estimate
+    assert less(a[:2], b[:2]).word == "undecided (n = 2)" and str(less(a[:1], b[:1])).count("[") == 0
 
 
 def test_ranks_that_are_missing_or_wrong_are_refused():
@@ -88,15 +89,15 @@ def test_ranks_that_are_missing_or_wrong_are_refused():
     a, b = runs(rng, "triplet", 3, 10, image_of), runs(rng, "ntxent", 3, 10, image_of)
     b[1]["test"]["rsum"] += 0.5
     with pytest.raises(ValueError, match="seed1.json: test.rsum"):
-        verdict("c", "greater", a, b)
+        less(a, b)
     b[1]["test"].pop("ranks")
     with pytest.raises(ValueError, match="seed1.json: no test ranks"):
-        verdict("c", "greater", a, b)
+        less(a, b)
     for odd, message in (((np.ones(4), np.ones(9)), "image_of"), ((np.zeros(4), np.ones(4)), "ranks from 1 on")):
         with pytest.raises(ValueError, match=message):
-            verdict("c", "greater", [on_photos("triplet", 0, *odd)], 3.0)
+            less([on_photos("triplet", 0, *odd)], 3.0)
     without = [group(loss, [1.0, 2.0, 4.0], drawn=False) for loss in ("triplet", "ntxent")]
-    assert "test set fixed" in verdict("c", "greater", *without).basis
+    assert less(*without).estimate.basis == "3 pairs"
 
 
 def test_coverage_on_simulated_photos():
@@ -121,9 +122,9 @@ def test_coverage_on_simulated_photos():
                 t2i = 1 + np.floor(np.exp(level[image_of] + 0.3 + own_captions + 0.5 * rng.normal(size=len(image_of))))
                 made.append(on_photos(loss, seed, i2t, t2i))
             sides.append(made)
-        result = verdict("c", "greater", *sides).difference
-        inside += result.low <= 0 <= result.high
-        plain = verdict("c", "greater", *({r["config"]["seed"]: r["test"]["rsum"] for r in side} for side in sides))
-        over_seeds += plain.difference.low <= 0 <= plain.difference.high
+        one = less(*sides)
+        inside += one.low <= 0 <= one.high
+        low, high = stats.ttest_rel(*([r["test"]["rsum"] for r in side] for side in sides)).confidence_interval()
+        over_seeds += low <= 0 <= high
     assert 0.92 <= inside / count <= 0.995
     assert over_seeds / count < 0.88

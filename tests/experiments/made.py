@@ -7,6 +7,8 @@ import copy
 
 import numpy as np
 
+from icrlib.experiments import Runs
+
 OPTIONS = {"ntxent": {"tau": 0.1}, "triplet": {"margin": 0.2}, "triplet_sh": {"margin": 0.2}, "smoothap": {"tau": 0.01}}
 
 
@@ -47,19 +49,20 @@ def record(loss: str, seed: int, rsum: float = 400.0, *, drawn: bool = True, eva
     return {"schema": 2, "config": made | config, "history": history, "test": test, "path": path}
 
 
-def finder(runs: list[dict]):
-    """What ``records.find`` does, on a list; a record that names no ``study`` is in each of ECIR's but the searches."""
-
-    def find(study, **wanted):
-        kept = [r for r in runs if study in ((r["study"],) if "study" in r else ("ecir", "vsrn", "photo_runs"))]
-        return [r for r in kept if all(r["config"].get(k) == v for k, v in wanted.items())]
-
-    return find
-
-
 def group(loss: str, sums, **config) -> list[dict]:
     """One record a seed, 0 to n − 1."""
     return [record(loss, seed, value, **config) for seed, value in enumerate(sums)]
+
+
+def side(loss: str, sums, searched=(), **config) -> Runs:
+    """The same as named runs; ``searched``: settings that a search is said to have moved."""
+    return named(group(loss, sums, **config), searched)
+
+
+def named(records, searched=()) -> Runs:
+    config = records[0]["config"]
+    pair = config["method"], config["loss"]
+    return Runs([one | {"key": f"{pair} {n}"} for n, one in enumerate(records)], searched={pair: set(searched)})
 
 
 def but(one: dict, path: str | None = None, **config) -> dict:

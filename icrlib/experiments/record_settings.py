@@ -31,7 +31,6 @@ NEUTRAL = {
     "finetune_after": None,
 }
 _NOTHING = (None, False, 0, "", ())
-_MISSING = object()
 
 
 class Group(NamedTuple):
@@ -106,28 +105,21 @@ def frozen(value):
     return tuple(map(frozen, value)) if isinstance(value, (list, tuple)) else value
 
 
-def question(record: Mapping) -> frozenset:
-    """What a run answers, but for its repetition: settings and data. Two records are of one question if these agree,
-    whatever study they were made for."""
-    return frozenset((name, value) for name, value in settings(record).items() if not is_neutral(name, value))
-
-
 def aligned(records: Iterable[Mapping]) -> list[dict[str, object]]:
     """:func:`settings` of each, all with the same names: what a record lacks gets the value that changes nothing.
 
     That is the one in ``NEUTRAL``, or else whichever of None, False, 0 and nothing another record has.
     """
-    found = [settings(record) for record in records]
-    names = dict.fromkeys(name for one in found for name in one)
-    filled = {name: _neutral(name, found) for name in names if any(name not in one for one in found)}
-    return [{name: one[name] if name in one else filled[name] for name in names} for one in found]
+    every = [settings(record) for record in records]
+    names = dict.fromkeys(name for one in every for name in one)
+    filled = {name: _neutral(name, every) for name in names if any(name not in one for one in every)}
+    return [{name: one[name] if name in one else filled[name] for name in names} for one in every]
 
 
-def _neutral(name: str, found: Sequence[Mapping]) -> object:
+def _neutral(name: str, every: Sequence[Mapping]) -> object:
     if short(name) in NEUTRAL:
         return NEUTRAL[short(name)]
-    values = [one[name] for one in found if name in one]
-    return next((value for value in values if value in _NOTHING), None)
+    return next((one[name] for one in every if name in one and one[name] in _NOTHING), None)
 
 
 def is_neutral(name: str, value: object) -> bool:
@@ -156,13 +148,10 @@ def measured(record: Mapping, measure: str | Callable[[Mapping], float]) -> floa
 
     Raises ``ValueError``, naming the record, where there is none or where it is not finite.
     """
-    if callable(measure):
-        found = measure(record)
-    else:
-        found = record
-        for part in measure.split("."):
-            found = found.get(part, _MISSING) if isinstance(found, Mapping) else _MISSING
-    if found is None or found is _MISSING or not math.isfinite(found):
-        got = "nothing" if found is None or found is _MISSING else found
+    value = record if isinstance(measure, str) else measure(record)
+    for part in measure.split(".") if isinstance(measure, str) else ():
+        value = value.get(part) if isinstance(value, Mapping) else None
+    if value is None or not math.isfinite(value):
+        got = "nothing" if value is None else value
         raise ValueError(f"{where(record)}: seed {seed(record)} has no finite number for {measure!r}; got {got}")
-    return float(found)
+    return float(value)

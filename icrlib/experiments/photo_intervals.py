@@ -12,8 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from icrlib.evidence import record_settings as runs
-from icrlib.evidence.intervals import Estimate, of_parts
+from icrlib.experiments import record_settings as runs
+from icrlib.experiments.intervals import Estimate, of_parts
 
 RESAMPLES, SEED = 1000, 20220410
 CUTS = {"r1": (1,), "r5": (5,), "r10": (10,), "average_recall": (1, 5, 10)}
@@ -77,16 +77,16 @@ def _hits(record: Mapping, measure: str) -> np.ndarray:
     side, _, cut = path.rpartition(".")
     cuts = np.array(CUTS.get(cut, CUTS["average_recall"]))
     hit = {name: (_ranks(record, name)[:, None] <= cuts).sum(1) for name in ("i2t", "t2i")}
-    found = np.stack([hit["i2t"], np.bincount(_image_of(record), weights=hit["t2i"], minlength=len(captions))])
+    parts = np.stack([hit["i2t"], np.bincount(_image_of(record), weights=hit["t2i"], minlength=len(captions))])
     if path != "rsum":
-        found = found * np.array([[side == "i2t"], [side == "t2i"]]) / len(cuts)
-    again = 100 * (found[0].mean() + found[1].sum() / captions.sum())
+        parts = parts * np.array([[side == "i2t"], [side == "t2i"]]) / len(cuts)
+    again = 100 * (parts[0].mean() + parts[1].sum() / captions.sum())
     if abs(again - runs.measured(record, measure)) > 1e-3:
         raise ValueError(
             f"{runs.where(record)}: {measure} is {runs.measured(record, measure):.3f}, but {again:.3f} by "
             "the ranks in the same record"
         )
-    return found
+    return parts
 
 
 def _captions(record: Mapping) -> np.ndarray:
@@ -107,10 +107,10 @@ def _image_of(record: Mapping) -> np.ndarray:
 
 
 def _ranks(record: Mapping, side: str) -> np.ndarray:
-    found = _numbers(record, side)
-    if not len(found) or not found.min():
-        raise ValueError(f"{runs.where(record)}: test.ranks.{side} must be ranks from 1 on; got {len(found)} numbers")
-    return found
+    ranks = _numbers(record, side)
+    if not len(ranks) or not ranks.min():
+        raise ValueError(f"{runs.where(record)}: test.ranks.{side} must be ranks from 1 on; got {len(ranks)} numbers")
+    return ranks
 
 
 def _numbers(record: Mapping, name: str) -> np.ndarray:

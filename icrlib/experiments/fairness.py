@@ -1,0 +1,154 @@
+"""Two sides of runs that may be compared: they differ in the factor and in nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from icrlib.errors import choose
+from icrlib.experiments import record_settings as records
+
+if TYPE_CHECKING:
+    from icrlib.experiments.named import Runs
+
+# What a factor consists of. A loss is its name, its own constants, which of them are learned, and how its batches are
+# made; a method may take the same pictures as regions; twice the updates have their drops and evaluations at other
+# updates. LTD's three: what is minimised beside the loss; the loss with what LTD's release changed along with it; and
+# what a caption's vector comes from. A system: a model with its loss, the start without which that loss collapses, and
+# the recipe that the method publishes. Any other setting is a factor by its name.
+FACTORS = {
+    "loss": ("loss", "loss_options", "learn_tau", "learn_bias", "batches"),
+    "method": ("method", "model_options", "data_options.regions"),
+    "auxiliary": ("auxiliary", "auxiliary_options"),
+    "updates": ("updates", "epochs", "drops", "evaluate_every"),
+    "objective": ("objective", "auxiliary", "auxiliary_options", "beta", "eta", "multiplier"),
+    "criterion": (
+        *("loss", "loss_options", "batches", "model_options", "eta"),
+        *("average", "average_from", "average_times"),
+    ),
+    "system": (
+        *("method", "model_options", "data_options.regions", "loss", "loss_options", "learn_tau", "learn_bias"),
+        *("batches", "warmup", "optimiser", "schedule", "drops"),
+    ),
+    "caption encoder": ("method", "model_options", "loss", "loss_options", "drop_words", "delete_words"),
+}
+
+
+def paired(title: str, a: Runs, b: Runs, factors: Sequence[str], unsearched: str) -> tuple[list, list, int]:
+    """Both sides by rising seed, on the draws that both have; and 1 or -1 where the first or the second was favoured.
+
+    ``ValueError``, which names what it is: a side of several settings, or with a seed twice; sides that differ in more
+    than the factors and what was searched for them, or in nothing; other data, or other numbers of evaluations.
+    """
+    whole = {name: side(title, f"{name} side", one) for name, one in (("our", a), ("the other", b))}
+    ours, other = records.common_draws(whole).values()
+    if not ours:
+        raise ValueError(
+            f"{title!r}: no draw that both sides have: {records.seed(a[0])}, … and {records.seed(b[0])}, …"
+        )
+    first, second = records.aligned([ours[0], other[0]])
+    free = set().union(*(_factor(title, one, first) for one in factors))
+    mine, theirs = (_searched(one) for one in (a, b))
+    short = set(map(records.short, free))
+    favoured = _favoured(title, first, second, mine - short, theirs - short, unsearched)
+    free |= {name for name in first if records.short(name) in mine | theirs}
+    _only_in(title, " and ".join(factors), first, second, free)
+    about_data = any(name.startswith("data") and first.get(name) != second.get(name) for name in free)
+    _same_data(title, ours, other, about_data)
+    _same_evaluations(title, [*ours, *other])
+    return ours, other, favoured
+
+
+def alone(title: str, a: Runs) -> list[Mapping]:
+    """One side by rising seed, for a comparison with a number; refuses what :func:`paired` does of one side."""
+    ours = side(title, "our side", a)
+    _draws(title, ours)
+    return ours
+
+
+def side(title: str, name: str, of: Iterable[Mapping]) -> list[Mapping]:
+    """A side by rising seed: one setting, and no seed twice."""
+    group = sorted(of, key=records.seed)
+    if not group:
+        raise ValueError(f"{title!r}: no runs on {name}")
+    first, *more = records.by_settings(group)
+    if more:
+        setting = next(name for name, value in more[0].settings.items() if value != first.settings[name])
+        each = (
+            f"{records.as_text(one.settings[setting])} ({records.where(one.records[0])})" for one in (first, more[0])
+        )
+        raise ValueError(f"{title!r}: runs on {name} differ in {setting}: {' against '.join(each)}; select one of them")
+    for before, after in zip(group, group[1:], strict=False):
+        if records.seed(before) == records.seed(after):
+            both = f"{records.where(before)} and {records.where(after)}"
+            raise ValueError(f"{title!r}: seed {records.seed(after)} twice: {both}; leave one of them out")
+    return group
+
+
+def _factor(title: str, factor: str, settings: Mapping) -> set[str]:
+    """The dotted names of a factor's settings."""
+    parts = FACTORS.get(factor)
+    if parts is None:
+        names = {name for name in settings if factor in (name, records.short(name), name.partition(".")[0])}
+    else:
+        names = {name for name in settings if name in parts or name.partition(".")[0] in parts}
+    if not names:
+        choose(factor, [*FACTORS, *settings], f"factor of {title!r}")
+    return names | {"data_hash"} if any(name.startswith("data") for name in names) else names
+
+
+def _only_in(title: str, factor: str, first: Mapping, second: Mapping, free: set[str]) -> None:
+    differing = [name for name in first if first[name] != second[name]]
+    if stray := [name for name in differing if name not in free]:
+        each = (f"{name} {records.as_text(first[name])} against {records.as_text(second[name])}" for name in stray)
+        raise ValueError(
+            f"{title!r}: the sides differ in more than {factor!r}, and nobody searched it: {'; '.join(each)}"
+        )
+    if not differing:
+        raise ValueError(f"{title!r}: the sides do not differ in {factor!r}, nor in anything else but the seed")
+
+
+def _searched(side: Runs) -> set[str]:
+    """What was searched for a side; with its length also where the rate falls and when it is evaluated."""
+    config = side[0]["config"]
+    names = set(side.searched.get((config["method"], config["loss"]), ()))
+    return names | set(FACTORS["updates"] if "updates" in names else ())
+
+
+def _favoured(title: str, first: Mapping, second: Mapping, mine: set, theirs: set, unsearched: str) -> int:
+    """1 or -1 for the side that alone was searched over a setting, 0 where none was; ``ValueError`` unless allowed."""
+    favoured = 0
+    for name in first:
+        searched = records.short(name) in mine, records.short(name) in theirs
+        if first[name] == second[name] or searched[0] == searched[1]:
+            continue
+        sign, left = (1, second) if searched[0] else (-1, first)
+        if records.is_neutral(name, left[name]):
+            continue
+        if unsearched != "handicap" or favoured == -sign:
+            raise ValueError(f"{title!r}: {name} was searched for one side, and {left[name]} unsearched on the other")
+        favoured = sign
+    return favoured
+
+
+def _draws(title: str, group: Sequence[Mapping]) -> None:
+    draws = {(records.draw(record), records.data_hash(record)) for record in group}
+    if 1 < len(draws) < len(group):
+        raise ValueError(f"{title!r}: {len(group)} runs on {len(draws)} draws of data: each its own, or all one")
+
+
+def _same_data(title: str, ours: Sequence[Mapping], other: Sequence[Mapping], about_data: bool) -> None:
+    _draws(title, ours)
+    _draws(title, other)
+    for a, b in zip(ours, other, strict=True):
+        if records.draw(a) != records.draw(b) or not (about_data or records.data_hash(a) == records.data_hash(b)):
+            both = f"{records.where(a)} and {records.where(b)}"
+            raise ValueError(f"{title!r}: seed {records.seed(a)} saw other data on the other side: {both}")
+
+
+def _same_evaluations(title: str, group: Sequence[Mapping]) -> None:
+    """As many evaluations to choose the best from: the highest of more is higher."""
+    numbers = {len(record["history"]): record for record in group if "history" in record}
+    if len(numbers) > 1:
+        each = " against ".join(f"{number} ({records.where(record)})" for number, record in sorted(numbers.items()))
+        raise ValueError(f"{title!r}: unequal numbers of evaluations to choose the best from: {each}")

@@ -1,0 +1,122 @@
+"""Intervals and their words against slow twins: Student's t, two one-sided tests, Kendall's permutation test."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from icrlib.experiments.compare import Comparison
+from icrlib.experiments.intervals import kendall, over_pairs
+
+# Two-sided 95 % quantiles of Student's t, from a printed table: degrees of freedom 2, 3, 4.
+T = {2: 4.303, 3: 3.182, 4: 2.776}
+numbers = st.floats(-50, 50).map(lambda x: round(x, 1))
+
+
+def pairs_of(low: int, high: int, values=numbers):
+    return st.integers(low, high).flatmap(lambda n: st.tuples(*[st.lists(values, min_size=n, max_size=n)] * 2))
+
+
+def less(ours, other, smallest=None, equal=False) -> Comparison:
+    return Comparison("", over_pairs(np.array(ours, float), np.array(other, float), ""), smallest, equal)
+
+
+def slow_word(ours, other):
+    """Textbook: mean difference ± t s / sqrt(n), every sum written out."""
+    d = [a - b for a, b in zip(ours, other, strict=True)]
+    mean = sum(d) / len(d)
+    s = math.sqrt(sum((x - mean) ** 2 for x in d) / (len(d) - 1))
+    half = T[len(d) - 1] * s / math.sqrt(len(d))
+    return "ahead" if mean - half > 0 else "behind" if mean + half < 0 else "undecided"
+
+
+@settings(max_examples=150)
+@given(pairs_of(3, 5))
+def test_words_agree_with_the_textbook_and_flip(pair):
+    one = less(*pair)
+    if min(abs(one.low), abs(one.high)) > 0.02 * (one.high - one.low + 1e-9) + 1e-9:  # the table has four digits
+        assert one.word == slow_word(*pair)
+    assert less(*pair[::-1]).word == {"ahead": "behind", "behind": "ahead"}.get(one.word, one.word)
+
+
+@pytest.mark.parametrize(
+    ("ours", "other", "word"),
+    [
+        ([3, 4, 3.5], [1, 2.2, 1], "ahead"),
+        ([3, 0, 2], [1, 2, 1.5], "undecided"),
+        ([2, 3, 4], [1, 2, 3], "ahead"),  # each by 1
+        ([1, 2, 3], [1, 2, 3], "undecided"),
+        ([9, 9], [1, 1], "undecided (n = 2)"),
+        ([9], [1], "undecided (n = 1)"),
+    ],
+)
+def test_constructed_cases(ours, other, word):
+    assert less(ours, other).word == word
+
+
+@settings(max_examples=100)
+@given(pairs_of(3, 8), st.sampled_from([0.5, 3.0, 20.0]))
+def test_equivalence_is_two_one_sided_tests(pair, smallest):
+    """Twin: SciPy's one-sided t-tests against −smallest and +smallest, both below 5 %."""
+    d = np.round(np.subtract(*map(np.array, pair)), 6)
+    above = stats.ttest_1samp(d, -smallest, alternative="greater").pvalue
+    below = stats.ttest_1samp(d, smallest, alternative="less").pvalue
+    if d.std() < 1e-9 or abs(max(above, below) - 0.05) < 1e-9:
+        return
+    plain, same = less(*pair, smallest), less(*pair, smallest, equal=True)
+    assert (plain.word == "equivalent") == (same.word == "equivalent") == (max(above, below) < 0.05)
+    assert plain.p == pytest.approx(stats.ttest_rel(*pair).pvalue, abs=1e-9)
+    low, high = stats.ttest_rel(*pair).confidence_interval(0.95)
+    assert (plain.low, plain.high) == pytest.approx((low, high), abs=1e-9)
+    outside = low > smallest or high < -smallest
+    assert (same.word in ("ahead", "behind")) == outside == (same.p < 0.05)
+
+
+def test_equivalent_is_said_at_the_level_of_90_percent():
+    """Mean 1, half widths 1.7 (90 %) and 2.2 (95 %): within ± 3 by the first alone; a little wider, by none."""
+    spread = np.array([-1.265, -0.632, 0.0, 0.632, 1.265])
+    assert [less(1 + s * spread, np.zeros(5), 3.0).word for s in (1.79, 2.3)] == ["equivalent", "undecided"]
+
+
+def slow_kendall(a, b):
+    agree = disagree = ties_a = ties_b = 0
+    for i, j in itertools.combinations(range(len(a)), 2):
+        x, y = (a[i] > a[j]) - (a[i] < a[j]), (b[i] > b[j]) - (b[i] < b[j])
+        agree, disagree = agree + (x * y > 0), disagree + (x * y < 0)
+        ties_a, ties_b = ties_a + (x != 0), ties_b + (y != 0)
+    return (agree - disagree) / math.sqrt(ties_a * ties_b) if ties_a * ties_b else 0.0
+
+
+@settings(max_examples=60)
+@given(pairs_of(3, 5, st.integers(0, 4)))
+def test_correlation_is_an_exact_permutation_test(pair):
+    a, b = pair
+    tau, p = kendall(np.array(a, float), np.array(b, float))
+    assert tau == pytest.approx(slow_kendall(a, b))
+    as_extreme = [abs(slow_kendall(a, order)) >= abs(tau) - 1e-12 for order in itertools.permutations(b)]
+    assert p == pytest.approx(sum(as_extreme) / len(as_extreme))
+
+
+def test_correlation_beyond_the_exact_orders():
+    """n > 9: without ties SciPy's exact distribution is a twin; with ties a slow loop over random orders."""
+    rng = np.random.default_rng(5)
+    for n, slope in ((10, 0.0), (12, 0.3), (15, -0.9)):
+        a = rng.permutation(n).astype(float)
+        b = slope * a + rng.normal(size=n) * 3
+        exact = stats.kendalltau(a, b, method="exact")
+        assert kendall(a, b) == pytest.approx((exact.statistic, exact.pvalue), abs=0.01), (n, slope)
+    a, b = np.repeat(np.arange(5.0), 2), np.array([1.0, 3, 1, 2, 3, 2, 1, 3, 3, 2])
+    (tau, p), first = kendall(a, b), a.tolist()
+    slow = np.mean([abs(slow_kendall(first, rng.permutation(b).tolist())) >= abs(tau) - 1e-12 for _ in range(4000)])
+    assert (
+        tau == pytest.approx(slow_kendall(first, b.tolist()))
+        and 0.1 < slow < 0.6
+        and p == pytest.approx(slow, abs=0.03)
+    )
+    assert kendall(a, np.ones(10)) == (0.0, 1.0)
