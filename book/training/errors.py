@@ -222,8 +222,8 @@ print({what: f"{value:.1f} %" for what, value in read.items()})
 
 # %% [markdown]
 # The guess was wrong: the vector tells where the thing is in 98 % of the cases. Then perhaps nobody asks: a contrastive loss
-# learns what tells a caption's own picture from the *others in its batch*, and seldom is one of them told apart by a place alone.
-# What kind of similarity learns places is the question of {numref}`Chapter {number} <ch-modular>`.
+# learns what tells a caption's own picture from the *others in its batch*, and few of these may differ in a place alone. That is a
+# guess, too. What kind of similarity learns places is the question of {numref}`Chapter {number} <ch-modular>`.
 
 # %% tags=["hide-input"]
 # checked by machine
