@@ -132,8 +132,8 @@ for (method, loss), group in ours.by("method", "loss").items():
                   "10⁹ a second": f"{small / seconds / 1e9:.0f}",
                   "papers, 10⁹ operations":
                       f"{work(PAPERS[method], 128, captions) / 1e9:,.0f}"})
-paper.styled(pd.DataFrame(lines), "One update: counted, and the median of ten records, each "
-             "on a core, looks included; at the papers' sizes counted only.", name="update")
+paper.styled(pd.DataFrame(lines), "One update: counted, and the median of ten records on a "
+             "core, looks included; at the papers' sizes counted only.", name="update")
 
 # %% [markdown]
 # A core does 31 to 59 · 10⁹ operations a second, by model and loss. So a count tells a time within a factor of two: hence the ranges.
