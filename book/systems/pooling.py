@@ -198,15 +198,14 @@ axes[0].legend(fontsize="small");
 
 # %% [markdown]
 # On one draw they do. On the other they move to the other end: of each feature the *smallest* value of a region is kept, and the
-# smallest but one of a word. Both are the same thing. Turn the sign of a feature in every word and every region, and its maximum is a
-# minimum; which end it becomes, the random start decides. What the network chooses is that **one extreme element speaks for a
+# smallest but one of a word. Turn the sign of a feature in every word and every region, and its maximum is a minimum, and no score
+# changes; which end it becomes, the random start decides. What the network chooses is that **one extreme element speaks for a
 # feature, and all others are silent.**
 #
 # ## Which word is heard?
 #
 # With maxima each of the 128 features of a caption comes from one word, the one whose state has the largest value there, and each
-# feature of a picture from one region. The score is a sum over features, of products of such a value of a word and of a region. So
-# for each feature we know who was heard on both sides, and what they add to the score.
+# feature of a picture from one region. The score is a sum over features, of products of such a value of a word and of a region.
 
 
 # %%
@@ -247,7 +246,7 @@ table.astype(int)
 # relation bring nothing, as a model must have it that guesses at exchanged places.
 #
 # Which *regions* do these words meet? Nobody told the model what belongs together: it knows captions and pictures as wholes. Before
-# you look, guess where the table of words and regions is dark for the caption above, and what becomes of it with the twin.
+# you look, guess where the table of the caption above is dark, with its own picture and with the twin.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Above, a picture with numbered boxes and a table of the caption's words and the regions; below, the same for the twin. With its own picture the colour and the shape word of each thing are dark at that thing's box. With the twin colour words and shape words are dark at different boxes."}, "figure": {"name": "fig-word-region", "caption": "The caption with its own picture (above) and with the swap twin (below), a clear case: which word's state meets which region's vector, as shares of the score. What lowers the score is white."}}
 fig, axes = plt.subplots(2, 2, figsize=(7.2, 6.2), width_ratios=[1, 1.3])
@@ -349,9 +348,9 @@ check("All four losses tell 86 to 88 % of the swap twins apart.", f"{min(swaps):
 # %% [markdown]
 # ## What VSE∞ is beside its pooling
 #
-# In the paper {cite:p}`chen2021vseinfty` the loss is that of VSE++, Triplet-SH with margin 0.2. Its supplement takes the pooling out,
-# on MS-COCO (1K) with BERT for the words: with means of regions and BERT's first state 67.7 % of the images have a caption of their
-# own first, with learned weights on both sides 79.7 %.
+# In the paper {cite:p}`chen2021vseinfty` the loss is that of VSE++, Triplet-SH with margin 0.2. Its supplement takes the pooling out, on
+# MS-COCO (1K) with BERT for the words: images have an R@1 of 67.7 with means of regions and BERT's first state, of 79.7 with learned
+# weights on both sides.
 #
 # Three details of the release belong to it, and `method="vse_infty"` has them for Flickr30k and COCO. *Size augmentation*: in
 # training a fifth of the regions is left out at random, a tenth of the words masked, and 8 % deleted. *Padding*: the rows of zeros
