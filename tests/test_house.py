@@ -45,7 +45,7 @@ MAY = {
     "probes": BASE | {"data", "models", "evaluation"},
     "search": BASE | {"data", "models", "evaluation", "training", "sampling", "losses", "cocos"},
     "parameters": BASE | {"training"},
-    "chapter": BASE | {"data", "evidence", "parameters", "plots", "records", "training"},
+    "chapter": BASE | {"data", "experiments", "parameters", "plots", "records", "training"},
     "cli": BASE
     | {
         "chapter",
