@@ -27,16 +27,20 @@ def wanted_by(page: str | Path, given: Mapping[str, object] | None = None) -> li
     Cells with the tag "live" train for show, and are left out. ``page``: a notebook, or its text form. ``given``:
     values for its parameters, as papermill would set them; ``ValueError`` for a name that their cell does not declare.
     """
-    space, wanted = {"__name__": "__main__"}, {}
+    space, wanted, gap = {"__name__": "__main__"}, {}, False
     named.skipped.clear()
     for code, tags in _cells(Path(page), given or {}):
+        if "live" in tags:
+            gap = True
+            continue
         try:
             with contextlib.redirect_stdout(io.StringIO()):  # what the page prints is not asked for
                 exec(compile(code, str(page), "exec", dont_inherit=True), space)
         except Missing as err:
             wanted |= {keys.key(one): one for one in err.wanted}
+            gap = True
         except Exception as err:  # what rests upon a gap; without one, the page itself is at fault
-            if not wanted:
+            if not gap:
                 raise ValueError(f"{page}: a cell failed, and for no gap ({type(err).__name__}: {err})") from err
         if "parameters" in tags:
             for name in given or {}:
@@ -79,7 +83,7 @@ def total(times: Sequence[float | None]) -> str:
 
 
 def _cells(page: Path, given: Mapping) -> Iterator[tuple[str, list[str]]]:
-    """The code of a page that names runs, without magics and without what trains for show; and each cell's tags."""
+    """The code of each cell of a page, without magics, and its tags."""
     if not page.is_file():
         raise FileNotFoundError(f"{page}: no such page; give a notebook or its .py, such as book/training/losses.py")
     cells = [
@@ -88,5 +92,4 @@ def _cells(page: Path, given: Mapping) -> Iterator[tuple[str, list[str]]]:
     if given and not any("parameters" in tags for _, tags in cells):
         raise ValueError(f"{page}: no cell of parameters, so that it takes no {', '.join(given)}")
     for source, tags in cells:
-        if "live" not in tags:
-            yield "\n".join(line for line in source.splitlines() if not line.startswith(("%", "!"))), tags
+        yield "\n".join(line for line in source.splitlines() if not line.startswith(("%", "!"))), tags

@@ -18,7 +18,9 @@ TINY = {tiny}
 # %%
 rates = search(runs("scenes", method="bow", seed=0, lr=[1e-3, 3e-3], **TINY))
 # %% tags=["live"]
-raise AssertionError("trained for show")
+raise AssertionError(for_show := "trained for show")
+# %%
+print(for_show)
 # %%
 shown = rates.again(seed=[1, 2])
 """
