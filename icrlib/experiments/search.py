@@ -77,13 +77,14 @@ class Search:
         )
         moved = [n for n in frame if n not in ("method", "loss", "lr", "val") and frame[n].nunique(dropna=False) > 1]
         index = ["method", "loss", *moved]
-        return frame.fillna({name: "–" for name in moved}).pivot(index=index, columns="lr", values="val")
+        shown = frame.astype(dict.fromkeys(moved, object)).fillna(dict.fromkeys(moved, "–"))
+        return shown.pivot(index=index, columns="lr", values="val")
 
     def _with_defaults(self, pair: Pair, settings: Mapping) -> dict:
-        """``settings``, and what a run with them had where another candidate of the pair was given a value."""
+        """``settings``, and what a run with them had where other candidates were given a value."""
         given = self.candidates.given
         one = next(r for r in self.candidates.by("method", "loss")[pair] if given[r["key"]] == settings)
-        return {name: setting(one, name) for name in self.moved[pair]} | dict(settings)
+        return {name: setting(one, name) for name in set().union(*self.moved.values())} | dict(settings)
 
     @property
     def edges(self) -> list[str]:

@@ -130,14 +130,17 @@ def test_a_search_chooses_on_validation_data_and_says_where_it_ended_at_an_edge(
 
 def test_a_plan_takes_the_median_of_like_records_and_guesses_nothing(tmp_path):
     """Update for update; of a reader's own photos no record tells anything."""
-    known = {"dataset": "scenes", "method": "vse++", "loss": "ntxent", "seed": 0}
-    like = [records.load(path) for path in store.below("scenes/vsepp/ntxent")[: missing.LIKE]]
+    known = {"dataset": "scenes", "method": "vse++", "loss": "ntxent", "seed": 0, "embed_dim": 128, "updates": 1000}
+    every = map(records.load, store.below("scenes/vsepp/ntxent"))
+    like = [r for r in every if r["config"]["model_options"] == {"embed_dim": 128, "word_dim": 64}]
+    like = [r for r in like if r["config"]["batch_size"] == 128][: missing.LIKE]
     rate = np.median([record["wall_seconds"] / record["config"]["updates"] for record in like])
-    assert missing.seconds(known | {"updates": 1000}) == pytest.approx(1000 * rate)
+    assert missing.seconds(known) == pytest.approx(1000 * rate)
+    assert missing.seconds(known | {"embed_dim": 1024}) is None, "a model of another size"
     for part in ("train", "dev", "test"):
         np.save(tmp_path / f"{part}_ims.npy", np.random.default_rng(0).random((9, 5), dtype=np.float32))
         (tmp_path / f"{part}_caps.txt").write_text("a red box\n" * 45)
     own = {"dataset": "coco", "method": "vse++", "loss": "ntxent", "seed": 0, "features": str(tmp_path)}
-    assert missing.plan([own, own]) == "2 runs to train: of unknown length, for no record is like them"
-    both = missing.plan([known | {"updates": 1000}, own])
-    assert both.startswith(f"2 runs to train: about {1000 * rate / 60:.1f} core-minutes, and of 1 nobody knows")
+    assert missing.plan([own, own]) == "2 runs to train: of unknown length, for no record is of models of their size"
+    both = missing.plan([known, own])
+    assert both.startswith(f"2 runs to train: about {1000 * rate / 60:.1f} core-minutes, and 1 of unknown length")

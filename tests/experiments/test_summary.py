@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from icrlib import paper
 from icrlib.experiments.summary import summarise
 
 from .made import but, group, record
@@ -35,5 +34,3 @@ def test_conventions_do_not_merge():
     )
     rows = summarise([*printed, *released])
     assert rows["rsum"].tolist() == [263.0, 411.0] and rows["n"].tolist() == [3, 3] and rows["rsum_std"].max() < 3
-    with pytest.raises(ValueError, match="two rows for cir x lin"):
-        paper.grid(rows)
