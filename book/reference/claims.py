@@ -43,9 +43,9 @@ smoke = chapter.start(smoke)
 
 # %% [markdown]
 # **That Triplet-SH is the best of four losses (E7) comes out for VSE++ on pictures that we draw, and for none of the other three
-# pairs of model and data that can judge it. That a loss does better the fewer negatives it hears (E22) comes out the other way on all
-# five. No claim of GOAL's that one design is ahead of another comes out on our data. Of LTD's claims eight can be judged on photos:
-# seven are undecided, one comes out the other way.**
+# pairs of model and data that can judge it. That a loss does better the fewer negatives it *hears*, that have a share of its gradient
+# (E22), comes out the other way on all five. No claim of GOAL's that one design is ahead of another comes out on our data. Of LTD's
+# claims eight can be judged on photos: seven are undecided, one comes out the other way.**
 #
 # *You will be able to* look a sentence up, see how it was tested and what came out, and tell a verdict from a number that only
 # describes · five minutes for one table · twenty seconds to run.
