@@ -363,7 +363,7 @@ if as_printed:  # the times that RUNTIME= in the commands was written for
 
 # %% [markdown]
 # GOAL's Tables 5 and 6 need VSE∞ with BERT and X-VLM. This library has VSE∞ with its recurrent encoder (`vse_infty`), and
-# of X-VLM two small towers and a matching head (`xvlm`).
+# of X-VLM two small towers and a matching head (`matching`).
 #
 # `PROFILE=gpu` is for one machine with a GPU: one training at a time, or with `JOBS=3` three that share it. With several
 # GPUs start one `make reproduce` for each, `CUDA_VISIBLE_DEVICES=0` before it and seeds of its own behind it. `PROFILE=slurm` runs on the login node of a
