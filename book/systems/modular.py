@@ -338,4 +338,4 @@ check_find(find)
 # ````{exercise-end}
 # ````
 #
-# Next: {numref}`Chapter {number} <ch-goal>` designs gradients that no loss has.
+# Next: in {numref}`Chapter {number} <ch-matching>` two towers propose, and one head decides.
