@@ -33,18 +33,19 @@ if importlib.util.find_spec("icrlib") is None:
 import matplotlib.pyplot as plt
 import pandas as pd
 import torch
-from IPython.display import display
 
 import icrlib
 from icrlib import chapter, evaluation, paper, plots
 from icrlib.auxiliary.matching import Matching
 from icrlib.data.text import tokenize
-from icrlib.experiments import check, compare, runs, search
+from icrlib.experiments import check, compare, runs
+from icrlib.models.counts import product
+from icrlib.models.matching import TwoStage
 
 smoke = chapter.start(smoke)
 data = icrlib.load_dataset("scenes", val=200, test=300, regions=True, smoke=smoke)
 split = data.test
-run = icrlib.train(data, "matching", "ntxent", embed_dim=64, word_dim=64, lr=3e-3, updates=800, evaluate_every=400,
+run = icrlib.train(data, "matching", "ntxent", embed_dim=64, word_dim=64, lr=2e-3, updates=1000, evaluate_every=500,
                    batch_size=64, optimiser="adam", weight_decay=0.0, smoke=smoke, progress=False)
 model = run.model.eval()
 with torch.no_grad():
@@ -174,8 +175,8 @@ pd.DataFrame(rows).T.rename_axis("k").round(1)
 # ## What the head buys
 #
 # Our trainings: each run draws its own *scenes*, 1,500 training and 1,000 test pictures such as these, with five captions each. `runs`
-# says which are meant and reads our records of them (`missing="train"` makes what has none). First one draw that no comparison uses:
-# the learning rate, for towers and head together, and for such towers alone, which learn from NT-Xent only.
+# says which are meant and reads our records of them (`missing="train"` makes what has none). First the learning rate, on validation
+# data of one draw that no comparison uses:
 
 # %%
 SIZES = {"embed_dim": 64, "word_dim": 64, "drop_words": 0.0, "optimiser": "adam",
@@ -185,26 +186,29 @@ ALONE = SIZES | {"method": "vse_infty", "pool": "max", "padding": "masked",
                  "drop_regions": 0.0, "delete_words": 0.0}
 TERM = {"loss": "ntxent", "tau": 0.1, "denominator": "all"}  # NT-Xent as on the other pages
 tried = runs("scenes", seed=100, lr=[1e-3, 3e-3, 1e-2], rerank=16, **BOTH, **TERM)
-rates = search(tried, runs("scenes", seed=100, lr=[3e-3, 1e-2, 3e-2], **ALONE, **TERM))
-display(rates.table.round(1))
-pd.DataFrame({"validation rsum, reranked": tried.by("lr")}).map(
-    lambda found: found.mean("chosen.val_reranked_rsum")).T.round(1)
+pd.DataFrame({f"rate {lr:g}": {
+    "validation rsum, towers": found.mean("chosen.val_rsum"),
+    "validation rsum, the head": found.mean("chosen.val_reranked_rsum")}
+    for lr, found in tried.by("lr").items()}).round(1)
 
 # %% [markdown]
-# The weights that count are those of the evaluation with the best validation rsum *of the towers*; so is the rate. It matters more to
-# the head than to them: at 0.01 the towers are well, and the head stays where it began, saying "one in three" of every pair.
+# Weights and rate are chosen by the towers' rsum. The rate matters more to the head than to them: at 0.01 the towers do well, and the
+# head says of every pair what it said at the start, "one in three". For towers alone 0.01 was best ({doc}`../reproduce/settings`).
 #
-# Now the comparison, on other draws and on two ways to put a caption. *Plain* captions put each colour before its shape; told *apart* the
-# things come first, and then what each of them is: “a star left of a triangle, the first large striped, the second small orange”
-# ({numref}`Chapter {number} <ch-reading>`).
+# Now the comparison, on other draws and for two ways to put a caption. *Plain* captions put each colour before its shape. Told *apart*
+# the things come first, and then what each of them is: “a star left of a triangle, the first large striped, the second small orange”
+# ({numref}`Chapter {number} <ch-reading>`). And towers of twice the width stand beside them, for a head is a larger model.
 
 # %%
 DRAWS, systems, rows = range(3), {}, {}
 for phrasing in ("plain", "apart"):
-    alone = rates.again(method="vse_infty", seed=DRAWS, phrasing=phrasing)
-    both = rates.again(method="matching", seed=DRAWS, phrasing=phrasing, rerank=128)
-    systems[phrasing] = {"towers alone": (alone, "test"), "towers beside a head": (both, "test"),
-                         "the head": (both, "test.reranked")}
+    on = TERM | {"seed": DRAWS, "phrasing": phrasing}
+    both = runs("scenes", lr=3e-3, rerank=128, **BOTH | on)
+    alone = runs("scenes", lr=1e-2, **ALONE | on)
+    wide = runs("scenes", lr=1e-2, **ALONE | on | {"embed_dim": 128})
+    systems[phrasing] = {
+        "towers alone": (alone, "test"), "towers alone, twice as wide": (wide, "test"),
+        "towers beside a head": (both, "test"), "the head": (both, "test.reranked")}
 TWINS = {"colours": "swap_colour", "shapes": "swap_shape", "places": "swap_cell"}
 for phrasing, parts in systems.items():
     for name, (found, at) in parts.items():
@@ -212,44 +216,82 @@ for phrasing, parts in systems.items():
             f"{what}, %": found.mean(f"{at}.twins.{key}") for what, key in TWINS.items()}
 pd.DataFrame(rows).T.round(1)
 
+# %% [markdown]
+# The last three columns say how many swap twins are told apart, by what the two things have exchanged; guessing has 50 %. Which
+# differences are more than draws? We take *a* less *b*, paired by draw, with a 95 % interval that is not corrected for their number.
+
 # %%
-def gain(of):
-    """How much the head has over the towers that propose to it, in a run."""
-    def value(record):
-        test = {"towers": record["test"], "head": record["test"]["reranked"]}
-        return of(test["head"]) - of(test["towers"])
-    return value
+def last(record):  # what a searcher sees: the head's order where there is a head
+    return record["test"].get("reranked", record["test"])
 
 
-bought = {}
+OTHER, bought = ("method", "objective", "rerank", "lr"), {}  # the rate has its own search
 for phrasing, parts in systems.items():
-    both, alone = parts["the head"][0], parts["towers alone"][0]
-    bought[phrasing, "rsum"] = compare(both, 0.0, of=gain(lambda test: test["rsum"]))
+    both, alone, wide = (parts[name][0] for name in ("the head", "towers alone", [*parts][1]))
+    bought[phrasing] = {
+        "head less its towers": compare(both, 0.0, of=lambda r: last(r)["rsum"] - r["test"]["rsum"]),
+        "its towers less towers alone": compare(both, alone, OTHER),
+        "head less towers twice as wide": compare(both, wide, OTHER, lambda r: last(r)["rsum"])}
     for what, key in TWINS.items():
-        bought[phrasing, what] = compare(both, 0.0, of=gain(lambda test, key=key: test["twins"][key]))
-    bought[phrasing, "towers"] = compare(both, alone, ("method", "objective", "rerank"))
-for name, one in bought.items():
-    print(*name, one)
+        bought[phrasing][f"{what}, head less its towers"] = compare(
+            both, 0.0, of=lambda r, key=key: last(r)["twins"][key] - r["test"]["twins"][key])
+pd.DataFrame(bought).map(str)
 
 # %% [markdown]
+# RESULT TEXT
+#
 # ## GOAL in the place of the contrastive term
 #
-# GOAL fine-tunes X-VLM with its own gradient, cir × sig-ms ({numref}`Chapter {number} <ch-goal>`), in place of the contrastive term;
-# the head's term stays. One row of its Table 6 is X-VLM as published, one is GOAL's:
+# The head has a term of its own, so the towers' loss can be another. GOAL takes out X-VLM's contrastive term when it fine-tunes, and
+# puts its gradient cir × sig-ms there ({numref}`Chapter {number} <ch-goal>`). Two pairs of rows of its Table 6 can be compared, here
+# beside what a head bought above:
 
 # %%
-MEASURES = [f"{side}_r{k}" for side in ("i2t", "t2i") for k in (1, 5, 10)]
+SIDES = {"i2t": "image to text", "t2i": "text to image"}
+AT = [(side, k) for side in SIDES for k in (1, 5, 10)]
 in_print, table = paper.table("goal/6"), {}
 for key, name in (("coco", "MS-COCO"), ("f30k", "Flickr30k")):
-    for row, who in (("xvlm", "X-VLM"), ("xvlm/cir x sig-ms", "X-VLM, cir × sig-ms")):
-        table[f"{name}: {who}"] = {m: in_print.loc[row, f"{key}_{m}"] for m in MEASURES}
-with_goal = runs("scenes", loss="goal:cir x sig-ms", seed=range(3), lr=3e-3, rerank=128,
-                 queries="mean", directions="mean", **BOTH)
-with_ntxent = systems["plain"]["both"].only(seed=range(3))
-for who, found in (("NT-Xent", with_ntxent), ("cir × sig-ms", with_goal)):
-    table[f"Scenes: {who}"] = {
-        m: found.mean("test.reranked." + m.replace("_", ".")) for m in MEASURES}
-pd.DataFrame(table).T.round(1)
+    for row, who in (("xvlm", "X-VLM"), ("xvlm/cir x sig-ms", "with cir × sig-ms")):
+        table[f"{name}: {who}"] = [in_print.loc[row, f"{key}_{side}_r{k}"] for side, k in AT]
+for who in ("towers beside a head", "the head"):
+    found, at = systems["plain"][who]
+    table[f"Scenes: {who}"] = [found.mean(f"{at}.{side}.r{k}") for side, k in AT]
+heads = pd.MultiIndex.from_tuples([(SIDES[side], f"R@{k}") for side, k in AT])
+changes = paper.goal.xvlm()["difference"]
+pd.DataFrame(table, index=heads).T.round(1)
+
+# %% [markdown]
+# Of the twelve printed measures 7 rise, 2 stay and 3 fall, by −0.3 to +1.0. No deviation is printed, and no other objective was tried
+# on X-VLM; VSE++'s own repeated runs in that paper differ by about as much ({numref}`Chapter {number} <ch-fifteen>`). What the towers
+# propose only has to be *among* the first 128 or 256; so a better contrastive term has little left to give once a head decides. For a
+# trial of your own put `loss="goal:cir x sig-ms"` and `missing="train"` into the line of `both` in place of NT-Xent.
+#
+# ## What it costs
+#
+# The towers' vectors are made once, and a product of 64 numbers compares a pair. The head has to read each pair anew.
+
+# %%
+queries = {"our test": (128, 1000 + 5000), "X-VLM, Flickr30k": (128, 1000 + 5000),
+           "X-VLM, MS-COCO": (256, 5000 + 25_000)}
+words = float(captions.lengths.double().mean()) - 1
+by_head = TwoStage.match_operations(1, words, regions=8, embed_dim=64) / 3  # forward only
+for name, (top, number) in queries.items():
+    print(f"{name}: {top * number:,} pairs for the head")
+print(f"a pair costs the head {by_head / product(1, 64, 1):,.0f} times what it costs the towers")
+
+# %% tags=["hide-input"]
+# checked by machine
+check("Of the twelve printed measures 7 rise, 2 stay and 3 fall, by −0.3 to +1.0.", f"{(changes > 0).sum()} rise",
+      f"{(changes == 0).sum()} stay", f"{(changes < 0).sum()} fall", f"{changes.min():+.1f} to {changes.max():+.1f}",
+      len(changes) == 12)
+
+# %% [markdown]
+# Two small towers' scores of all 5 million pairs are a fraction of the work of the head on its 768,000. That is why one does not let
+# the head judge everything, and why the ceiling stands beside each of its recalls.
+#
+# ## What we found
+#
+# FOUND
 
 # %% [markdown]
 # ## Exercises
