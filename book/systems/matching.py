@@ -66,26 +66,26 @@ def of_head(image, caption):
         return model.match(images[torch.as_tensor(image)], captions[torch.as_tensor(caption)])
 
 
-questions = zip(*(part[split.twin_questions[3]].tolist() for part in split.twin_questions[:3]), strict=True)
-c, own, twin = next(questions) if smoke else (42, 8, 7)
+behind = (scores > scores[split.image_of, range(len(split.captions))]).sum(0)  # pictures before a caption's own
+shown = next(c for c in split.twin_questions[0][split.twin_questions[3]].tolist() if smoke or 0 < behind[c] < 10)
 
 # %% tags=["remove-input"] mystnb={"image": {"alt": "Four rows of five drawn pictures. The upper two rows are the ten that the towers propose for a caption, with its own picture framed. The lower two rows are the same ten in the order of the head."}, "figure": {"name": "fig-propose", "caption": "Ten of 300 pictures for one caption, after a minute of training on this page. Upper two rows: the towers' order; lower two: the same ten by the head. Framed: the picture that the caption was written for. It is the first caption about a swap twin for which the towers do not put that picture first."}}
-ten = scores[:, c].topk(10).indices
-again = ten[of_head(ten, [c] * 10)[:, 1].argsort(descending=True)]
+ten = scores[:, shown].topk(10).indices
+again = ten[of_head(ten, [shown] * 10)[:, 1].argsort(descending=True)]
 fig, axes = plt.subplots(4, 5, figsize=(6.0, 5.6))
 for n, (ax, row) in enumerate(zip(axes.flat, torch.cat([ten, again]).tolist(), strict=True)):
     ax.imshow(split.images[row], interpolation="nearest")
     ax.set(xticks=[], yticks=[])
     ax.set_title(n % 10 + 1, fontsize=9, pad=2)
     for spine in ax.spines.values():
-        spine.set(visible=row == own, lw=4, color=plots.RIGHT)
+        spine.set(visible=row == split.image_of[shown], lw=4, color=plots.RIGHT)
 for ax, text in ((axes[0, 0], "towers"), (axes[2, 0], "head")):
     ax.set_ylabel(text)
-fig.suptitle(f"“{split.captions[c]}”", fontsize=11);
+fig.suptitle(f"“{split.captions[shown]}”", fontsize=11);
 
 # %% [markdown]
 # **It reads. With the facts told apart, “a star left of a triangle, the first large, the second orange”, the towers guess which of two
-# pictures with exchanged colours is meant, and the head is right in 81 %.** On plain captions it buys no more than wider towers do.
+# pictures with exchanged colours is meant, and the head is right in 76 %.** On plain captions it buys no more than wider towers do.
 #
 # *You will be able to* say what a matching head sees that towers don't, and to read a recall after reranking with its ceiling · nine
 # minutes to read · two minutes to run.
@@ -101,9 +101,13 @@ fig.suptitle(f"“{split.captions[c]}”", fontsize=11);
 # 3. goes through two layers;
 #
 # each time what comes out is added to what went in. From what has become of the first row two more layers make two numbers, the
-# *logits* of "no" and "yes". Here is the first block up to step 2, for the caption above and its own picture.
+# *logits* of "no" and "yes". Here is the first block up to step 2, for “a diamond and a large striped orange hoop” and its own picture,
+# and what comes of it in the end.
 
 # %%
+c, own, twin = (0, 0, 1) if smoke else (42, 8, 7)
+
+
 @torch.no_grad()
 def looks(image, caption):
     """Which regions each row of the caption takes, (1 + words, 1 + regions)."""
@@ -180,11 +184,6 @@ pd.DataFrame(rows).T.rename_axis("k").round(1)
 # few candidates, and sinks again with more. Each further one is one more chance to be wrong, for the head does not remember how far
 # behind the towers put it. (In percent, for captions as queries.)
 
-# %% tags=["remove-input"]
-# checked by machine
-assert smoke or (pair["chance of yes"].iloc[0] > 0.5 > 10 * pair["chance of yes"].iloc[1]
-                 and rows[30]["ceiling"] > 97 and rows[1]["R@1"] < rows[30]["R@1"] < rows[2]["R@1"])
-
 # %% [markdown]
 # ## What the head buys
 #
@@ -206,12 +205,12 @@ pd.DataFrame({f"{phrasing}: {who}": {"rsum": test["rsum"]} | {
     for (phrasing, who), test in told.items()}).T.round(1)
 
 # %% [markdown]
-# **Told apart, the towers guess and the head does not**: it tells 81 % of the exchanged colours and 73 % of the shapes, and adds 30 to
-# their rsum of 421. A word's row can ask what “the second” is, take the region that fits, and bring it to the first row; no maximum
-# over rows can. On plain captions the towers are good already, and the head adds 17 to 493. **Places neither tells**, although each
+# **Told apart, the towers guess and the head does not**: it tells 76 % of the exchanged colours and 74 % of the shapes, and adds 38 to
+# their rsum of 445. A word's row can ask what “the second” is, take the region that fits, and bring it to the first row; no maximum
+# over rows can. On plain captions the towers are good already, and the head adds 13 to 512. **Places neither tells**, although each
 # region holds its box: “left of” is about two regions, and nobody has learnt to compare them in so short a training.
 #
-# This is one small training each, on 300 test pictures; take the sizes as rough. The next are longer ones, on 1,000 test pictures and 128
+# One small training each, on 300 test pictures: the sizes are rough, those of places most. The next are longer ones, on 1,000 test pictures and 128
 # pairs a batch. `runs` says which trainings are meant and reads our records of them (`missing="train"` makes what has none). First the
 # rate, on validation data of a draw that no comparison uses:
 
@@ -238,6 +237,8 @@ pd.DataFrame({f"{lr:g}": {
 # %% tags=["hide-input"]
 # checked by machine
 if not smoke:
+    assert pair["chance of yes"].iloc[0] > 0.5 > 10 * pair["chance of yes"].iloc[1]
+    assert rows[30]["ceiling"] > 97 and rows[1]["R@1"] < rows[30]["R@1"] < rows[5]["R@1"]
     twins = told["apart", "head"]["twins"], told["apart", "towers"]["twins"]
     assert min(twins[0]["swap_colour"], twins[0]["swap_shape"]) > 65 > 60 > twins[1]["swap"]
     assert all(abs(test["twins"]["swap_cell"] - 50) < 25 for test in told.values())
@@ -267,9 +268,7 @@ pd.DataFrame(table, index=[m.replace("_r", ", R@") for m in AT]).T.round(1)
 # %% [markdown]
 # (i2t: pictures are the queries; t2i: captions are.) Of the twelve printed measures 7 rise, 2 stay and 3 fall, by −0.3 to +1.0. No
 # deviation is printed, and X-VLM was tried with no other objective. On VSE∞ (BUTD), where no head decides, the same table has +4.9 and
-# +2.0 R@1 on MS-COCO. That is as one would expect: behind a head the towers only have to get the right one among the first 256. For a
-# trial of your own replace `loss` in the line of `head` by `"goal:cir x sig-ms"`, `tau` and `denominator` by nothing, and add
-# `missing="train"`.
+# +2.0 R@1 on MS-COCO. That is as one would expect: behind a head the towers only have to get the right one among the first 256.
 #
 # ## What it costs
 #
@@ -295,7 +294,7 @@ check("our 1,000 pictures and 5,000 captions ask about 768,000 pairs, X-VLM on F
 # ## What we found
 #
 # - **A head that sees words and regions together reads what towers do not keep.** With the facts told apart the towers guess, and the head
-#   tells 81 % of the exchanged colours.
+#   tells 76 % of the exchanged colours.
 # - On plain captions it adds as much as twice the width does, and mostly for captions as queries.
 # - Neither the towers nor the head tell left from right here.
 # - Reranking cannot pass its ceiling, and more candidates can make R@1 worse.
@@ -368,7 +367,6 @@ def check_ceiling(value):
     assert abs(got - 60) < 1e-4, f"not yet: of five queries three have theirs among the first 5; got {got:g}"
     got = float(value(ranks, 5, 10))
     assert abs(got - 80) < 1e-4, f"not yet: the seventh place stays one, and R@10 counts it; got {got:g}"
-    assert abs(float(value(ranks, 30, 5)) - 100) < 1e-4
     return "right"
 
 
@@ -383,8 +381,7 @@ check_ceiling(mine)
 # ````
 #
 # A right candidate among the first `top` can be moved to any of their places, so to the first. One behind them stays where it is. What
-# counts is whether its place is at most the larger of `top` and `k`. X-VLM reports R@1 to R@10 with `top` far above 10, so there the
-# ceiling is the share among the first `top`.
+# counts is whether its place is at most the larger of `top` and `k`.
 
 # %%
 check_ceiling(lambda ranks, top, k: 100 * sum(int(r) <= max(top, k) for r in ranks) / len(ranks))
