@@ -338,4 +338,4 @@ check_find(find)
 # ````{exercise-end}
 # ````
 #
-# Next: in {numref}`Chapter {number} <ch-matching>` two towers propose, and one head decides.
+# Next: {numref}`Chapter {number} <ch-matching>` lets two towers propose, and one head decide.
