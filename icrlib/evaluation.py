@@ -256,7 +256,7 @@ def check_head(model: RetrievalModel) -> None:
     if model.match is None:
         raise ValueError(
             f"rerank= asks a matching head, and {type(model).__name__} has none (no match); take a model of "
-            "method='xvlm', or measure without it"
+            "method='matching', or measure without it"
         )
 
 

@@ -136,7 +136,7 @@ METHODS = Registry(
         "vsrn": "icrlib.models.vsrn:VSRN",
         "vse_infty": "icrlib.models.vse_infty:VSEInfty",
         "cmn": "icrlib.models.cmn:CMN",
-        "xvlm": "icrlib.models.xvlm:XVLM",
+        "matching": "icrlib.models.matching:TwoStage",
         "ltd": "icrlib.models.ltd:LTD",
         "sentence": "icrlib.models.sentence:Sentence",
     },

@@ -421,4 +421,4 @@ check_find(find)
 # of `modules` for captions of one, two and three things, and expect an answer before you look.
 # ````
 #
-# Next: {numref}`Chapter {number} <ch-goal>` designs gradients that no loss has.
+# Next: {numref}`Chapter {number} <ch-matching>` lets two towers propose, and one head decide.

@@ -48,7 +48,7 @@ class Matching(Auxiliary):
         if getattr(model, "match", None) is None:
             raise ValueError(
                 f"auxiliary='matching' trains a matching head, and {type(model).__name__} has none: it needs "
-                "match(images, captions), the logits of pairs; take method='xvlm', or another auxiliary"
+                "match(images, captions), the logits of pairs; take method='matching', or another auxiliary"
             )
         self.match = model.match  # the model's own weights, which are trained and saved with it
         self.image_of = data.train.image_of

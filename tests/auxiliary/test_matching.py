@@ -13,7 +13,7 @@ import icrlib
 from icrlib.auxiliary.base import Step
 from icrlib.auxiliary.matching import Matching, drawn
 from icrlib.models.base import RetrievalModel
-from icrlib.models.xvlm import XVLM
+from icrlib.models.matching import TwoStage
 from icrlib.sampling import Batch, Sampler
 from icrlib.training import loop
 from icrlib.training.config import resolve
@@ -217,13 +217,13 @@ def test_no_gradient_passes_through_the_draws():
 
 def test_the_head_is_the_model_s(scenes):
     """Trained once, with the model's weights: nothing of it is the criterion's."""
-    config = resolve(scenes, "xvlm", "ntxent", given=SMALL)
+    config = resolve(scenes, "matching", "ntxent", given=SMALL)
     model, criterion = loop.prepare(scenes, config)
     assert criterion.auxiliary.match.__self__ is model and not list(criterion.auxiliary.parameters())
     assert list(criterion.state_dict()) == ["log_scale"]
     assert {name.partition(".")[0] for name in model.state_dict()} >= {"head", "project", "gru"}
     assert criterion.auxiliary.seed == config.seed == 0
-    _, other = loop.prepare(scenes, resolve(scenes, "xvlm", "ntxent", seed=7, given=SMALL))
+    _, other = loop.prepare(scenes, resolve(scenes, "matching", "ntxent", seed=7, given=SMALL))
     assert other.auxiliary.seed == 7
 
 
@@ -231,11 +231,11 @@ def test_the_criterion_hands_on_what_it_has_learned(scenes, monkeypatch):
     seen = []
     monkeypatch.setattr(Matching, "forward", lambda self, step: seen.append(step.tau) or step.scores.sum() * 0)
     settings = {**SMALL, "updates": 3, "lr": 0.05, "evaluate_every": 3, "progress": False}
-    icrlib.train(scenes, "xvlm", **settings)
+    icrlib.train(scenes, "matching", **settings)
     assert float(seen[0]) == pytest.approx(0.07) and len({float(tau) for tau in seen}) == 3
     assert not seen[0].requires_grad
     seen.clear()
-    icrlib.train(scenes, "xvlm", "goal:con x con", **settings)
+    icrlib.train(scenes, "matching", "goal:con x con", **settings)
     assert seen == [None] * 3
 
 
@@ -243,13 +243,13 @@ def test_the_criterion_hands_on_what_it_has_learned(scenes, monkeypatch):
 def test_a_method_without_a_head_is_told(scenes, method):
     with pytest.raises(ValueError, match="matching head"):
         icrlib.train(scenes, method, auxiliary="matching", updates=1, progress=False)
-    assert RetrievalModel.match is None and XVLM.match is not None
+    assert RetrievalModel.match is None and TwoStage.match is not None
 
 
 def test_a_killed_run_draws_the_same_pairs(scenes, tmp_path, monkeypatch):
     """Broken off between two evaluations, it ends bit for bit as one that was not."""
     settings = {**SMALL, "updates": 8, "evaluate_every": 4, "accumulate": 2, "progress": False}
-    whole = icrlib.train(scenes, "xvlm", **settings)
+    whole = icrlib.train(scenes, "matching", **settings)
     calls, forward = [], Matching.forward
 
     def breaks(self, step):
@@ -260,8 +260,8 @@ def test_a_killed_run_draws_the_same_pairs(scenes, tmp_path, monkeypatch):
 
     monkeypatch.setattr(Matching, "forward", breaks)
     with pytest.raises(KeyboardInterrupt):
-        icrlib.train(scenes, "xvlm", out=tmp_path / "run", **settings)
-    again = icrlib.train(scenes, "xvlm", out=tmp_path / "run", **settings)
+        icrlib.train(scenes, "matching", out=tmp_path / "run", **settings)
+    again = icrlib.train(scenes, "matching", out=tmp_path / "run", **settings)
     assert again.record["history"] == whole.record["history"]
     for name, value in whole.model.state_dict().items():
         assert torch.equal(again.model.state_dict()[name], value), name

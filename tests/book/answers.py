@@ -117,6 +117,18 @@ WRONG = {
             lambda right, r, c, m, k: right(r, c, m, 1.0),
         ),
     },
+    "systems/matching": {
+        "check_chances": (
+            opposite,
+            lambda s, same, tau: (s / tau).softmax(1).masked_fill(same, 0),  # they no longer add up to 1
+            lambda right, s, same, tau: right(s, same, 1.0),
+            lambda right, s, same, tau: right(s, same, tau).softmax(1),
+        ),
+        "check_ceiling": (
+            lambda ranks, top, k: 100 * sum(int(r) <= k for r in ranks) / len(ranks),
+            lambda ranks, top, k: 100 * sum(int(r) <= top for r in ranks) / len(ranks),
+        ),
+    },
     "training/which-loss": {
         "check_own_captions": (lambda B, N, k: B * (k - 1) / (k * N - 1), lambda B, N, k: (B - 1) / N),
         "check_smallest": (

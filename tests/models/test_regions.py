@@ -28,7 +28,7 @@ MODELS = {
     "vse_infty mean": {"pool": "mean", "padding": "released"},
     "cmn": {"places": "boxes"},
     "cmn mean": {"places": "boxes", "find": "mean", "relation": "places"},
-    "xvlm": {},
+    "matching": {},
 }
 SMALL = {"updates": 4, "batch_size": 8, "embed_dim": 8, "word_dim": 6, "evaluate_every": 2, "progress": False}
 

@@ -17,7 +17,7 @@ from icrlib.models.parts.regions import counts_of, regions_of
 from icrlib.models.vse_infty import VSEInfty
 
 
-class XVLM(VSEInfty):
+class TwoStage(VSEInfty):
     r"""The two stages of X-VLM's retrieval (Zeng et al. 2022; FS S4) on regions and a recurrent caption encoder.
 
     Towers: those of VSE∞ (:class:`icrlib.models.vse_infty.VSEInfty`), which keep their rows: an image's is its regions

@@ -13,8 +13,8 @@ import icrlib
 from icrlib import evaluation, metrics, models
 from icrlib.losses.build import by_name
 from icrlib.models.base import Sequences
+from icrlib.models.matching import TwoStage
 from icrlib.models.vse_infty import VSEInfty
-from icrlib.models.xvlm import XVLM
 from icrlib.training.config import resolve
 from tests.losses.slow import OWN3, S3
 
@@ -30,19 +30,19 @@ def scenes():
 
 @pytest.fixture(scope="module")
 def trained(scenes):
-    return icrlib.train(scenes, "xvlm", updates=12, evaluate_every=6, rerank=5, **SMALL)
+    return icrlib.train(scenes, "matching", updates=12, evaluate_every=6, rerank=5, **SMALL)
 
 
-def made(**options) -> XVLM:
+def made(**options) -> TwoStage:
     torch.manual_seed(0)
-    return XVLM(12, 30, embed_dim=8, word_dim=6, **options).double().eval()
+    return TwoStage(12, 30, embed_dim=8, word_dim=6, **options).double().eval()
 
 
 def features(images: int = 4, regions: int = 7) -> torch.Tensor:
     return torch.randn(images, regions, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 
 
-def encoded(model: XVLM, images: int = 4) -> tuple[Sequences, Sequences]:
+def encoded(model: TwoStage, images: int = 4) -> tuple[Sequences, Sequences]:
     return model.encode_images(features(images)), model.encode_captions(WORDS, torch.tensor(LENGTHS))
 
 
@@ -50,14 +50,14 @@ def test_losses_are_the_released_ones(tiny, monkeypatch):
     """As released, with what the method publishes: hard labels, and two captions of one image that share theirs."""
     monkeypatch.setattr(tiny, "name", "flickr30k")
     monkeypatch.setattr(tiny, "defaults", {})
-    config = resolve(tiny, "xvlm", "ntxent", given={})
+    config = resolve(tiny, "matching", "ntxent", given={})
     loss, same = by_name("ntxent", **config.loss_options), torch.tensor([0, 0, 1])
     assert float(loss(S3, OWN3)) == pytest.approx(1.1250048756, abs=1e-9)
     assert float(loss(S3, same[:, None] == same)) == pytest.approx(2.0773858280, abs=1e-9)
     assert (config.positives, config.learn_tau, config.objective, config.beta) == ("image", True, "dual", 1.0)
     assert (config.auxiliary, config.optimiser, config.weight_decay, config.rerank) == ("matching", "adamw", 0.01, None)
     # GOAL's drop-in: nothing is learned beside the matching, and other captions of an image are negatives
-    config = resolve(tiny, "xvlm", "goal:cir x sig-ms", given={})
+    config = resolve(tiny, "matching", "goal:cir x sig-ms", given={})
     assert (config.learn_tau, config.positives, config.auxiliary) == (False, "diagonal", "matching")
 
 
@@ -77,7 +77,7 @@ def test_the_first_stage_is_that_of_pooled_states(pool):
     assert images.lengths.tolist() == [8] * 4 and captions.lengths.tolist() == [n + 1 for n in LENGTHS]
 
 
-def one_pair(model: XVLM, image: torch.Tensor, words: list[int]) -> torch.Tensor:
+def one_pair(model: TwoStage, image: torch.Tensor, words: list[int]) -> torch.Tensor:
     """Logits of one image (N, D) and one caption, every attention written out."""
     packed = pack_padded_sequence(model.embed(torch.tensor([words])), torch.tensor([len(words)]), True)
     states = sum(pad_packed_sequence(model.gru(packed)[0], batch_first=True)[0].chunk(2, 2))[0] / 2
@@ -206,11 +206,11 @@ def test_both_stages_are_in_the_record(trained, scenes):
 
 
 def test_what_nobody_reranks_says_nothing_of_it(scenes, trained):
-    config = resolve(scenes, "xvlm", "ntxent", given={})
-    assert config.identity() != resolve(scenes, "xvlm", "ntxent", given={"rerank": 5}).identity()
+    config = resolve(scenes, "matching", "ntxent", given={})
+    assert config.identity() != resolve(scenes, "matching", "ntxent", given={"rerank": 5}).identity()
     flat = {name: value for name, value in config.flat().items() if name != "rerank"}  # as a record of before has it
     assert icrlib.training.config.identity(flat) == config.identity()
-    run = icrlib.train(scenes, "xvlm", updates=12, evaluate_every=6, **SMALL)
+    run = icrlib.train(scenes, "matching", updates=12, evaluate_every=6, **SMALL)
     assert "reranked" not in run.record["test"] and "val_reranked_rsum" not in run.record["chosen"]
     assert run.record["history"] == trained.record["history"], "the second stage changes nothing of the first"
 
@@ -220,7 +220,7 @@ def test_what_nobody_reranks_says_nothing_of_it(scenes, trained):
     [{"loss": name} for name in ("triplet_sh", "smoothap", "siglip", "goal:con x con")] + [{"batches": "images"}],
 )
 def test_any_loss_on_scores_in_place_of_the_contrastive_term(scenes, more):
-    run = icrlib.train(scenes, "xvlm", updates=3, evaluate_every=3, rerank=10, **more, **SMALL)
+    run = icrlib.train(scenes, "matching", updates=3, evaluate_every=3, rerank=10, **more, **SMALL)
     assert math.isfinite(run.record["test"]["reranked"]["rsum"])
     assert 0.1 < run.record["history"][-1]["matching"] < 2
 
@@ -234,9 +234,9 @@ def test_what_is_refused(option, value):
 def test_who_cannot_rerank_is_told(scenes, trained):
     for given, message in (
         ({"method": "vse_infty"}, "VSE∞ has none"),
-        ({"method": "xvlm", **LESS}, "auxiliary='matching'"),
-        ({"method": "xvlm", "rerank": 0}, "rerank"),
-        ({"method": "xvlm", "negatives": "foils"}, "objective='con'"),
+        ({"method": "matching", **LESS}, "auxiliary='matching'"),
+        ({"method": "matching", "rerank": 0}, "rerank"),
+        ({"method": "matching", "negatives": "foils"}, "objective='con'"),
     ):
         with pytest.raises(ValueError, match=message):
             icrlib.train(scenes, updates=1, progress=False, **({"rerank": 5} | given))
