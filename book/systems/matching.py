@@ -33,14 +33,13 @@ if importlib.util.find_spec("icrlib") is None:
 import matplotlib.pyplot as plt
 import pandas as pd
 import torch
-from icrlib.models.counts import product
+from torch.utils.flop_counter import FlopCounterMode
 
 import icrlib
 from icrlib import chapter, evaluation, paper, plots
 from icrlib.auxiliary.matching import Matching
 from icrlib.data.text import tokenize
 from icrlib.experiments import check, runs
-from icrlib.models.matching import TwoStage
 
 smoke = chapter.start(smoke)
 
@@ -123,7 +122,7 @@ pair = pd.DataFrame({name: {
     "the towers' score": scores[i, c], "logit of no": logits[0], "logit of yes": logits[1],
     "chance of yes": logits.softmax(0)[1]} for name, i in
     (("its own picture", own), ("the swap twin", twin)) for logits in of_head([i], [c])}).T
-pair.astype(float).round(2)
+print(pair.astype(float).round(2).to_string())
 
 # %% tags=["remove-input"] mystnb={"image": {"alt": "A picture with its numbered regions, and a table of squares: a row for each word of the caption, a column for each region; the darker, the more of that region the word takes."}, "figure": {"name": "fig-looks", "caption": "Left: the picture and its regions; some show a thing, others nothing much. Right: how much of each region each word takes in the first block (mean of four heads; “all” is the pooled vector)."}}
 fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), width_ratios=[1, 1.7])
@@ -223,10 +222,10 @@ WIDE = LONGER | {"method": "vse_infty", "embed_dim": 128, "pool": "max",
 tried = runs("scenes", loss="ntxent", seed=100, lr=[1e-3, 3e-3, 1e-2], rerank=16, **BOTH)
 head = runs("scenes", loss="ntxent", seed=0, lr=3e-3, rerank=128, **BOTH)
 wide = runs("scenes", loss="ntxent", seed=0, lr=1e-2, **WIDE)  # towers alone
-pd.DataFrame({f"{lr:g}": {
+print(pd.DataFrame({f"rate {lr:g}": {
     "validation rsum, towers": found.mean("chosen.val_rsum"),
     "validation rsum, head": found.mean("chosen.val_reranked_rsum")}
-    for lr, found in tried.by("lr").items()}).round(1)
+    for lr, found in tried.by("lr").items()}).round(1).to_string())
 
 # %% [markdown]
 # Weights and rate are chosen by the towers' rsum. The rate matters more to the head: at 0.01 the towers do well, and the head says of
@@ -275,9 +274,10 @@ pd.DataFrame(table, index=[m.replace("_r", ", R@") for m in AT]).T.round(1)
 # 1,000 pictures and 5,000 captions ask about 768,000 pairs, X-VLM on Flickr30k as many, and with 256 on MS-COCO 7,680,000.
 
 # %%
-words = float(captions.lengths.double().mean()) - 1
-by_head = TwoStage.match_operations(1, words, regions=8, embed_dim=64) / 3  # forward only
-print(f"the head pays {by_head / product(1, 64, 1):,.0f} times as much for a pair")
+with FlopCounterMode(display=False) as counter:
+    of_head([own], [c])
+product = 2 * 64  # of two vectors of 64 numbers
+print(f"the head pays {counter.get_total_flops() / product:,.0f} times as much for a pair")
 
 # %% tags=["hide-input"]
 # checked by machine
