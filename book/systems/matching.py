@@ -243,7 +243,8 @@ if not smoke:
     assert all(told[p, "head"]["rsum"] > told[p, "towers"]["rsum"] for p in trained)
 test = head[0]["test"]
 check("the towers have 481.2 and the head 498.2, under a ceiling of 99.9 % for captions.",
-      f"have {test['rsum']:.1f}", f"head {test['reranked']['rsum']:.1f}", f"of {test['reranked']['ceiling']['t2i']:.1f} %")
+      f"have {test['rsum']:.1f}", f"head {test['reranked']['rsum']:.1f}",
+      f"of {test['reranked']['ceiling']['t2i']:.1f} %")
 check("Towers alone, twice as wide, have 498.2, too:", f"{wide.mean():.1f}")
 
 # %% [markdown]
@@ -286,7 +287,8 @@ check("Of the twelve printed measures 7 rise, 2 stay and 3 fall, by −0.3 to +1
 butd = paper.table("goal/6").loc["butd/cir x sig-ms"], paper.table("goal/6").loc["butd"]
 check("the same table has +4.9 and +2.0 R@1 on MS-COCO.",
       *(f"{butd[0][f'coco_{side}_r1'] - butd[1][f'coco_{side}_r1']:+.1f}" for side in ("i2t", "t2i")), also="1")
-check("our 1,000 pictures and 5,000 captions ask about 768,000 pairs, X-VLM on Flickr30k as many, and with 256 on MS-COCO 7,680,000.",
+check("our 1,000 pictures and 5,000 captions ask about 768,000 pairs, X-VLM on Flickr30k as many, and with 256 on "
+      "MS-COCO 7,680,000.",
       f"about {128 * 6000:,}", f"MS-COCO {256 * 30_000:,}", also="1,000 5,000 30 256")
 
 # %% [markdown]
