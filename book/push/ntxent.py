@@ -117,7 +117,7 @@ line_3[0].round(decimals=2).tolist()
 #
 # The loss of a batch of $B$ pairs is half the mean over images plus half the mean over captions, so that a query's weights are divided
 # by $2B$; Triplet sums instead. With several positives, as of an image with five captions, the library takes the mean over them and
-# leaves the others out of each sum: kept in, one with more than half of the share would be pushed down by the other.
+# leaves the others out of each sum: kept in, one with more than its part of the share would be pushed down.
 #
 # ## Two limits that we know
 #
@@ -156,9 +156,8 @@ assert abs(float(NTXent()(random, eye) - both.mean())) < 1e-12
 #
 # Split off the positive. Take the soft maximum of the negatives, and by how much it leads over the positive, in temperatures:
 #
-# $$ u = \log \sum_{j \in N} e^{s_j/\tau} - \frac{s_+}{\tau}, \qquad
-#    \frac{\partial u}{\partial s_j} = \frac{q_j}{\tau}, \quad \frac{\partial u}{\partial s_+} = -\frac1\tau, \qquad
-#    q_j = \frac{e^{s_j/\tau}}{\sum_{k \in N} e^{s_k/\tau}}. $$ (eq-lead)
+# $$ \begin{aligned} u &= \log \sum_{j \in N} e^{s_j/\tau} - \frac{s_+}{\tau}, \qquad q_j = \frac{e^{s_j/\tau}}{\sum_{k \in N} e^{s_k/\tau}}, \\
+#    \frac{\partial u}{\partial s_j} &= \frac{q_j}{\tau}, \qquad \frac{\partial u}{\partial s_+} = -\frac1\tau. \end{aligned} $$ (eq-lead)
 #
 # NT-Xent is $\log(1 + e^u)$. Any loss that is a function $f$ of $u$ has, by the chain rule, the weights
 #
@@ -199,7 +198,8 @@ for loss, slope in hard.items():
 # $\sigma(u) = \frac1{10}$, that is $u = -\ln 9$, a lead of $\tau \ln 9n$:
 
 # %% tags=["nbval-check-output"]
-print(leads := {n: round(float(np.log(9 * n)), 1) for n in (1, 10, 127)})
+leads = {n: round(float(np.log(9 * n)), 1) for n in (1, 10, 127)}
+print(leads)
 
 # %% [markdown]
 # The positive must lead by 2.2 τ over one negative, and by 7.0 τ over 127 alike. Triplet-SH is on until the lead is its margin, and
@@ -254,8 +254,8 @@ assert DCL().weights(scores, positives).equal(NTXent(denominator="negatives").we
 # In a softmax, what one candidate gains in share others lose. SigLIP {cite:p}`zhai2023siglip` asks of each pair on its own whether it
 # matches: a logistic regression with one input, the score.
 #
-# $$ \ell = \log(1 + e^{-(t s_+ + b)}) + \sum_{j \in N} \log(1 + e^{t s_j + b}), \qquad
-#    w_+ = -t\, \sigma(-t s_+ - b), \quad w_j = t\, \sigma(t s_j + b). $$ (eq-siglip)
+# $$ \begin{aligned} \ell &= \log(1 + e^{-(t s_+ + b)}) + \sum_{j \in N} \log(1 + e^{t s_j + b}), \\
+#    w_+ &= -t\, \sigma(-t s_+ - b), \qquad w_j = t\, \sigma(t s_j + b). \end{aligned} $$ (eq-siglip)
 #
 # A score is compared with a fixed threshold, $-b/t$, and with no other score. Published, $t$ starts at 10 and $b$ at −10, and both are
 # learned. Raise the highest negative of our row from 0.68 to 0.78 and look at the weight of the *next* one:

@@ -201,8 +201,8 @@ for s, p in ((scores, positives), (random, eye)):
 # ## The margin decides who counts
 #
 # A larger margin brings in more negatives under Triplet; under Triplet-SH, which takes one negative a query, it can only bring in more
-# *queries*. (Change it in the table above.) So it is in a batch of the usual size, here of 128 random pairs, where a caption's vector
-# is its image's plus noise:
+# *queries*. (Change it in the table above.) So it is in a batch of the usual size, here of 128 random pairs read by rows, where a
+# caption's vector is its image's plus noise:
 
 # %% tags=["nbval-check-output"]
 rng = torch.Generator().manual_seed(1)
@@ -211,7 +211,8 @@ images, captions = (v / v.norm(dim=1, keepdim=True) for v in (images, images + n
 batch, of_batch = images @ captions.T, torch.eye(128, dtype=torch.bool)
 pushes = {a: [int((loss.weights(batch, of_batch) > 0).sum()) for loss in
               (Triplet(a), TripletSH(a))] for a in (0.0, 0.2, 0.5, 1.0)}
-print("margin, pushes of Triplet, of Triplet-SH:", *pushes.items(), sep="\n")
+for a, (every, worst) in pushes.items():
+    print(f"margin {a}: Triplet pushes {every:5}, Triplet-SH {worst:3}")
 
 # %% [markdown]
 # At the published margin of 0.2 Triplet pushes 504 negatives of this batch, and Triplet-SH 88. So Triplet's gradient is a sum of almost
@@ -275,8 +276,9 @@ for formula, f, point in (((weights @ V)[None], loss_of, q),
     assert checked["autograd"] < 1e-10 and checked["differences"] < 1e-6
 
 # %% [markdown]
-# This checks it with the positive at 0° and one negative at 60° on a circle, for a query at 100°. Let the query go on, to 120°, the
-# direction of $v_- - v_+$, and beyond. Nowhere does it cost more than there. Does it turn the fastest there, too?
+# The cell checks both with the positive at 0° and one negative at 60° on a circle, for a query at 100°. Let the query go on, to 120°,
+# the direction of $v_- - v_+$, and beyond. Nowhere does it cost more than there. Does it turn the fastest there, too? (*Slope*: the
+# length of what is left, by which it turns.)
 
 # %% tags=["nbval-check-output"]
 for degrees in (60, 90, 110, 120, 130, 150):
