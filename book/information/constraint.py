@@ -53,7 +53,7 @@ value = curve("release", "lag_0.3", "lambda").values
 by_epoch = rec.reshape(EPOCHS, -1)
 surely = 0.3 + 2 * by_epoch.std(1, ddof=1) / 45**0.5  # as `asleep` below
 shaded = np.flatnonzero((by_epoch.mean(1) > surely) & (value.reshape(EPOCHS, -1).max(1) <= replay.ZERO))
-fig, axes = plt.subplots(2, 1, figsize=(7.6, 3.5), sharex=True)
+fig, axes = plt.subplots(2, 1, figsize=(6.6, 3.4), sharex=True)
 axes[0].plot(steps / UNIT, rec, color=REC, lw=0.4, alpha=0.5)
 axes[0].plot((np.arange(EPOCHS) + 0.5) * PER_EPOCH / UNIT, by_epoch.mean(1), color=REC, lw=2.4)
 axes[0].axhline(0.3, color="black", ls=":")
@@ -75,20 +75,18 @@ for ax in axes:
 # *You will be able to* turn "never above this bound" into a loss, and to recognise a multiplier that has wound up, and for how long ·
 # ten minutes to read · half a minute to run.
 #
-# An example small enough for a pencil shows how it comes about.
-#
 # ## From a wish to a loss
 #
-# The wish (LTD, Eq. 8) is the smallest contrastive loss $L_{con}(\theta)$ among all models whose reconstruction loss $L_{rec}(\theta)$
-# is at most $\eta$, with $\theta$ for all weights of the model. Gradient descent minimises one loss and has no "such that". So two
-# players play against each other (Eq. 9):
+# An example small enough for a pencil will show it. The wish (LTD, Eq. 8) is the smallest contrastive loss $L_{con}(\theta)$ among all
+# models whose reconstruction loss $L_{rec}(\theta)$ is at most $\eta$, with $\theta$ for all weights of the model. Gradient descent
+# minimises one loss and has no "such that". So two players play against each other (Eq. 9):
 #
 # $$ \max_{\lambda \ge 0} \; \min_{\theta} \; L_{lag}, \qquad
 #    L_{lag} = L_{con}(\theta) + \lambda \Big( \frac{L_{rec}(\theta)}{\eta} - 1 \Big) . $$ (eq-lagrangian)
 #
 # The bracket is positive where the bound is broken and negative where it is kept. Suppose that the model moves first. If it breaks the
 # bound, the second player can make $L_{lag}$ as large as she likes. If it keeps the bound, the best she can do is $\lambda = 0$, and
-# what remains is $L_{con}$: the wish. (In training nobody moves first.)
+# what remains is $L_{con}$: the wish.
 #
 # ### One number instead of a network
 #
@@ -194,8 +192,8 @@ def course(theta, loss, raw, value):
 wound, put_back = (course(*run) for run in rules.values())
 pd.DataFrame([wound, put_back], rules).T.map("{:.5g}".format)
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two columns, the published rule on the left, the projected rule on the right. Left, the reconstruction loss falls well below the bound of 0.3, then drifts above it for half of the steps and falls back at the end; x falls to about minus 12 while lambda is 0 and takes most of the steps to come back. Right, the reconstruction loss comes back to the bound and stays on it; x never falls below 0, and lambda hovers around 0.02."}, "figure": {"name": "fig-two-rules", "caption": "The example with η = 0.3 under both rules. Above: L_rec and the bound. Below: x (dashed) and λ, on an axis that is logarithmic beyond ±0.1. Shaded: λ is 0 although the bound is broken."}}
-fig, axes = plt.subplots(2, 2, figsize=(8.2, 4.6), sharex=True, sharey="row")
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two columns, the published rule on the left, the projected rule on the right. Left, the reconstruction loss falls well below the bound of 0.3, then drifts above it for half of the steps and falls back at the end; x falls to about minus 12 while lambda is 0 and takes most of the steps to come back. Right, the reconstruction loss comes back to the bound and stays on it; x never falls below 0, and lambda hovers around 0.02."}, "figure": {"name": "fig-two-rules", "caption": "The example with η = 0.3 under both rules. Above: L_rec and the bound. Below: x (dashed) and λ. Shaded: λ is 0 although the bound is broken."}}
+fig, axes = plt.subplots(2, 2, figsize=(6.6, 4.4), sharex=True, sharey="row")
 for (rule, (_, loss, raw, value)), (upper, lower) in zip(rules.items(), axes.T, strict=True):
     at = np.arange(len(loss)) / 1000
     upper.plot(at, loss, color=REC, lw=2)
@@ -219,8 +217,8 @@ axes[1, 1].legend(fontsize="small");
 # would do.
 #
 # **Projected.** The same climb, the same overshoot, but λ is there as soon as it is needed. Over the last 5,000 steps $L_{rec}$ is 0.300
-# on average and λ 0.0194. The price that we worked out by hand is 0.0195. (It swings around the edge before it settles. Two players that
-# answer each other do, without any winding up.)
+# on average and λ 0.0194. The price that we worked out by hand is 0.0195. (It swings before it settles: two players that answer each
+# other do.)
 #
 # Write $x = -X$. If the bound is broken by the share $g$ from now on, λ comes back after about $X / (0.005\, g)$ steps: with $X = 12$
 # and a reconstruction a quarter above the bound, ten thousand; with $X = 18$ and 0.31 at a bound of 0.3, about as in the first figure, a
