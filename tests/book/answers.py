@@ -44,6 +44,7 @@ WRONG = {
     "search/towers": {
         "check_last_state": (opposite, lambda s, n: s[:, -1], lambda s, n: s[torch.arange(len(s)), n]),
         "check_which_axis": (opposite, lambda x: x / x.norm(dim=1, keepdim=True), lambda x: x / x.norm()),
+        "check_asleep": ((9, 0, 1.5), (-9, 0, 0)),
     },
     "search/photos": {"check_how_many": ((25, 100), (97, 194), (385, 97))},
     "push/one-picture": {
