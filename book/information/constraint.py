@@ -126,7 +126,7 @@ for eta in (0.3, 0.2, 0.1):
     at = edge(eta)
     prices[eta] = eta * P["a"] * at / (2 * P["b"] * (1 - at))
     dearer = (con(edge(eta * 0.9999)) - con(at)) / 0.0001  # per relative change of η
-    print(f"η = {eta}: edge {at:.3f}, price {prices[eta]:.4f}, both ways: {dearer:.4f}")
+    print(f"η = {eta}: edge {at:.3f}, price {prices[eta]:.4f}, tightened {dearer:.4f}")
 
 # %% [markdown]
 # ## How λ is found: it climbs its own slope

@@ -56,9 +56,9 @@ assert all(title.replace(" ", "").endswith(f"{n:06d}") for title, n in zip(title
 plots.gallery(pictures, titles, columns=3, wrap=20, size=1.75);
 
 # %% [markdown]
-# *You will be able to show how one feature takes the gradient from the others, and to ask a trained encoder what it has kept · 11
+# *You will be able to* show how one feature takes the gradient from the others, and to ask a trained encoder what it has kept · 11
 # minutes to read · two minutes to run. You need {numref}`Chapter {number} <ch-ntxent>` for the loss and
-# {numref}`Chapter {number} <ch-reading>` for what it is to read.*
+# {numref}`Chapter {number} <ch-reading>` for what it is to read.
 #
 # A feature that solves the training task without what we are interested in is a **shortcut**. LTD {cite:p}`bleeker2022keep` argues that
 # the contrastive loss invites shortcuts. On photos nobody can show it, because nobody knows all that a photo and its caption hold. Here
