@@ -145,11 +145,9 @@ WRONG = {
         "check_shortcut_advantage": (opposite, lambda b, t, p: t * np.log((b - 1) / p)),
     },
     "information/constraint": {
-        "check_asleep": (opposite, lambda right, *a: right(*a) - 1),
         "check_put_back": (multiplied(back=False), multiplied(first=0.1), multiplied(keep=False)),
     },
     "information/target": {
-        "check_equal_lambda": (lambda g, r, eta: g / r, lambda g, r, eta: r * eta / g),
         "check_price_of_many": (lambda right, k, c: right(2, c), lambda right, k, c: 1 - right(k, c)),
     },
     "information/pays": {
