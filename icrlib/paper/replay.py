@@ -101,23 +101,3 @@ def agreement(record: str, run: str, rule: str = "published") -> Agreement:
 def zero_share(values: np.ndarray) -> float:
     """The share of λ that is zero."""
     return float((values <= ZERO).mean())
-
-
-def first_step(record: str, run: str) -> tuple[float, float]:
-    """λ after the first step: as recorded, and 1 + 0.005 (L/η − 1) from the first recorded loss. No drift here."""
-    loss = curve(record, run, "reconstruction").values[:1]
-    return float(curve(record, run, "lambda").values[0]), float(replay(loss, eta_of(run)).value[0])
-
-
-def idle_above(record: str, run: str) -> tuple[int, int]:
-    """(pairs with L_rec above η both times, all pairs) among neighbouring records that both have λ = 0.
-
-    Whoever puts x back to 0 lets λ rise at the first loss above η: λ would hardly be 0 a hundred steps later. So these
-    pairs show, without any replay, that x was below 0 (RF §6b.3).
-    """
-    value, loss = (curve(record, run, name).values for name in ("lambda", "reconstruction"))
-    loss = loss[: len(value)]
-    idle = value <= ZERO
-    pairs = idle[1:] & idle[:-1]
-    above = (loss[1:] > eta_of(run)) & (loss[:-1] > eta_of(run))
-    return int((pairs & above).sum()), int(pairs.sum())

@@ -60,17 +60,11 @@ def test_a_projected_rule_does_not(agreements):
 
 @pytest.mark.parametrize(("record", "run"), CONSTRAINED)
 def test_the_first_recorded_step_is_undamped_and_starts_at_one(record, run):
-    recorded, expected = replay.first_step(record, run)
+    recorded, loss = (ltd_curves.curve(record, run, name).values[:1] for name in ("lambda", "reconstruction"))
+    expected = replay.replay(loss, ltd_curves.constrained(record)[run]).value[0]
     assert abs(recorded - expected) < 6e-6
     damped = 1 + 0.1 * (expected - 1)
     assert abs(recorded - damped) > 1e-2
-
-
-def test_idle_pairs_by_hand(monkeypatch):
-    values = {"lambda": [1, 0, 0, 0, 0, 2, 0], "reconstruction": [5, 5, 3, 1, 1, 5, 5]}
-    curves = {name: ltd_curves.Curve(np.arange(7), np.array(row, dtype=float)) for name, row in values.items()}
-    monkeypatch.setattr(replay, "curve", lambda record, run, quantity: curves[quantity])
-    assert replay.idle_above("release", "lag_2.0") == (1, 3)  # (5, 3), (3, 1), (1, 1): both above 2 once
 
 
 def test_between_two_records_the_loss_is_a_straight_line():
