@@ -96,8 +96,8 @@ def scenes(method, loss, at="searched", seed=range(10), **more):
 
 
 def ntxents(name):
-    return {(m, "dcl"): settings for (m, loss), settings in named.searched()[name].best.items()
-            if loss == "ntxent"}
+    found = named.searched()[name].best
+    return {(m, "dcl"): found[m, loss] for m, loss in found if loss == "ntxent"}
 
 
 LENGTH, OWN, MAXIMA = (f"searched, {name}" for name in (
@@ -113,9 +113,9 @@ boxes = plain | (
     + scenes("vse_infty", THREE, MAXIMA) + scenes("vse_infty", "smoothap", MAXIMA, range(5))
 ).by("method", "loss")
 
-
+# %%
 def seconds(systems):
-    """Updates times the median second of one: a model's, whatever the loss, but SmoothAP's own."""
+    """Updates times a median second of one: of the model, or with SmoothAP."""
     pace, last = {}, "smoothap"
     for (m, loss), group in systems.items():
         of = [r["wall_seconds"] / r["config"]["updates"] for r in group]
@@ -153,23 +153,23 @@ def less(ours, theirs):
 
 
 def climb(systems, much=3):
-    """[(where one stands, the others less it), …] from the cheap to what nothing is ahead of."""
+    """[(where one stands, the others less it), …], from the cheap upwards."""
     cost, steps, left = seconds(systems), [], list(systems)
     while left:
         cheap = [s for s in left if cost[s] <= much * min(cost[one] for one in left)]
-        shared = set.intersection(*({r["config"]["seed"] for r in systems[s]} for s in cheap))
-        value = {s: systems[s].only(seed=shared).mean(after_start) for s in cheap}
+        seeds = set.intersection(*(set(systems[s].by("seed")) for s in cheap))
+        value = {s: systems[s].only(seed=seeds).mean(after_start) for s in cheap}
         here = max(value, key=value.get)
-        steps.append((here, family({s: less(systems[s], systems[here]) for s in systems if s != here})))
-        left = steps[-1][1].with_word("ahead")
+        others = family({s: less(systems[s], systems[here]) for s in systems if s != here})
+        steps, left = [*steps, (here, others)], others.with_word("ahead")
     return steps
 
 # %%
 few = (photos("bow", FOUR[1:], "searched, 400, own constants")
        + photos("vse++", FOUR[1:3], "searched, 400, own constants")).by("method", "loss")
 minilm = photos("sentence", "ntxent", "searched, 400, sentence, unit").by("method", "loss")
-at_6000 = runs("flickr8k", method="sentence", loss="ntxent", embed_dim=384, caption_norm=True,
-               lr=1e-3, tau=0.05, updates=1200, evaluate_every=100, seed=range(3))
+at_6000 = runs("flickr8k", method="sentence", embed_dim=384, caption_norm=True, lr=1e-3,
+               tau=0.05, updates=1200, evaluate_every=100, seed=range(3), loss="ntxent")
 regions = photos("vsrn", "ntxent", "searched, regions")
 SITUATIONS = {"400 photos": few, "400 photos, MiniLM": few | minilm, "6,000 photos": many,
               "1,500 scenes": plain, "1,500 scenes, boxes": boxes}
@@ -182,18 +182,19 @@ def row(name):
     near = max(others, key=lambda s: others[s].mean)
     cost = {s: f"{float(f'{second:.2g}'):.0f} s" for s, second in seconds(systems).items()}
     text = {s: f"{MODELS[s[0]]}, {plots.label(s[1])}" for s in (end, near)}
-    return {"your data": name, "start with": text[end], "rsum": f"{systems[end].mean():.1f}",
-            "takes": cost[end], "nearest rival": f"{text[near]}, {cost[near]}",
+    rsum = f"{systems[end].mean():.1f}"
+    return {"your data": name, "start with": text[end], "rsum": rsum, "takes": cost[end],
+            "nearest rival": f"{text[near]}, {cost[near]}",
             "rival less it": str(others[near]).replace("-", "−")}
 
 
-paper.styled(pd.DataFrame(map(row, SITUATIONS)), "Where to start. Seconds are of one core, without the "
-             "features of photos; compare them in a line, not between lines.", name="short")
+paper.styled(pd.DataFrame(map(row, SITUATIONS)), "Where to start. Seconds are of one core; "
+             "compare them in a line, not between lines.", name="short")
 
 # %% [markdown]
 # **Read the last column first.** Where its interval holds zero, no difference is known: take either. A limit of two or five times the
 # cheapest, instead of three, changes no line; with 400 photos all systems are within three times, so that validation alone decides.
-# (There, runs look at validation data 48 times, elsewhere 12 times, hence the seconds.) A point of rsum is small: with 6,000 photos, one
+# (There, runs are validated 48 times, elsewhere 12 times, hence the seconds.) A point of rsum is small: with 6,000 photos, one
 # more caption in about 1,100 has its photo in first place.
 #
 # - **Few photos.** VSE++ with NT-Xent is 22 behind the bag of words. MiniLM was trained on captions of Flickr30k, which grew out of
@@ -205,12 +206,12 @@ paper.styled(pd.DataFrame(map(row, SITUATIONS)), "Where to start. Seconds are of
 # - **Scenes with boxes.** Maxima are ahead with every loss of the four; but VSRN has published margins and temperatures, and maxima
 #   searched ones. On photos nobody draws boxes: VSRN with a network's regions reached 258.2 there, less than a bag of words.
 #
-# The commands, for your own `FOLDER` of features ({numref}`Chapter {number} <ch-photos>`):
+# Commands, for your own `FOLDER` of features ({numref}`Chapter {number} <ch-photos>`):
 
 # %%
-for name, end in ends.items():
-    line = SITUATIONS[name][end].command().replace(" -p train=400", "").replace("-p ", "-p~")
-    print(f"# {name}\n" + " \\\n    ".join(textwrap.wrap(line, 68)).replace("~", " "))
+for name in ("400 photos, MiniLM", "6,000 photos"):
+    line = SITUATIONS[name][ends[name]].command().replace(" -p train=400", "")
+    print(" \\\n    ".join(textwrap.wrap(line.replace("-p ", "-p~"), 68)).replace("~", " "))
 
 # %% tags=["hide-input"]
 # checked by machine
@@ -223,8 +224,8 @@ check("take maxima with Triplet-SH: 36.4 rsum [34.5, 38.3] ahead of VSRN with th
       str(ahead).replace("+", "").replace(" ", " rsum ", 1), ends["1,500 scenes, boxes"] == MAX,
       7.5 < cost["vsrn", SH] / cost[MAX] < 8.5)
 check("+21.7 [+9.9, +33.6] ahead of the bag of words;", str(less(minilm["sentence", "ntxent"], few["bow", "ntxent"])))
-check("A limit of two or five times the cheapest, instead of three, changes no line.", all(
-    climb(systems, much)[-1][0] == ends[name] for name, systems in SITUATIONS.items() for much in (2, 5)))
+check("A limit of two or five times the cheapest, instead of three, changes no line;", *(
+    climb(of, much)[-1][0] == ends[name] for name, of in SITUATIONS.items() for much in (2, 5)))
 slope = np.polyfit(*([g.mean(of) for g in many.values()] for of in ("test.rsum", "test.t2i.r1")), 1)[0]
 check("one more caption in about 1,100 has its photo", f"about {round(100 / slope, -2):,.0f}")
 check("VSE++ with NT-Xent is 22 behind", f"is {less(few['bow', 'ntxent'], few['vse++', 'ntxent']).mean:.0f} behind")
@@ -252,33 +253,24 @@ check("VSRN with a network's regions reached 258.2 there", f"reached {regions.me
 #
 # **Time, clipping and constants** turn the order of losses on one and the same model ({numref}`Chapter {number} <ch-losses>`).
 #
-# **False negatives and batch size.** With 400 scenes a query often meets another caption of its own picture in the batch and pushes it
-# away, a *false negative*; `positives="image"` spares these. And batches of 128 with 1,500 scenes became smaller and larger, with rates
-# of their own. Both on VSE++, all else as it was:
+# **False negatives.** With 400 scenes a query often meets another caption of its own picture in the batch and pushes it away;
+# `positives="image"` spares these. It brought Triplet-SH on VSE++ +5.4 [−0.3, +11.1]: three draws do not show that they harm.
 
 # %%
 sizes = {n: scenes([*BOTH, "vsrn"], LOSSES, at, range(3)).by("method", "loss")
          for n, at in {400: "searched, 400, own length", 6000: "searched, 6000"}.items()}
 modular = scenes("cmn", "ntxent", "searched, modular", range(5))
 at_1000 = scenes("vse_infty", "ntxent", "searched, maxima", range(5), updates=1000)
-usual = {n: scenes("vse++", LOSSES[1:3], at, range(3)) for n, at in {400: "searched, 400", 1500: OWN}.items()}
-VARIED = {"no false negatives": (400, "positives", scenes(
-    "vse++", LOSSES[1:3], "searched, 400", range(3), positives="image"))}
-VARIED |= {f"batches of {n}": (1500, "batch_size", scenes(
-    "vse++", LOSSES[1:3], f"searched, batches of {n}", range(3))) for n in (32, 512)}
-varied = {loss: {what: compare(new[loss], usual[n][loss], of)
-                 for what, (n, of, new) in VARIED.items()} for loss in LOSSES[1:3]}
-pd.DataFrame(varied).rename(columns=plots.label)
-
-# %% [markdown]
-# Three draws do not show that false negatives harm. Both other batch sizes lose at equal updates; but then a batch of 32 has seen a
-# sixteenth of what one of 512 has, so this may be the schedule.
+usual, spared = (scenes("vse++", "triplet_sh", "searched, 400", range(3), positives=right)
+                 for right in ("diagonal", "image"))
+print("modular less maxima:", compare(modular, at_1000, "method"))
+print("spared less usual:", compare(spared, usual, "positives"))
 
 # %% tags=["hide-input"]
 # checked by machine
-check("With 400 scenes nothing is known to be ahead of a bag of words; with 6,000 VSE++ with Triplet-SH is 83 ahead",
-      not climb(sizes[400])[-1][1].with_word("ahead"), climb(sizes[400])[-1][0][0] == "bow", also="400 6,000",
-      *[f"is {less(sizes[6000]['vse++', SH], sizes[6000]['bow', 'ntxent']).mean:.0f} ahead"])
+check("With 400 scenes nothing is known to be ahead of a bag of words", climb(sizes[400])[-1][0][0] == "bow", also="400")
+lead = less(sizes[6000]["vse++", SH], sizes[6000]["bow", "ntxent"])
+check("with 6,000 VSE++ with Triplet-SH is 83 ahead of one.", f"is {lead.mean:.0f} ahead", also="6,000")
 few_at, many_at = (list(named.searched()[f"scenes, {n}"].best.values()) for n in ("400, own length", "6000"))
 check("all 15 searches with 400 and 9 of 15 with 6,000 ended at an edge",
       f"all {sum(b['lr'] in (1e-3, 1e-2) or b['updates'] in (600, 3000) for b in few_at)}", len(few_at) == 15,
@@ -286,8 +278,7 @@ check("all 15 searches with 400 and 9 of 15 with 6,000 ended at an edge",
 check("a bag of pairs tells 84 % of the swap twins apart and VSE++ with Triplet-SH 80 %", *(
     f"{plain[s].mean('test.twins.swap'):.0f} %" for s in (("pairs", "ntxent"), ("vse++", SH))))
 check("and is +14.0 [+4.0, +23.9] ahead of maxima,", f"is {compare(modular, at_1000, 'method')}")
-check("Three draws do not show that false negatives harm.", *(of["no false negatives"].low < 0 for of in varied.values()))
-check("Both other batch sizes lose", *(of[f"batches of {n}"].high < 0 for of in varied.values() for n in (32, 512)))
+check("It brought Triplet-SH on VSE++ +5.4 [−0.3, +11.1]: three draws", f"VSE++ {compare(spared, usual, 'positives')}:")
 
 # %% [markdown]
 # ## What we found
