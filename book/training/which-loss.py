@@ -13,8 +13,7 @@
 # # Which loss, which model, for my data?
 #
 # You have captioned pictures and want a search, or you have to choose a loss for a paper. Which model do you train first, with which
-# loss? ECIR's advice is one loss for everybody, Triplet-SH {cite:p}`bleeker2022lessons`. Below are two of our drawn pictures; photos
-# are other data, and have other answers.
+# loss? ECIR's advice is one loss for everybody, Triplet-SH {cite:p}`bleeker2022lessons`. Two of our drawn pictures:
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -42,7 +41,7 @@ from icrlib.experiments.search import after_start
 
 smoke = chapter.start(smoke)
 
-# %% tags=["remove-input"] mystnb={"image": {"alt": "Two drawn pictures of coloured shapes, each with its caption. The same words stand in both captions, in another order."}, "figure": {"name": "fig-which-twins", "caption": "Two scenes with a caption each. They are *swap twins*: two things have exchanged a property, and only the order of words tells. Guessing is right in half of the cases."}}
+# %% tags=["remove-input"] mystnb={"image": {"alt": "Two drawn pictures of coloured shapes, each with its caption. The same words stand in both captions, in another order."}, "figure": {"name": "fig-which-twins", "caption": "Two scenes, *swap twins*: two things have exchanged a property, and only the order of words tells which caption is whose. Guessing tells half."}}
 split = load_dataset("scenes", smoke=smoke).test
 captions = [0, 5] if smoke else [690, 695]
 plots.gallery(split.images[split.image_of[captions]], [split.captions[c] for c in captions], size=1.8, wrap=16);
@@ -58,16 +57,16 @@ plots.gallery(split.images[split.image_of[captions]], [split.captions[c] for c i
 #
 # ## Who is compared
 #
-# - A **bag of words** adds up a vector for each word and knows no order; a **bag of pairs** also has vectors for pairs of neighbouring
-#   words. **VSE++** reads word by word ({numref}`Chapter {number} <ch-towers>`).
+# - A **bag of words** adds up a vector for each word and knows no order; a **bag of pairs** also has vectors for neighbouring words.
+#   **VSE++** reads word by word ({numref}`Chapter {number} <ch-towers>`).
 # - **VSRN** and **maxima** ({numref}`Chapter {number} <ch-pooling>`) see a picture as boxes, with the features of each. The second
 #   takes the largest value over boxes and over words.
 # - The **sentence encoder** is MiniLM, trained by others on a billion pairs of sentences; two layers behind it learn.
 # - **Triplet** pushes away all negatives within a margin, **Triplet-SH** the hardest, **NT-Xent** all, by a softmax, **DCL** the same
 #   without the positive in the denominator; **SmoothAP** smooths the rank ({numref}`Chapter {number} <ch-one-picture>`).
 #
-# Photos are Flickr8k's, with five captions each; there is one training set, so that intervals allow for three seeds and other test
-# photos. *Scenes* are drawn, and run $s$ has its own data, made with seed $s$.
+# Photos are Flickr8k's, with five captions each; intervals allow for three seeds and other test photos, not for another training set.
+# *Scenes* are drawn, and run $s$ has its own data, made with seed $s$.
 #
 # `runs` reads our records of trainings by what they are (`missing="train"` trains others), and `at="searched, …"` takes the settings
 # that did best on validation data of other draws or seeds ({doc}`../reproduce/settings`). Two systems:
@@ -84,7 +83,7 @@ print(f"{bag.mean():.1f} and {pairs.mean():.1f}, {compare(pairs, bag, 'system')}
 # %% [markdown]
 # Read: on 6,000 photos a bag of pairs is 8.2 rsum behind a bag of words, with a 95 % interval from 2.0 to 14.5. (*Rsum* is the sum of
 # six recalls, at most 600.) All differences here are such, one system less another, paired by draw or seed; intervals are for one
-# comparison each. Now all systems on two kinds of data. DCL was not searched: it has what was found for NT-Xent.
+# comparison each. DCL was not searched: it has what was found for NT-Xent.
 
 # %%
 LOSSES, BOTH = ["triplet", "triplet_sh", "ntxent", "smoothap", "dcl"], ["bow", "vse++"]
@@ -123,7 +122,7 @@ def seconds(systems):
     return {(m, loss): group[0]["config"]["updates"] * np.median(pace[m, loss == last])
             for (m, loss), group in systems.items()}
 
-# %% tags=["remove-input"] mystnb={"image": {"alt": "Two panels, 1,500 drawn scenes and 6,000 photos: test rsum over the seconds of a training, a mark for each model with each loss. On scenes crosses, the maxima, are on top at about 33 seconds, and triangles (VSRN) below them at about 250. On photos circles, the bag of words, are on top at the left."}, "figure": {"name": "fig-two-places", "caption": "Cost of a training on one core and test rsum (600 at most; other axes in each panel), with 95 % intervals. A colour is a loss, a shape a model. On scenes maxima lead, on Flickr8k's photos the bag of words. If Triplet-SH were for everybody, its colour would lead in both."}}
+# %% tags=["remove-input"] mystnb={"image": {"alt": "Two panels, 1,500 drawn scenes and 6,000 photos: test rsum over the seconds of a training, a mark for each model with each loss. On scenes crosses, the maxima, are on top at about 33 seconds, and triangles (VSRN) below them at about 250. On photos circles, the bag of words, are on top at the left."}, "figure": {"name": "fig-two-places", "caption": "Cost of a training on one core and test rsum (600 at most; other axes in each panel), with 95 % intervals.  On scenes maxima lead, on Flickr8k's photos the bag of words. If Triplet-SH were for everybody, its colour would lead in both."}}
 SIGNS = {"bow": "o", "pairs": "D", "vse++": "s", "vsrn": "^", "vse_infty": "X"}
 MODELS = {"bow": "bag of words", "pairs": "bag of pairs", "vse++": "VSE++", "vsrn": "VSRN", "vse_infty": "maxima",
           "sentence": "sentence encoder"}
@@ -201,7 +200,7 @@ paper.styled(pd.DataFrame(map(row, SITUATIONS)), "Where to start. Seconds are of
 #   Flickr8k: expect less of it on your photos.
 # - **Many photos.** DCL, NT-Xent and SmoothAP cannot be told apart on the bag of words. VSE++ with DCL, at −9.6 [−17.6, −1.6], is
 #   undecided in its family. MiniLM, at one setting, is at −18.8 [−28.3, −9.3], in spite of what it may have read.
-# - **Scenes without boxes.** VSE++ needs four times the seconds of the bag of pairs to be ahead of it. The bag had NT-Xent alone, and
+# - **Scenes without boxes.** VSE++ needs four times the seconds of the bag of pairs to be ahead of it.  The bag had NT-Xent alone,
 #   VSE++ its pick of five losses.
 # - **Scenes with boxes.** Maxima are ahead with every loss of the four; but VSRN has published margins and temperatures, and maxima
 #   searched ones. On photos nobody draws boxes: VSRN with a network's regions reached 258.2 there, less than a bag of words.
@@ -244,7 +243,7 @@ check("VSRN with a network's regions reached 258.2 there", f"reached {regions.me
 #
 # **How many pictures.** With 400 scenes nothing is known to be ahead of a bag of words, which has one vector a word and is soon done;
 # with 6,000 VSE++ with Triplet-SH is 83 ahead of one. But all 15 searches with 400 and 9 of 15 with 6,000 ended at an edge, beyond
-# which better settings may lie, and bags of pairs and maxima were not trained there. So these two sizes have no line in the table.
+# which better settings may lie, and bags of pairs and maxima were not trained there: no line in the table.
 #
 # **What the captions ask for.** With 1,500 scenes a bag of pairs tells 84 % of the swap twins apart and VSE++ with Triplet-SH 80 %,
 # because our captions put a colour right before its shape. Where they do not, both nearly guess ({numref}`Chapter {number}
@@ -288,8 +287,8 @@ check("It brought Triplet-SH on VSE++ +5.4 [−0.3, +11.1]: three draws", f"VSE+
 # - On 1,500 scenes with boxes maxima with Triplet-SH are 36.4 rsum ahead of VSRN with it, and cost an eighth.
 # - Without boxes VSE++ with Triplet-SH is +4.8 [+2.4, +7.1] ahead of a bag of pairs.
 #
-# What nobody knows: other numbers of photos than these two; with few of them DCL and Triplet; maxima on photos' regions; how far rates
-# that were found here fit your data (try a third and three times of them).
+# What nobody knows: other numbers of photos; maxima on photos' regions; how far these rates fit your data (try a third and three times
+# of them).
 
 # %% tags=["hide-input"]
 # checked by machine
@@ -379,7 +378,7 @@ check_smallest(mine)
 # ````
 #
 # The standard error of the mean is sd/√n, with n − 1 degrees of freedom. With a standard deviation of 3 rsum and four comparisons three
-# draws decide differences beyond 15 rsum, ten draws beyond 3: hence ten where we could.
+# draws decide differences beyond 15 rsum, ten draws beyond 3.
 
 # %%
 check_smallest(lambda sd, n, m: stats.t.ppf(1 - 0.025 / m, n - 1) * sd / n**0.5)
