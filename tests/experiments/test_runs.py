@@ -138,6 +138,6 @@ def test_a_plan_takes_the_median_of_like_records_and_guesses_nothing(tmp_path):
         np.save(tmp_path / f"{part}_ims.npy", np.random.default_rng(0).random((9, 5), dtype=np.float32))
         (tmp_path / f"{part}_caps.txt").write_text("a red box\n" * 45)
     own = {"dataset": "coco", "method": "vse++", "loss": "ntxent", "seed": 0, "features": str(tmp_path)}
-    assert missing.plan([own, own]) == "2 runs to train: of unknown length, for no record is like them"
+    assert missing.plan([own, own]) == "2 runs to train: of unknown length, for no record is of models of their size"
     both = missing.plan([known | {"updates": 1000}, own])
-    assert both.startswith(f"2 runs to train: about {1000 * rate / 60:.1f} core-minutes, and of 1 nobody knows")
+    assert both.startswith(f"2 runs to train: about {1000 * rate / 60:.1f} core-minutes, and 1 of unknown length")
