@@ -6,7 +6,7 @@
 #   JOBS=2                     chapters executed at a time (book, notebooks)
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help records probes reproduce test-slurm book html pdf notebooks test check bench lint lab wheel browser screenshots clean distclean venv grid
+.PHONY: help probes reproduce test-slurm book html pdf notebooks test check bench lint lab wheel browser screenshots clean distclean venv grid
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -44,12 +44,8 @@ check: lint ## the fast lane: lint and unit tests
 bench: $(DONE) ## speed as ratios, against twins and peers measured in the same run
 	OMP_NUM_THREADS=1 $(PY) -m benchmarks
 
-$(foreach v,STUDY JOBS LOSS FEATURES PLAN,$(eval records: export RECORDS_$v = $$($v)))
-records: $(DONE) ## list the studies, or train what is missing of one [STUDY=reading JOBS=2 LOSS=ntxent FEATURES=folder PLAN=1]
-	OMP_NUM_THREADS=1 $(PY) scripts/make_records.py
-
-probes: $(DONE) ## ask the models of a study on scenes what a linear map reads from them [STUDY=ltd_more]
-	@OMP_NUM_THREADS=1 $(PY) scripts/probe_runs.py $(if $(STUDY),$(call quoted,$(STUDY)),$(error probes: which study? STUDY=ltd_more))
+probes: $(DONE) ## ask the models of runs on scenes what a linear map reads from them [KEYS="92b1… 0c4f…"]
+	@OMP_NUM_THREADS=1 $(PY) scripts/probe_runs.py $(foreach k,$(or $(KEYS),$(error probes: which runs? KEYS=)),$(call quoted,$k))
 
 # What a page has parameters for is given to icr itself: icr train reproduce/tables -p dataset=coco -p features=folder
 reproduce: $(if $(PLAN),$(DONE),$(GRID)) ## train the runs that a page lacks, by Snakemake [PAGE=reproduce/tables PROFILE=slurm PLAN=1]

@@ -1,6 +1,6 @@
-"""What pyproject.toml cannot say: the wheel carries records/, the lists of studies and the book's scripts.
+"""What pyproject.toml cannot say: the wheel carries records/ and the book's scripts.
 
-As icrlib._records, ._studies and ._static. The records of a study, which are a file each in the repository, are one
+As icrlib._records and ._static. The records of a folder of records/studies, a file each in the repository, are one
 compressed file there, each record whole (icrlib.records.archive reads it).
 """
 
@@ -13,7 +13,7 @@ from setuptools.command.build_py import build_py
 
 # Of what xz offers, the best for text: no place counts more than another, the byte before says most.
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]
-CARRIED = {"icrlib._records": "records", "icrlib._static": "book/_static", "icrlib._studies": "scripts/studies"}
+CARRIED = {"icrlib._records": "records", "icrlib._static": "book/_static"}
 packages, package_dir = find_packages(include=["icrlib", "icrlib.*"]), {}
 for package, folder in CARRIED.items():
     if Path(folder).is_dir():
@@ -22,7 +22,7 @@ for package, folder in CARRIED.items():
 
 
 class BuildWithRecords(build_py):
-    """Copies everything as usual, and packs the records of each study."""
+    """Copies everything as usual, and packs the records of each folder of records/studies."""
 
     def run(self):
         super().run()

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from icrlib.experiments.named import searched
+
 from .data.photos import make
 from .killing import ROOT
 
@@ -26,6 +28,18 @@ def commands():
 
 def test_it_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900
+
+
+@pytest.mark.parametrize("place", ["README.md", "book/search/photos.py"])
+def test_it_trains_what_the_searches_chose(place):
+    """For a few hundred photos: the settings with which training/which-loss compares, which has the same command."""
+    text = re.sub(r"\\\n[#\s]*", " ", (ROOT / place).read_text(encoding="utf-8"))
+    typed = dict(
+        re.findall(r"-p (\w+)=(\S+)", next(line for line in text.splitlines() if "-p method=sentence" in line))
+    )
+    best = searched()["flickr8k, 400, sentence, unit"].best["sentence", "ntxent"]
+    wanted = {name: str(value) for name, value in best.items() if name not in ("train", "evaluate_every")}
+    assert {name: typed.get(name) for name in wanted} == wanted
 
 
 @pytest.mark.process

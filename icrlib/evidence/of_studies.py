@@ -1,18 +1,15 @@
-"""Records that were found by their study, compared and searched as ``icrlib.experiments`` does named runs."""
+"""Records that were found by their study, as older pages have them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import pandas as pd
-
-from icrlib.experiments.compare import Comparison, compare
+from icrlib.experiments.compare import Comparison
 from icrlib.experiments.named import Runs, searched
-from icrlib.experiments.record_settings import by_settings, common_draws, frozen, settings, short
+from icrlib.experiments.record_settings import by_settings, common_draws, short
 from icrlib.experiments.search import Search
-from icrlib.experiments.summary import summarise
 
-__all__ = ["Verdict", "by_rate", "choices", "common_draws", "summarise", "tuned_studies", "verdict"]
+__all__ = ["Verdict", "choices", "common_draws", "tuned_studies"]
 
 FOLLOWING = ("drops", "evaluate_every")  # they follow from the number of updates
 
@@ -29,38 +26,9 @@ class Verdict(Comparison):
         return self
 
 
-def verdict(ours: Iterable, other: Iterable, factor: str = "loss", tuning: Mapping | None = None) -> Verdict:
-    """Is the test rsum of ours above that of the others? ``tuning``: {value of the factor: what was chosen for it}."""
-    return Verdict(**vars(compare(_runs(ours, factor, tuning), _runs(other, factor, tuning), factor)))
-
-
-def _runs(records: Iterable[Mapping], factor: str, tuning: Mapping | None) -> Runs:
-    found = _keyed(records)
-    names = {c["method"]: c["loss"] for c in (record["config"] for record in found)}
-    chosen = (tuning or {}).get(found[0]["config"].get(factor), {})
-    values = {short(name): value for name, value in settings(found[0]).items()}
-    if wrong := [name for name, value in chosen.items() if values.get(name, frozen(value)) != frozen(value)]:
-        raise ValueError(f"{wrong[0]} is {values[wrong[0]]}, but the tuning chose {chosen[wrong[0]]}")
-    return Runs(found, searched=dict.fromkeys(names.items(), set(chosen)))
-
-
-def _keyed(records: Iterable[Mapping]) -> list[Mapping]:
-    return [{**record, "key": number} for number, record in enumerate(records)]
-
-
 def choices(records: Iterable[Mapping]) -> dict[tuple[str, str], dict[str, object]]:
     """``{("vse++", "ntxent"): {"lr": 0.01, "tau": 0.1}, …}``: of what was moved, the best on validation."""
-    return _search(records).best
-
-
-def by_rate(records: Iterable[Mapping]) -> pd.DataFrame:
-    """A search as a table: validation rsum, a column for each learning rate."""
-    return _search(records).table
-
-
-def _search(records: Iterable[Mapping]) -> Search:
-    """A search over what differs within a model and a loss."""
-    every, given = Runs(_keyed(records)), {}
+    every, given = Runs([{**record, "key": number} for number, record in enumerate(records)]), {}
     for group in every.by("method", "loss").values():
         tried = by_settings(group)
         first = tried[0].settings
@@ -68,7 +36,7 @@ def _search(records: Iterable[Mapping]) -> Search:
         for flat, runs in tried:
             values = {short(name): flat[name] for name in moved if short(name) not in FOLLOWING}
             given |= dict.fromkeys((run["key"] for run in runs), values)
-    return Search(Runs(every, given))
+    return Search(Runs(every, given)).best
 
 
 def tuned_studies() -> dict[tuple[str, str], str]:

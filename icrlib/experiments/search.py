@@ -77,8 +77,8 @@ class Search:
         )
         moved = [n for n in frame if n not in ("method", "loss", "lr", "val") and frame[n].nunique(dropna=False) > 1]
         index = ["method", "loss", *moved]
-        shown = frame.astype(dict.fromkeys(moved, object)).fillna(dict.fromkeys(moved, "–"))
-        return shown.pivot(index=index, columns="lr", values="val")
+        frame[moved] = frame[moved].astype(object).fillna("–")
+        return frame.pivot(index=index, columns="lr", values="val")
 
     def _with_defaults(self, pair: Pair, settings: Mapping) -> dict:
         """``settings``, and what a run with them had where other candidates were given a value."""

@@ -16,13 +16,6 @@ from icrlib.records.form import RECORD
 READ = ("path",)  # what reading adds to a record
 
 
-def path_for(dataset: str, method: str, loss: str, seed: int, tag: str = "", study: str = "") -> Path:
-    """Where the book keeps the record of a run; ``tag`` names what differs from the defaults, ``study`` whose it is."""
-    loss = loss.replace(":", "-").replace(" x ", "-")
-    name = f"{tag + '-' if tag else ''}seed{seed}.json"
-    return root() / (f"studies/{study}" if study else "") / dataset / method.replace("++", "pp") / loss / name
-
-
 def write(record: dict, path: str | Path) -> Path:
     """Write ``record`` atomically; ``ValueError`` if one is there, for records are never changed."""
     path = claim_path(path, "record")

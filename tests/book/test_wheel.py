@@ -17,7 +17,7 @@ from chapters import Book
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Book(ROOT)
 pytestmark = [pytest.mark.slow, pytest.mark.process]
-SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "icrlib", "records", "book/_static", "scripts/studies")
+SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "icrlib", "records", "book/_static")
 
 
 def call(*command, cwd, **env):
@@ -81,7 +81,6 @@ def test_everything_is_in_it(wheel, python):
     expected = committed("icrlib", ".py", ".json", ".csv", ".md", ".safetensors", ".pt", ".npz")
     missing = {n for n in expected if not (site / "icrlib" / n).is_file()}
     missing |= {n for n in committed("records", ".csv", ".jsonl") if not (site / "icrlib/_records" / n).is_file()}
-    missing |= {n for n in committed("scripts/studies", ".py") if not (site / "icrlib/_studies" / n).is_file()}
     missing |= {n for n in committed("book/_static", ".js") if not (site / "icrlib/_static" / n).is_file()}
     assert not missing
     with zipfile.ZipFile(wheel) as inside:
@@ -93,23 +92,20 @@ def test_everything_is_in_it(wheel, python):
 
 
 def test_every_record_is_in_it_and_complete(python, tmp_path):
-    """As the repository has them, one file a run, the wheel gives them: by study, one by one, and in outlines."""
+    """As the repository has them, one file a run, the wheel gives them: by study and one by one."""
     code = """
 import hashlib, json, sys
 from pathlib import Path
 from icrlib import records, runs
-from icrlib.studies import studies
 hashes = {}
 for record in records.find(study="*"):
     path = str(Path(record.pop("path")).relative_to(records.root()))
     record.pop("stale", None)
     hashes[path] = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
-one = studies["ecir"].runs()[0]
-alone = records.load(one.path)["config"]["seed"] == one.seed and one.done and not studies["ecir"].missing()
-alone &= len(runs("scenes", method="bow", seed=range(3), at="searched")) == 3
-print(json.dumps([str(records.root()), hashes, len(records.outlines()), alone]))
+alone = len(runs("scenes", method="bow", seed=range(3), at="searched")) == 3
+print(json.dumps([str(records.root()), hashes, alone]))
 """
-    root, hashes, outlined, alone = json.loads(call(python, "-c", code, cwd=tmp_path, ICRLIB_CACHE=str(tmp_path)))
+    root, hashes, alone = json.loads(call(python, "-c", code, cwd=tmp_path, ICRLIB_CACHE=str(tmp_path)))
     assert root.endswith("_records") and str(ROOT) not in root and alone
     ours = {
         name: hashlib.sha256(
@@ -118,7 +114,7 @@ print(json.dumps([str(records.root()), hashes, len(records.outlines()), alone]))
         for name in committed("records", ".json")
         if name.startswith("studies")
     }
-    assert hashes == ours and outlined == len(ours)
+    assert hashes == ours
 
 
 def test_command_line_is_installed(python, tmp_path):
@@ -126,7 +122,7 @@ def test_command_line_is_installed(python, tmp_path):
 
 
 def test_a_chapter_from_the_wheel(python, tmp_path):
-    """One that reads runs of studies and of their searches, and asks for advice."""
+    """One that reads runs at searched settings and compares them."""
     shutil.copyfile(BOOK.path("training/which-loss", ".ipynb"), tmp_path / "in.ipynb")
     code = (
         "import papermill; papermill.execute_notebook('in.ipynb', 'out.ipynb', kernel_name='python3',"

@@ -7,9 +7,7 @@ import math
 import pytest
 
 from icrlib import paper
-from icrlib.experiments.summary import summarise
 from icrlib.paper.tables import cell
-from tests.experiments.made import group, record
 
 
 def test_arithmetic_of_table_1_holds_but_for_one_cell():
@@ -61,21 +59,6 @@ def test_layout_prints_as_the_paper_does():
     assert plain.loc["1.8", ("", "rsum")] == "444.0 ± 2.1"
     page = paper.layout(paper.table("ecir/1")).data
     assert "444.0 ± 2.1" in page and page == paper.layout(paper.table("ecir/1")).data  # same input, same ids
-
-
-def test_summarise_means_and_population_spread():
-    runs = group("ntxent", [400.0, 401.0, 402.0])
-    for seed, run in enumerate(runs):
-        run["test"]["twins"] = {"swap": 50.0 + seed, "attribute": 90.0, "swap_n": 5, "attribute_n": 5}
-    result = summarise([*runs, record("triplet", 0)])
-    ntxent, triplet = result.iloc[0], result.iloc[1]
-    assert ntxent["n"] == 3 and ntxent["i2t_r1"] == pytest.approx(41.0)
-    assert ntxent["i2t_r1_std"] == pytest.approx(math.sqrt(2 / 3)) and ntxent["swap"] == pytest.approx(51.0)
-    assert triplet["n"] == 1 and math.isnan(triplet["i2t_r1_std"])
-    table = paper.layout(result, style="plain")
-    assert table.loc[1, ("image to text", "R@1")] == "41.0 ± .8" and table.loc[2, ("twins", "swap %")] == "–"
-    with pytest.raises(ValueError, match="no records"):
-        summarise([])
 
 
 def test_rows_as_they_were_run():

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
 import icrlib
 from icrlib import records
+from icrlib.experiments.store import key_of
 
 
 def test_a_record_says_what_ran(tiny, tmp_path):
@@ -71,7 +73,9 @@ def test_every_committed_record_is_whole_and_in_its_place():
     for record in found:
         config = record["config"]
         assert not config["smoke"] and record["history"][-1]["update"] == config["updates"]
-        assert f"seed{config['seed']}" in record["path"] and f"/{config['dataset']}/" in record["path"]
+        name = Path(record["path"]).stem  # a run of a study was named by its settings and seed, later ones by their key
+        assert name.endswith(f"seed{config['seed']}") or name == key_of(config), record["path"]
+        assert f"/{config['dataset']}/" in record["path"]
         # Two evaluations can have the same rsum but for a rounding in its sum, which a record does not keep.
         best = max(entry["val"]["rsum"] for entry in record["history"])
         of_best = [entry["update"] for entry in record["history"] if entry["val"]["rsum"] == best]
