@@ -70,7 +70,7 @@ def test_a_search_by_rate_has_a_row_for_whatever_else_moved_and_other_draws_are_
     table = search(*hard, *soft).table
     rows = {(loss, start): row.dropna().to_dict() for (_, loss, start), row in table.iterrows()}
     assert rows == {
-        ("ntxent", "–"): {0.001: 411.0, 0.01: 420.5},
+        ("ntxent", 0): {0.001: 411.0, 0.01: 420.5},
         ("triplet_sh", 0): {0.001: 400.0, 0.003: 390.0},
         ("triplet_sh", 250): {0.003: 430.0},
     }
