@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from chapters import Book
-from icrlib import evidence, records
+from icrlib.experiments import named
 from icrlib.losses import LOSSES, by_name
 
 BOOK = Book(Path(__file__).resolve().parents[2])
@@ -50,12 +50,12 @@ def test_it_has_the_formula_of_the_loss_its_constants_and_its_page(name):
     assert BOOK.path("push/" + page, ".ipynb").resolve().is_file()
 
 
-@pytest.mark.parametrize("study, losses", [("tuning", ("triplet", "triplet_sh", "ntxent", "smoothap")),
-                                           ("beyond_tuning", ("dcl", "ifm", "siglip", "ntxent_sparse"))])  # fmt: skip
-def test_what_was_found_here_is_what_the_searches_chose(study, losses):
-    chosen = evidence.choices(records.find(study=study, method="vse++"))
+@pytest.mark.parametrize("name, losses", [("own constants", ("triplet", "triplet_sh", "ntxent", "smoothap")),
+                                          ("beyond", ("dcl", "ifm", "siglip", "ntxent_sparse"))])  # fmt: skip
+def test_what_was_found_here_is_what_the_searches_chose(name, losses):
+    chosen, moved = named.searched()[f"scenes, {name}"]
     for loss in losses:
         found = cards()[loss].split("Found here:")[1]
-        for option in set(SYMBOLS) & set(chosen["vse++", loss]):
+        for option in set(SYMBOLS) & moved["vse++", loss]:
             value = f"{chosen['vse++', loss][option]:g}".replace("-", "−")
             assert re.search(rf"{SYMBOLS[option]} = {re.escape(value)}\b", found)
