@@ -38,13 +38,10 @@ def multiplied(back=True, first=1.0, keep=True):
 WRONG = {
     "search/scores": {
         "check_recall": (1.0, 0.0),
-        "check_recalls": ((0, 60, 80), (0.2, 0.6, 0.8)),
         "check_guess": (lambda N: 1000 / N, lambda N: 10.0),
     },
     "search/towers": {
         "check_last_state": (opposite, lambda s, n: s[:, -1], lambda s, n: s[torch.arange(len(s)), n]),
-        "check_which_axis": (opposite, lambda x: x / x.norm(dim=1, keepdim=True), lambda x: x / x.norm()),
-        "check_asleep": ((9, 0, 1.5), (-9, 0, 0)),
     },
     "search/photos": {"check_how_many": ((25, 100), (97, 194), (385, 97))},
     "push/one-picture": {
