@@ -103,9 +103,8 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 # - **Which information?** {cite:t}`bleeker2022keep` asked what a caption encoder throws away once it can tell its own picture from
 #   the others, and made it keep more, under a constraint: **LTD**.
 #
-# This book implements and runs what they describe. Where what was printed and what was run differ, it shows both. And it asks a
-# fourth question that none of them asks: **what reads?** Whether a model knows which word belongs to which hangs on how its score is
-# built, more than on the loss.
+# This book runs what they describe. Where what was printed and what was run differ, it shows both. And it asks a fourth question:
+# **what reads?** Whether a model knows which words belong together hangs on how its score is built, more than on the loss.
 #
 # ## Five ways through
 #

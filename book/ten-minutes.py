@@ -61,7 +61,7 @@ told = {(name, p): runs("scenes", loss="ntxent", seed=range(5), phrasing=p, **sy
         for name, system in SYSTEMS.items() for p in ("plain", "apart")}
 
 # %% tags=["remove-input"] mystnb={"image": {"alt": "Questions answered by five systems, a filled mark for plain captions and a hollow one for captions told apart. The bag of words is at 50 percent on both. The bag of pairs and VSE++ are near 80 on plain captions and near 50 told apart. Maxima fall from 87 to 64, the modular scorer from about 95 to 89."}, "figure": {"name": "fig-ten-reading", "caption": "Swap twins answered, means of five draws of the data. Filled: plain captions; hollow: the same facts told apart; dotted: guessing."}}
-fig, ax = plt.subplots(figsize=(6.4, 2.6))
+fig, ax = plt.subplots(figsize=(4.8, 2.3))
 for row, name in enumerate(SYSTEMS):
     plain, apart = (told[name, phrasing].mean(SWAP) for phrasing in ("plain", "apart"))
     ax.plot([plain, apart], [row, row], color="#999999", lw=1.5, zorder=1)
@@ -117,7 +117,7 @@ lead = {name: compare(found["triplet_sh"], found["ntxent"])
         for name, found in conditions.items()}
 
 # %% tags=["remove-input"] mystnb={"image": {"alt": "The lead of Triplet-SH over NT-Xent under five conditions with 95 percent intervals. With published constants it is a little above zero, with half the updates well below, with its own margin well above, on maxima above, on photos below with an interval that holds zero."}, "figure": {"name": "fig-ten-lead", "caption": "Triplet-SH less NT-Xent, test rsum, paired, with 95 % intervals: ten draws of drawn pictures, three trainings on Flickr8k. Right of zero Triplet-SH is ahead."}}
-fig, ax = plt.subplots(figsize=(6.4, 2.6))
+fig, ax = plt.subplots(figsize=(4.8, 2.3))
 for row, one in enumerate(lead.values()):
     ax.plot([one.low, one.high], [row, row], color="#0173b2", lw=2)
     ax.plot(one.mean, row, "o", color="#0173b2", ms=7)
@@ -161,7 +161,7 @@ per_batch = curve("release", "lag_0.3", "reconstruction")[1].reshape(EPOCHS, -1)
 price = curve("release", "lag_0.3", "lambda").values.reshape(EPOCHS, -1).max(1)
 error, slack = per_batch.mean(1), 2 * per_batch.std(1, ddof=1) / per_batch.shape[1] ** 0.5
 asleep = (error > 0.3 + slack) & (price <= replay.ZERO)
-fig, axes = plt.subplots(2, 1, figsize=(6.4, 3.6), sharex=True)
+fig, axes = plt.subplots(2, 1, figsize=(5.2, 3.4), sharex=True)
 axes[0].plot(np.arange(EPOCHS) + 1, error, color="#00775a")
 axes[0].axhline(0.3, color="black", ls=":")
 axes[0].set(ylabel="error", ylim=(0.2, 0.4))

@@ -131,8 +131,8 @@ loop_explorer(GradientObjective("con", "con"), about="A rectangle in the plane o
 # a score below zero is pushed by less than nothing, which is a pull ({ref}`erratum-goal-10`).
 #
 # The released code differs in three places, and below we say which version we mean. Its con has no margin, so that it is always 1;
-# its cir subtracts ½ in the bracket and not 1; and it takes 0 for a mean over no neighbours ({ref}`erratum-goal-5`,
-# {ref}`erratum-goal-8`, {ref}`erratum-goal-12`).
+# its cir subtracts ½ in the bracket and not 1; and it takes 0 for a mean over no neighbours ({ref}`erratum-goal-8`,
+# {ref}`erratum-goal-12`).
 #
 # ## A size and a ratio
 #
@@ -192,13 +192,13 @@ fig, axes = plt.subplots(1, 2, figsize=(6.6, 3.6), sharey=True)
 fine, coarse = ([*torch.meshgrid(*[torch.linspace(*ends).double()] * 2, indexing="xy")]
                 for ends in ((0, 1, 161), (0.08, 0.92, 8)))
 for ax, name in zip(axes, ("con", "cir"), strict=True):
-    ax.imshow((T := GradientObjective(name, "con")).on_plane(*fine)[0], origin="lower", extent=(0, 1, 0, 1), cmap="Blues", vmin=0, vmax=1.6)
+    T = GradientObjective(name, "con")
+    ax.imshow(T.on_plane(*fine)[0], origin="lower", extent=(0, 1, 0, 1), cmap="Blues", vmin=0, vmax=1.6)
     ax.contour(*fine, ((1 - fine[0]) ** 2 + fine[1] ** 2) / 2, levels=7, colors="#555555", linewidths=0.9)
     shade, (x, y) = T.on_plane(*coarse)[0], coarse
     ax.quiver(x, y, -shade * (1 - x), shade * y, angles="xy", scale=7, width=0.007, color="black")
-    ax.set(title=f"{name} × lin", xlim=(0, 1), ylim=(0, 1), xlabel="$s_+$", xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
-axes[0].plot(*torch.cat([SQUARE, SQUARE[:1]]).T, color=ONE, lw=2.5)
-axes[0].set_ylabel("$s_-$");
+    ax.set(title=f"{name} × lin", xlim=(0, 1), ylim=(0, 1), xlabel="$s_+$ (up: $s_-$)", xticks=(0, 1), yticks=(0, 1))
+axes[0].plot(*torch.cat([SQUARE, SQUARE[:1]]).T, color=ONE, lw=2.5);
 
 # %% [markdown]
 # Each $T$ now has one question. con changes only at its edge $s_+ - s_- = m$, which must be a level line of $\Phi$. nca is constant
