@@ -2,11 +2,6 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#       jupytext_version: 1.19.6
 #   kernelspec:
 #     display_name: Python 3
 #     language: python
@@ -70,7 +65,7 @@ explorer(scores, positives, losses, about="Four pictures, four captions, and the
          invitation="Four losses look at the same scores. Whom does each of them push?")
 
 # %% [markdown]
-# They disagree on the worst mistake. NT-Xent pushes the 0.62 harder than any other wrong caption, Triplet as hard as a harmless one,
+# **They disagree on the worst mistake.** NT-Xent pushes the 0.62 harder than any other wrong caption, Triplet as hard as a harmless one,
 # Triplet-SH pushes it alone, and SmoothAP ignores it, because a gap of 0.22 is too wide for it. How far a loss looks and how hard it
 # pulls are choices that somebody made. This book takes them apart, counts what they touch, trains with each, and asks what one
 # knows of a training from them.
@@ -108,15 +103,17 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 # - **Which information?** {cite:t}`bleeker2022keep` asked what a caption encoder throws away once it can tell its own picture from
 #   the others, and made it keep more, under a constraint: **LTD**.
 #
-# This book implements and runs what they describe. Where what was printed and what was run differ, it shows both.
+# This book runs what they describe. Where what was printed and what was run differ, it shows both. And it asks a fourth question:
+# **what reads?** Whether a model knows which words belong together hangs on how its score is built, more than on the loss.
 #
-# ## Four ways through
+# ## Five ways through
 #
-# - **Ten minutes**: {numref}`Chapter {number} <ch-ten-minutes>` has what was found, in five pictures.
+# - **Ten minutes**: {numref}`Chapter {number} <ch-ten-minutes>` has what was found, a sentence a finding.
 # - **You have photos**: {numref}`Chapter {number} <ch-photos>` goes from a folder to a search, with captions or without,
 #   {numref}`Chapter {number} <ch-which-loss>` says what to train.
 # - **You want to understand losses**: the parts *Whom does a loss push?* and *What training shows*, beginning with
 #   {numref}`Chapter {number} <ch-triplet>`.
+# - **You build models**: the part *Systems*, beginning with {numref}`Chapter {number} <ch-reading>`.
 # - **You came for one of the papers**: {numref}`Chapter {number} <ch-losses>` (ECIR), {numref}`Chapter {number} <ch-goal>` (GOAL),
 #   {numref}`Chapter {number} <ch-pays>` (LTD); {numref}`Chapter {number} <ch-claims>` goes through their claims one by one.
 #
