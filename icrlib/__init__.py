@@ -5,7 +5,7 @@ import lazy_loader
 # Each is imported when it is first asked for, so that a search need not wait for the tables of three papers.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["cocos", "evidence", "losses", "metrics", "paper", "records"],
+    submodules=["cocos", "losses", "metrics", "paper", "records"],
     submod_attrs={
         "auxiliary": ["LagrangeMultiplier"],
         "data": ["load_dataset"],
