@@ -67,8 +67,7 @@ explorer(scores, positives, losses, about="Four pictures, four captions, and the
 # %% [markdown]
 # **They disagree on the worst mistake.** NT-Xent pushes the 0.62 harder than any other wrong caption, Triplet as hard as a harmless one,
 # Triplet-SH pushes it alone, and SmoothAP ignores it, because a gap of 0.22 is too wide for it. How far a loss looks and how hard it
-# pulls are choices that somebody made. This book takes them apart, counts what they touch, trains with each, and asks what one
-# knows of a training from them.
+# pulls are choices that somebody made. This book takes them apart, trains with each, and asks what that foretells.
 
 # %% tags=["remove-input"]
 weights = {name: loss.weights(scores, positives) for name, loss in losses.items()}
