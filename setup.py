@@ -1,6 +1,6 @@
 """What pyproject.toml cannot say: the wheel carries records/ and the book's scripts.
 
-As icrlib._records and ._static. The records of a folder of records/studies, a file each in the repository, are one
+As icrlib._records and ._static. The records of a data set, a model and a loss, a file each in the repository, are one
 compressed file there, each record whole (icrlib.records.archive reads it).
 """
 
@@ -22,17 +22,16 @@ for package, folder in CARRIED.items():
 
 
 class BuildWithRecords(build_py):
-    """Copies everything as usual, and packs the records of each folder of records/studies."""
+    """Copies everything as usual, and packs the records of each folder records/DATASET/METHOD/LOSS."""
 
     def run(self):
         super().run()
-        for study in sorted(path for path in Path("records/studies").glob("*") if path.is_dir()):
-            target = Path(self.build_lib, "icrlib", "_records", "studies", f"{study.name}.jsonl.xz")
+        for folder in sorted({path.parent for path in Path("records").glob("*/*/*/*.json")}):
+            target = Path(self.build_lib, "icrlib", "_records", f"{folder.relative_to('records')}.jsonl.xz")
             target.parent.mkdir(parents=True, exist_ok=True)
             with lzma.open(target, "wt", encoding="utf-8", filters=FILTERS) as file:
-                for path in sorted(study.rglob("*.json")):
-                    record = json.loads(path.read_text(encoding="utf-8"))
-                    line = {"path": path.relative_to(study).as_posix(), "record": record}
+                for path in sorted(folder.glob("*.json")):
+                    line = {"path": path.name, "record": json.loads(path.read_text(encoding="utf-8"))}
                     file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
@@ -43,7 +42,7 @@ setup(
     cmdclass={"build_py": BuildWithRecords},
     package_data={
         "icrlib": DATA,
-        "icrlib._records": ["*.csv", "*.json", "*.jsonl"],
+        "icrlib._records": ["*.json", "*.jsonl"],
         "icrlib._static": ["*.js", "*.css"],
     },
 )

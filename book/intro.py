@@ -11,16 +11,16 @@
 # %% [markdown]
 # # Which caption belongs to which picture?
 #
-# Somebody types a sentence, and you must find the picture among thousands. Somebody shows a picture, and you must find a sentence
-# that is true of it. This is **image-caption retrieval**. Every method in this book answers with one table of numbers, a score
-# for each picture with each caption. Training changes the scores, and a **loss** decides how:
+# Somebody types a sentence, and you must find the picture among thousands; or a sentence that is true of a picture. This is **image-caption
+# retrieval**. A model gives each picture with each caption a score, and the highest wins. **What such a score can read in a caption is
+# decided by how it is built, more than by the loss that trains it. Which loss wins depends on the budget, the constants, the model and the
+# data.** A **loss** acts in one way only:
 #
 # > *When a loss looks at a table of scores, which scores does it push, and how hard?*
 #
-# Here is one that you can move. A row is a picture that asks for its caption; its own, the **match**, is framed. In the third row
-# the order is wrong: a foreign caption has 0.62, the match 0.40. The small number under a score is its **weight**: above zero (red)
-# the score is pushed down, below zero (blue) it is pulled up. One would expect losses made for the same task to agree on the third
-# row. Choose one after the other.
+# Here is one that you can move. A row is a picture that asks for its caption; its own, the **match**, is framed. In the third row the order
+# is wrong: a foreign caption has 0.62, the match 0.40. The small number under a score is its **weight**: above zero (red) the score is
+# pushed down, below zero (blue) pulled up. One would expect losses for the same task to agree on the third row. Choose one after the other.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -65,9 +65,9 @@ explorer(scores, positives, losses, about="Four pictures, four captions, and the
          invitation="Four losses look at the same scores. Whom does each of them push?")
 
 # %% [markdown]
-# **They disagree on the worst mistake.** NT-Xent pushes the 0.62 harder than any other wrong caption, Triplet as hard as a harmless one,
-# Triplet-SH pushes it alone, and SmoothAP ignores it, because a gap of 0.22 is too wide for it. How far a loss looks and how hard it
-# pulls are choices that somebody made. This book takes them apart, trains with each, and asks what that foretells.
+# **They disagree on the worst mistake.** NT-Xent pushes the 0.62 harder than any other wrong caption, Triplet as hard as one below the
+# match, Triplet-SH pushes it alone in its row, and SmoothAP ignores it, because a gap of 0.22 is too wide for it. This book takes such
+# choices apart, trains with each, and asks what that foretells.
 
 # %% tags=["remove-input"]
 weights = {name: loss.weights(scores, positives) for name, loss in losses.items()}
@@ -102,8 +102,8 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 # - **Which information?** {cite:t}`bleeker2022keep` asked what a caption encoder throws away once it can tell its own picture from
 #   the others, and made it keep more, under a constraint: **LTD**.
 #
-# This book runs what they describe. Where what was printed and what was run differ, it shows both. And it asks a fourth question:
-# **what reads?** Whether a model knows which words belong together hangs on how its score is built, more than on the loss.
+# This book runs what they describe. Where what was printed and what was run differ, it shows both. And it asks a fourth question, **what
+# reads?** Which models know which words belong together?
 #
 # ## Five ways through
 #

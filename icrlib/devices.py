@@ -10,8 +10,6 @@ from pathlib import Path
 
 import torch
 
-from icrlib.errors import choose
-
 PRECISIONS = ("float32", "bfloat16", "float16")
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # names of malloc.h
 
@@ -32,14 +30,6 @@ def device(name: str) -> str:
         torch.empty(0, device=name, dtype=torch.float64)
     except (RuntimeError, TypeError) as err:
         raise ValueError(f"device {name!r} has no float64, in which measures are taken; take device='cpu'") from err
-    return name
-
-
-def precision(name: str, device: str) -> str:
-    """ "float32", "bfloat16", or "float16" with loss scaling, which needs a GPU."""
-    choose(name, PRECISIONS, "precision")
-    if name == "float16" and not device.startswith("cuda"):
-        raise ValueError("precision 'float16' needs a GPU; on a CPU use 'bfloat16' or 'float32'")
     return name
 
 

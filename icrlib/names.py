@@ -41,15 +41,7 @@ class Registry(UserDict):
     and ``has``: what one of somebody's own has to have, in words.
     """
 
-    def __init__(
-        self,
-        what: str,
-        places: dict[str, str | type],
-        aliases: dict[str, str] | None = None,
-        usual: str = "",
-        base: str = "",
-        has: str = "",
-    ) -> None:
+    def __init__(self, what: str, places: dict, aliases: dict | None = None, usual="", base="", has="") -> None:
         super().__init__(places)
         self.what, self.aliases, self.usual, self.base, self.has = what, dict(aliases or {}), usual, base, has
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,13 @@ def declared(notebook: Path | str) -> dict[str, dict[str, str]]:
     }
 
 
+def pairs(given: Iterable[str]) -> dict[str, str]:
+    """``NAME=VALUE`` texts, as ``-p`` takes them, as a dictionary of texts."""
+    if wrong := [text for text in given if "=" not in text]:
+        raise ValueError(f"-p {wrong[0]}: write NAME=VALUE")
+    return {name: value for name, _, value in (text.partition("=") for text in given)}
+
+
 def default(about: dict[str, str]) -> Any:
     """The value that a parameter has where nobody gives one; None where that is computed."""
     try:
@@ -61,26 +69,21 @@ def value_of(name: str, given: Any, about: dict[str, str]) -> Any:
     :func:`declared`. ``ValueError`` says what was got and what is wanted."""
     usual = default(about)
     kind = TYPES.get(about["type"], None if usual is None else type(usual))
-    return _typed(name, given, kind, about["help"], optional=usual is None)
-
-
-def parsed(name: str, given: Any, options: Options) -> Any:
-    """The value of ``name`` out of a text, of the kind that the setting wants; options of parts are read as JSON."""
-    owner, plain = options.place(name)
-    if owner != "setting":
-        return read_value(given)
-    about = SETTINGS[plain].metadata
-    value = _typed(name, given, about["kind"], about["help"], optional=True)
-    return value if value is None else checked(plain, value)
-
-
-def _typed(name: str, given: Any, kind: type | None, help: str, optional: bool) -> Any:
-    """``given`` as a ``kind``, where anybody knows which that is."""
     value = read_value(given) if isinstance(given, str) else given
-    if kind is None or (value is None and optional):
+    if kind is None or (value is None and usual is None):
         return value
     if kind is str and value is not None:
         return value if isinstance(value, str) else str(given)
     if not isinstance(value, (int, float) if kind is float else kind) or isinstance(value, bool) != (kind is bool):
-        raise ValueError(f"parameter {name}: {given!r} is not of type {kind.__name__}{help and f'; {help}'}")
+        more = about["help"] and f"; {about['help']}"
+        raise ValueError(f"parameter {name}: {given!r} is not of type {kind.__name__}{more}")
     return value
+
+
+def parsed(name: str, given: str, options: Options) -> Any:
+    """The value of ``name`` out of a text, as the setting wants it; options of parts are read as JSON."""
+    owner, plain = options.place(name)
+    value = read_value(given)
+    if owner != "setting" or value is None:
+        return value
+    return checked(plain, given if SETTINGS[plain].metadata["kind"] is str else value)

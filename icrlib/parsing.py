@@ -13,14 +13,12 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
 import fastjsonschema  # without dependencies, and 1 s for the annotations of COCO where jsonschema takes minutes
 
 BOM = "\ufeff"
-PIECE, MOST = 1 << 20, 1 << 10  # bytes read at a time, and pieces: a text is held whole, and 1 MB may unpack to 1 TB
 # What a damaged, encrypted or unknown archive, or a disk, dies of on the way.
 UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
 
@@ -34,17 +32,14 @@ class BadFile(ValueError):
 
 
 @contextlib.contextmanager
-def opened(path: str | os.PathLike, raw: BinaryIO | None = None) -> Iterator[BinaryIO]:
+def opened(path: str | os.PathLike) -> Iterator[BinaryIO]:
     """The content of a file as a stream of bytes, unpacked where its name ends in .gz, .xz or .zip (of one .txt file).
 
-    ``raw``: the file, where it is open already. ``FileNotFoundError``; :class:`BadFile` where a name leads to no plain
-    file, for a pipe would be waited for for ever; on the way what ``UNREADABLE`` lists.
+    ``FileNotFoundError``; :class:`BadFile` for an archive with other files; on the way what ``UNREADABLE`` lists.
     """
     path = Path(path)
-    if path.exists() and not path.is_file():
-        raise BadFile(path, "cannot be read: a pipe, a device or a folder, and no file")
     with contextlib.ExitStack() as stack:
-        file = raw or stack.enter_context(open(path, "rb"))
+        file = stack.enter_context(open(path, "rb"))
         if path.suffix in (".gz", ".xz"):
             file = stack.enter_context({".gz": gzip, ".xz": lzma}[path.suffix].open(file))
         elif path.suffix == ".zip":
@@ -59,14 +54,11 @@ def opened(path: str | os.PathLike, raw: BinaryIO | None = None) -> Iterator[Bin
 def text(path: str | os.PathLike) -> str:
     """The text of a UTF-8 file, unpacked if its name ends in ``.gz``, without a byte-order mark in front.
 
-    :class:`BadFile` where it is no UTF-8, with the line and byte, cannot be unpacked, or has more than 1 GB;
-    ``FileNotFoundError``.
+    :class:`BadFile` where it is no UTF-8, with the line and byte, or cannot be unpacked; ``FileNotFoundError``.
     """
     try:
         with opened(path) as file:
-            raw = b"".join(islice(iter(lambda: file.read(PIECE), b""), MOST))
-            if file.read(1):
-                raise BadFile(path, f"more than {MOST * PIECE >> 30} GB of text, which nothing of its kind has")
+            raw = file.read()
     except FileNotFoundError:
         raise
     except UNREADABLE as err:  # a gzip that is cut off, damaged, or none

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
 import torch
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import FuncNorm
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -61,33 +59,6 @@ def marker(name: str) -> str:
     return _BY_PAIR.get(name.partition(" x ")[2], "d") if name.startswith("goal:") else MARKERS.get(name, "d")
 
 
-def signed_root(x: np.ndarray) -> np.ndarray:
-    """The root of the size, with the sign: draws out what is near zero, so that small weights beside large are seen."""
-    return np.sign(x) * np.sqrt(np.abs(x))
-
-
-def signed_square(x: np.ndarray) -> np.ndarray:
-    """The inverse of :func:`signed_root`."""
-    return np.sign(x) * np.square(x)
-
-
-def weight_scale(top: float) -> FuncNorm:
-    """One colour scale for the weights of several losses, from -``top`` to ``top``, by :func:`signed_root`."""
-    return FuncNorm((signed_root, signed_square), vmin=-top, vmax=top)
-
-
-def weight_key(fig: Figure, where: Axes | np.ndarray, norm: FuncNorm) -> None:
-    """The colour key of :func:`weight_scale`: below the axes of an array, or in the place of one spare axes."""
-    spare = isinstance(where, Axes)
-    room = {"cax": where.inset_axes((0.05, 0.55, 0.9, 0.06))} if spare else {"ax": where, "aspect": 40}
-    key = fig.colorbar(ScalarMappable(norm, "RdBu_r"), orientation="horizontal", **room)
-    ticks = [share * norm.vmax for share in (-1, -0.25, 0, 0.25, 1)]
-    key.set_ticks(ticks, labels=[f"{tick:+.2g}" if tick else "0" for tick in ticks])
-    key.set_label("weight: blue pulls up, red pushes down", fontsize=10)
-    key.outline.set_visible(False)
-    key.minorticks_off()
-
-
 def matrix(
     ax: Axes,
     values: Tensor,
@@ -95,39 +66,21 @@ def matrix(
     *,
     title: str = "",
     weights: bool = False,
-    annotate: bool = True,
     limit: float | None = None,
-    norm: FuncNorm | None = None,
 ) -> None:
     """A score matrix (sequential colours) or a weight matrix (red pushes down, blue pulls up) with positives framed.
 
-    ``limit`` is the weight with the darkest colour (default: the largest here). ``norm``, from :func:`weight_scale`,
-    gives the colours of weights instead; panels that are compared share one.
+    ``limit`` is the weight with the darkest colour (default: the largest here).
     """
     shown = np.asarray(values, dtype=float)
-    if weights and norm is not None:
-        sns.heatmap(shown, ax=ax, cmap="RdBu_r", norm=norm, cbar=False, square=True)
-    elif weights:
-        top = limit or max(abs(shown).max(), 1e-12)
-        sns.heatmap(shown, ax=ax, cmap="RdBu_r", center=0, vmin=-top, vmax=top, cbar=False, square=True)
-    else:
-        sns.heatmap(shown, ax=ax, cmap="Greys", vmin=-0.2, vmax=1, cbar=False, square=True)
-    if annotate:
-        if norm is None:
-            dark = abs(shown) > (0.6 * (limit or max(abs(shown).max(), 1e-12)) if weights else 0.45)
-        else:
-            dark = abs(2 * np.asarray(norm(shown)) - 1) > 0.6
-        for (row, column), value in np.ndenumerate(shown):
-            text = weight_text(value, 2 if shown.shape[1] <= 4 else 1) if weights else f"{value:.2f}"
-            ax.text(
-                column + 0.5,
-                row + 0.5,
-                text,
-                ha="center",
-                va="center",
-                fontsize=10,
-                color="white" if dark[row, column] else "black",
-            )
+    top = limit or max(abs(shown).max(), 1e-12)
+    colours = {"cmap": "RdBu_r", "vmin": -top, "vmax": top} if weights else {"cmap": "Greys", "vmin": -0.2, "vmax": 1}
+    sns.heatmap(shown, ax=ax, cbar=False, square=True, **colours)
+    dark = abs(shown) > (0.6 * top if weights else 0.45)
+    for (row, column), value in np.ndenumerate(shown):
+        text = weight_text(value, 2 if shown.shape[1] <= 4 else 1) if weights else f"{value:.2f}"
+        colour_of = "white" if dark[row, column] else "black"
+        ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=10, color=colour_of)
     for row, column in np.argwhere(np.asarray(positives)):
         ax.add_patch(plt.Rectangle((column + 0.04, row + 0.04), 0.92, 0.92, fill=False, lw=2.2, ec="#111111"))
     ax.set(title=title, xticks=[], yticks=[])
@@ -146,42 +99,6 @@ def weight_text(value: float, decimals: int) -> str:
     """A weight as a cell shows it; what would round to zero but is not gets its own sign."""
     small = 0 < abs(value) < 0.5 * 10**-decimals
     return "0" if value == 0 else "≈0" if small else f"{value:+.{decimals}f}"
-
-
-def scores_and_weights(
-    scores: Tensor,
-    positives: Tensor,
-    losses: Mapping[str, object],
-    columns: int = 2,
-    *,
-    relative: bool = False,
-    limit: float | None = None,
-) -> Figure:
-    """The picture that the book comes back to: a score matrix, and the weights that each loss puts on it.
-
-    Rows are the queries. ``losses`` maps a name to a loss. All weights have one colour scale
-    (:func:`weight_scale`) with a key; ``limit`` is its end (default: the largest weight that is shown).
-    ``relative`` divides the weights of each loss by the mean pull on its positives: a common factor of all weights
-    is a matter of the learning rate.
-    """
-    weights = {name: loss.weights(scores, positives) for name, loss in losses.items()}
-    if relative:
-        weights = {name: w / w[positives].abs().mean() for name, w in weights.items()}
-    norm = weight_scale(limit or max(float(w.abs().max()) for w in weights.values()))
-    rows = -(-(len(losses) + 1) // columns)
-    size = (2.9 * columns, (0.9 + 2.3 * scores.shape[0] / scores.shape[1]) * rows)
-    fig, axes = plt.subplots(rows, columns, figsize=size, squeeze=False)
-    cells = iter(axes.flat)
-    matrix(next(cells), scores, positives, title="scores s")
-    for name, values in weights.items():
-        ax = next(cells)
-        matrix(ax, values, positives, title=f"weights of {label(name)}", weights=True, norm=norm)
-        ax.title.set_color(colour(name) if name in COLOURS else "black")
-    spare = list(cells)
-    for ax in spare:
-        ax.axis("off")
-    weight_key(fig, spare[0] if spare else axes, norm)
-    return fig
 
 
 def learning_curves(

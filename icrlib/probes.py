@@ -1,7 +1,7 @@
 """Linear probes: what can be read, by a linear map, from what a model makes of captions and pictures of scenes?
 
 A probe is a ridge regression in closed form on the answers' indicators, and the answer with the highest value counts.
-It is fitted on one split, its penalty is chosen on ``val``, and it is read on ``test``.
+It is fitted on ``train``, its penalty is chosen on ``val``, and it is read on ``test``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from icrlib.data.scenes.facts import KINDS, Fact, facts
+from icrlib.data.scenes.generate import ScenesSplit
 from icrlib.data.splits import Dataset
 from icrlib.evaluation import embed
 from icrlib.models.base import RetrievalModel
@@ -23,32 +24,20 @@ PENALTIES = (10.0, 1.0, 0.1, 0.01, 0.001)
 COLUMNS = ["of", "fact", "accuracy", "chance", "n", "penalty"]
 
 
-def probe(model: RetrievalModel, data: Dataset, fit_on: str = "train") -> pd.DataFrame:
+def probe(model: RetrievalModel, data: Dataset) -> pd.DataFrame:
     """Every fact that captions and pictures of ``data`` state, read from the encodings of ``model``.
 
     One row a fact: ``of`` "caption" or "picture", ``fact``, ``accuracy`` in percent on ``data.test``, ``chance``: 50
     for a choice between two answers, else what the most frequent answer of the fitted cases would get; ``n`` cases of
-    the test; ``penalty``. ``fit_on``: the split that the probes are fitted on, "train" or "val" (then the penalty is
-    chosen where it is fitted). ``ValueError`` for data that are no scenes, and for encodings that are not one vector
-    each.
+    the test; ``penalty``. ``ValueError`` for data that are no scenes, and for encodings that are not one vector each.
     """
-    if fit_on not in ("train", "val"):
-        raise ValueError(f"fit_on= must be train or val; got {fit_on!r}")
-    names = dict.fromkeys((fit_on, "val", "test"))
-    splits = {name: getattr(data, name) for name in names}
-    for name, split in splits.items():
-        if not (hasattr(split, "forms") and hasattr(split, "graphs")):
-            raise ValueError(
-                f"the split {name!r} of {data.name!r} does not know what is in its pictures; probes need "
-                "the data set 'scenes'"
-            )
-    encoded = {name: embed(model, split) for name, split in splits.items()}
-    return read(encoded, splits, fit_on)
+    splits = {name: getattr(data, name) for name in ("train", "val", "test")}
+    if not all(isinstance(split, ScenesSplit) for split in splits.values()):
+        raise ValueError(f"{data.name!r} does not know what is in its pictures; probes need the data set 'scenes'")
+    return read({name: embed(model, split) for name, split in splits.items()}, splits)
 
 
-def read(
-    encoded: Mapping[str, tuple[Tensor, Tensor]], splits: Mapping, fit_on: str = "train", kinds: Sequence[str] = KINDS
-) -> pd.DataFrame:
+def read(encoded: Mapping[str, tuple[Tensor, Tensor]], splits: Mapping, kinds: Sequence[str] = KINDS) -> pd.DataFrame:
     """:func:`probe` for encodings that are there: images (N, d) and captions (C, d) of each split by its name.
 
     With ``kinds=("caption",)`` the images are not looked at and may be None.
@@ -59,8 +48,8 @@ def read(
             continue
         vectors = {name: _vectors(pair[place]) for name, pair in encoded.items()}
         stated = {name: facts(splits[name], of) for name in vectors}
-        for fitted, judged, tested in zip(stated[fit_on], stated["val"], stated["test"], strict=True):
-            maps = [fit(fitted, vectors[fit_on], penalty) for penalty in PENALTIES]
+        for fitted, judged, tested in zip(stated["train"], stated["val"], stated["test"], strict=True):
+            maps = [fit(fitted, vectors["train"], penalty) for penalty in PENALTIES]
             right = [
                 float(correct(judged, vectors["val"], weights).mean()) if len(judged.asked) else 0.0 for weights in maps
             ]

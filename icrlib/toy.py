@@ -34,34 +34,7 @@ CHOICES = {
 }
 RULES = {"published": "published: only λ is clipped", "projected": "projected: x is put back"}
 LABELS = {"eta": "bound η", "lr": "learning rate of λ", "momentum": "momentum of λ (and dampening)"}
-SCRIPT = "wind-up.js"
-
-# In the output itself, so that it looks the same in JupyterLab, Colab and on the page, in light, dark and print.
-_STYLE = """<style>.wind-up{--lambda:#0173b2;--raw:#b35c00;--rec:#00775a;--asleep:#d55e00;max-width:760px;margin:0}
-html[data-theme="dark"] .wind-up,body[data-jp-theme-light="false"] .wind-up{
---lambda:#56b4e9;--raw:#f0a850;--rec:#3fcfa5}
-html[data-theme="dark"] .bd-content div.cell_output .text_html:not(:has(table.dataframe)):has(.wind-up){
-background:none;padding:0;color:var(--pst-color-text-base)}
-.wind-up .controls{display:grid;grid-template-columns:repeat(auto-fit,minmax(15rem,1fr));gap:.35rem 1.5rem}
-.wind-up label,.wind-up legend{font-size:.9rem}.wind-up label b{font-variant-numeric:tabular-nums}
-.wind-up input[type=range]{display:block;width:100%;min-width:0;height:2rem;margin:0;
-accent-color:#0173b2;cursor:pointer}
-.wind-up fieldset{border:0;margin:0;padding:0;min-width:0}
-.wind-up fieldset label{display:block;padding:.25rem 0;cursor:pointer}
-.wind-up input:focus-visible,.wind-up button:focus-visible{outline:3px solid #de8f05;outline-offset:2px}
-.wind-up button{font:inherit;min-height:2.25rem;padding:.2rem 1rem;color:inherit;background:none;border:1px solid;
-border-radius:.3rem;cursor:pointer}
-.wind-up p{margin:.4rem 0;font-size:.9rem}.wind-up svg{display:block;width:100%;height:auto;color:inherit}
-.wind-up svg text{font:12px sans-serif;fill:currentColor}.wind-up svg .title{font-weight:600}
-.wind-up .axis{stroke:currentColor;fill:none}.wind-up .level{stroke:currentColor;stroke-dasharray:2 4;fill:none}
-.wind-up polyline{fill:none;stroke-width:2}.wind-up polyline.lambda{stroke:var(--lambda);stroke-width:3.5}
-.wind-up polyline.raw{stroke:var(--raw);stroke-dasharray:6 3}
-.wind-up polyline.reconstruction{stroke:var(--rec);stroke-width:2.5}
-.wind-up .dot.lambda{fill:var(--lambda)}.wind-up .dot.raw{fill:var(--raw)}.wind-up .dot.reconstruction{fill:var(--rec)}
-.wind-up rect.off{fill:currentColor;opacity:.07}.wind-up rect.asleep{fill:var(--asleep);opacity:.22}
-.wind-up .key{display:inline-block;width:1em;height:1em;vertical-align:-.15em;border-radius:2px;position:relative}
-.wind-up .key.off{background:currentColor;opacity:.15}.wind-up .key.asleep{background:#d55e00;opacity:.35}
-@media print{.wind-up .controls,.wind-up button{display:none}}</style>"""
+SCRIPT, STYLE = "wind-up.js", "wind-up.css"
 
 
 def wind_up(eta: float = 0.3, lr: float = 0.005, momentum: float = 0.9, rule: str = "published") -> HTML:
@@ -91,7 +64,7 @@ def wind_up(eta: float = 0.3, lr: float = 0.005, momentum: float = 0.9, rule: st
     )
     preset = json.dumps({"problem": PROBLEM, **CHOICES})
     return HTML(
-        f'<div class="wind-up" role="group" aria-label="A multiplier that winds up">{_STYLE}'
+        f'<div class="wind-up" role="group" aria-label="A multiplier that winds up"><style>{static(STYLE)}</style>'
         f'<div class="controls">{ranges}<fieldset><legend>rule of λ</legend>{radios}</fieldset></div>'
         '<p data-say="summary" aria-live="polite">This picture is drawn by a script, which has not run here.</p>'
         '<svg role="img" data-panel="multiplier"></svg><svg role="img" data-panel="reconstruction"></svg>'

@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import save
 from torch import Tensor, nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
 from tqdm import tqdm
 
 from icrlib.data.scenes import backbone, graph, pictures
@@ -53,6 +54,14 @@ def draw(count: int, seed: int) -> dict[str, Tensor]:
         "boxes": torch.from_numpy(boxes),
         "things": torch.from_numpy(things),
     }
+
+
+def folded(network: backbone.Backbone) -> backbone.Backbone:
+    """The same function (in evaluation mode) without batch norm: its scale and shift move into the weights."""
+    layers, plain = network.eval().layers, backbone.Backbone()
+    for place, (convolution, norm) in enumerate(zip(layers[::3], layers[1::3], strict=True)):
+        plain.layers[2 * place] = fuse_conv_bn_eval(convolution, norm)
+    return plain.eval()
 
 
 def _labels(scene: graph.Scene) -> list[int]:
@@ -149,7 +158,7 @@ def main(scenes: int, unseen: int, epochs: int, batch: int, lr: float, seed: int
         click.echo(f"epoch {epoch + 1}: loss {loss.item():.3f}")
     seconds = time.perf_counter() - began
     report = quality(trainer, new)
-    trained = {name: value.half() for name, value in trainer.backbone.folded().state_dict().items()}
+    trained = {name: value.half() for name, value in folded(trainer.backbone).state_dict().items()}
     write_bytes(out, save(trained))
     about = {
         "scenes": scenes,

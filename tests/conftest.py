@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from icrlib.data.load import load_dataset
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.text import Vocabulary
 from icrlib.models import VSE
@@ -83,6 +84,12 @@ def make_tiny() -> Dataset:
 @pytest.fixture(scope="session")
 def tiny() -> Dataset:
     return make_tiny()
+
+
+@pytest.fixture(scope="session")
+def scenes() -> Dataset:
+    """Drawn pictures as regions, at smoke scale."""
+    return load_dataset("scenes", smoke=True, regions=True, progress=False)
 
 
 @pytest.fixture

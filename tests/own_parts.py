@@ -1,4 +1,4 @@
-"""A method, a loss and two auxiliaries from outside the library, as a reader would write them, in no registry."""
+"""A method, a loss and an auxiliary from outside the library, as a reader would write them, in no registry."""
 
 from __future__ import annotations
 
@@ -53,25 +53,6 @@ class Squared(Loss):
     def term_weights(self, pairs: Pairs) -> Tensor:
         row = pairs.at_negatives(2 * torch.relu(pairs.rows + (self.margin - pairs.own)), 0)
         return row.scatter(1, pairs.positive[:, None], -row.sum(1, keepdim=True))
-
-
-class Lengths(Auxiliary):
-    """Decode from a caption's vector how many words it has, of which it is told the mean at first."""
-
-    name = "length error"
-
-    def __init__(self, hidden: int = 4) -> None:
-        super().__init__()
-        self.hidden = hidden
-
-    def prepare(self, data, model) -> None:
-        _, lengths = data.vocabulary.encode(data.train.captions)
-        self.register_buffer("targets", lengths.float() / lengths.float().mean())
-        size = model.options["embed_dim"]
-        self.decode = nn.Sequential(nn.Linear(size, self.hidden), nn.ReLU(), nn.Linear(self.hidden, 1))
-
-    def forward(self, step: Step) -> Tensor:
-        return (self.decode(step.captions)[:, 0] - self.targets[step.batch.captions]).abs().mean()
 
 
 class Bags(Auxiliary):

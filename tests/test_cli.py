@@ -1,4 +1,4 @@
-"""The command line: what there is, in one line each; settings, tables and runs as they are listed."""
+"""The command line: what there is, in one line each; settings and runs as they are listed."""
 
 from __future__ import annotations
 
@@ -53,13 +53,6 @@ def test_the_list_of_commands_is_there_at_once():
     assert wrong.exit_code == 1 and "Did you mean 'run'" in wrong.output
 
 
-def test_tables():
-    assert "ecir/1" in icr("tables").output
-    assert "466.6" in icr("tables", "ecir/1").output
-    wrong = icr("tables", "ecir/9")
-    assert wrong.exit_code == 1 and "ecir/1" in wrong.output
-
-
 def test_status_says_what_is_odd_and_leaves_foreign_folders_alone(tiny, tmp_path):
     """Damage is a line; another program's config.json is no run, and nothing is written beside it."""
     icrlib.train(tiny, updates=2, out=tmp_path / "run", progress=False)
@@ -85,13 +78,7 @@ def test_status_says_what_is_odd_and_leaves_foreign_folders_alone(tiny, tmp_path
 
 @pytest.mark.parametrize(
     ("method", "loss", "dataset"),
-    [
-        ("vse_infty", "triplet_sh", None),
-        ("ltd", "ntxent", None),
-        ("sentence", "ntxent", "flickr8k"),
-        ("cmn", "ntxent", "scenes"),
-        ("bow", "smoothap", "scenes"),
-    ],
+    [("vse_infty", "triplet_sh", None), ("ltd", "ntxent", None), ("cmn", "ntxent", "scenes")],
 )
 def test_settings_are_those_that_a_run_takes(method, loss, dataset):
     """Each default that the help prints is what a run resolves to, where that is no rule's own affair."""
@@ -114,11 +101,8 @@ def test_options_of_parts_are_explained(part):
     owner, kind = ("model", METHODS.find(part)) if part in METHODS else ("loss", kind_of(part)[0])
     for name in options_for(method, loss).owners[owner]:
         assert not meaning(kind, name).startswith("option of"), name
-
-
-def test_the_explanation_is_the_docstring_s():
-    assert meaning(LOSSES.find("triplet"), "margin") == "margin: α, 0.2 in VSE++ and ECIR (option of Triplet)"
-    assert "how many a word has on its way in (option of VSE)" in meaning(METHODS.find("vse++"), "word_dim")
+    if part == "triplet":
+        assert meaning(kind, "margin") == "margin: α, 0.2 in VSE++ and ECIR (option of Triplet)"
 
 
 @pytest.mark.process

@@ -78,18 +78,9 @@ def test_search_by_words_and_by_picture(place, tmp_path):
     assert "<h1>test0.jpg</h1>" in page.read_text()
 
 
-def test_search_refuses(place):
-    run = str(place / "run")
-    for words, message in (
-        ((), "say where to search"),
-        (("--features", "nowhere"), "nowhere: missing train_ims.npy"),
-    ):
-        result = icr("search", run, "a ring", *words)
-        assert result.exit_code in (1, 2) and message in result.output, result.output
-
-
 def test_search_covers_every_split_unless_told(place):
     words = ("search", str(place / "run"), "a red ring", "--features", str(place / "features"), "--top", "99")
+    assert "say where to search" in icr(*words[:3]).output
     every = icr(*words).output.splitlines()
     some = icr(*words, "--split", "test").output.splitlines()
     assert len(every) == 24 and len(some) == 6 and all("test" in line for line in some)
@@ -109,14 +100,6 @@ def test_search_covers_every_split_unless_told(place):
 def test_search_says_what_it_wants_and_does_not_know(place, words, what):
     words = tuple(str(place / "run") if word == "run" else word for word in words)
     assert what in icr("search", *words, "--features", str(place / "features")).output
-
-
-def test_a_list_of_files_that_is_short(place, tmp_path):
-    folder = shutil.copytree(place / "features", tmp_path / "f")
-    names = (folder / "test_files.txt").read_text().splitlines()
-    (folder / "test_files.txt").write_text("\n".join(names[:4]) + "\n")
-    result = icr("search", str(place / "run"), "a ring", "--features", str(folder))
-    assert result.exit_code == 1 and "test_files.txt: 4 file names for 6 images" in result.output
 
 
 def test_names_with_rare_line_ends_stay_with_their_photos(place, tmp_path):

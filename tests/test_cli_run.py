@@ -47,8 +47,6 @@ def test_parameters_are_read_with_type_and_help(notebook):
         "quick": True,
         "place": "7",
     }
-    for default in ("None", "compute()"):  # neither a type nor a value says what is wanted
-        assert runs.parse(("lr=0.5",), {"lr": {"default": default, "type": "", "help": ""}}, notebook) == {"lr": 0.5}
     Path("song.ipynb").write_text(json.dumps({"cells": [{"source": "", "cell_type": "song"}]}))
     result = icr("run", "song.ipynb")
     assert result.exit_code == 1 and "Error: song.ipynb: " in result.output
@@ -64,7 +62,6 @@ def test_a_notebook_of_ones_own_is_strict_about_names_and_values(notebook, value
     ("values", "word"),
     [
         (("seed=2.5",), "seed"),
-        (("updates=abc",), "updates"),
         (("sede=1",), "Did you mean 'seed'"),
         (("learning_rate=1e-3",), "Did you mean 'lr'"),
         (("loss=ntxnt",), "Did you mean 'ntxent'"),
@@ -72,11 +69,8 @@ def test_a_notebook_of_ones_own_is_strict_about_names_and_values(notebook, value
         (("dataset=flickr8k", "min_cout=1"), "Did you mean 'min_count'"),
         (("dataset=flickr8k", "features=/nope"), "/nope"),
         (("tau=inf",), "tau"),
-        (("embed_dim=0",), "embed_dim"),
         (("seed=99999999999999999999",), "2**64"),
         (("loss=triplet", "tau=0.05"), "tau"),
-        (("method=bow", "word_dim=9"), "word_dim"),
-        (("eta=0.1",), "eta"),
         (("method=vsrn",), "regions"),
     ],
 )
@@ -127,9 +121,7 @@ def test_rows_preset_parameters():
     row = icr("run", "ecir/1.4", "--plan", "-p", "features=somewhere")
     assert row.exit_code == 0, row.output
     assert "loss = 'smoothap'" in row.output and "epochs = 150" in row.output and "lr_update = 75" in row.output
-    vsrn = icr("run", "ecir/1.8", "--plan", "-p", "features=somewhere")
-    assert "method = 'vsrn'" in vsrn.output and "lr_update = 50" in vsrn.output and "embed_dim = 2048" in vsrn.output
-    for wrong in ("ecir/1.99", "nowhere.ipynb", "ltd/ours"):
+    for wrong in ("ecir/1.99", "nowhere.ipynb", "ltd/4.1.2"):
         result = icr("run", wrong, "--plan")
         assert result.exit_code == 1 and wrong in result.output
 
@@ -148,28 +140,20 @@ def test_a_row_is_no_row_on_another_test_set(tmp_path):
 
 @pytest.mark.process
 def test_runs_keep_their_notebooks(notebook, tmp_path):
-    """Other parameters, another notebook; the same command replaces its own, also a failed one, and nothing else."""
+    """Other parameters, another notebook; the same command replaces its own, also a failed one. OUTPUT stays."""
     for values in ((), ("n=1",), ("n=2",), ("n=2",)):
         assert icr("run", notebook, *given(*values)).exit_code == 0
     made = {path.name: path.read_text() for path in Path("runs").iterdir()}
-    assert len(made) == 3 and "page.ipynb" in made
+    assert len(made) == 3
     assert all(any(f"n is {n}" in text for text in made.values()) for n in (0, 1, 2))
     for _ in range(2):
-        failed = icr("run", notebook, "out.ipynb", "-p", "n=7")
+        failed = icr("run", notebook, "-p", "n=7")
         assert failed.exit_code == 1 and "AssertionError: too large" in failed.output
-    before = Path("out.ipynb").read_bytes()
-    assert icr("run", notebook, "out.ipynb", "-p", "n=1").exit_code == 1 and Path("out.ipynb").read_bytes() == before
+    Path("out.ipynb").write_text("Dear Ann")
+    refused = icr("run", notebook, "out.ipynb", "-p", "n=1")
+    assert refused.exit_code == 1 and "--force" in refused.output and Path("out.ipynb").read_text() == "Dear Ann"
     assert icr("run", notebook, "out.ipynb", "-p", "n=1", "--force").exit_code == 0
     assert "n is 1" in Path("out.ipynb").read_text()
-
-
-@pytest.mark.parametrize(
-    "content", [b"Dear Ann", b"", b"\xff\x00", b"[]", b'{"metadata": {"papermill": null}}', b'{"metadata": {}}']
-)
-def test_files_of_other_origin_stay(notebook, content):
-    Path("out.ipynb").write_bytes(content)
-    result = icr("run", notebook, "out.ipynb")
-    assert result.exit_code == 1 and "--force" in result.output and Path("out.ipynb").read_bytes() == content
 
 
 def test_a_notebook_is_never_its_own_output(notebook):
@@ -206,17 +190,11 @@ def test_a_killed_kernel_says_so(tmp_path, monkeypatch):
 
 def test_lines_instead_of_a_bar(monkeypatch, capsys):
     monkeypatch.setenv(LINES, "lines")
-    config = {"method": "bow", "loss": "ntxent", "seed": 3, "updates": 40}
-    with Report(config, {"update": 10, "history": []}) as bar:
-        report = Report(config, {"update": 10, "history": [{}]})
-        entry = {"update": 20, "loss": 1.5, "val": {"rsum": 99.96}, "diagnose": {"collapsed": False}}
-        report.show(entry, 0.0)
-        assert bar.disable
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "bow ntxent seed 3: 30 updates, going on at 10"
-    assert "update     20 of 40" in lines[-1] and "rsum 100.0" in lines[-1] and lines[-1].endswith("0:00 left")
-    Report(config, {"update": 0, "history": []}, shown=False)
-    assert capsys.readouterr().out == ""
+    report = Report({"method": "bow", "loss": "ntxent", "seed": 3, "updates": 40}, {"update": 10, "history": [{}]})
+    report.show({"update": 20, "loss": 1.5, "val": {"rsum": 99.96}, "diagnose": {"collapsed": False}}, 0.0)
+    first, last = capsys.readouterr().out.splitlines()
+    assert report.bar.disable and first == "bow ntxent seed 3: 30 updates, going on at 10"
+    assert "update     20 of 40" in last and "rsum 100.0" in last and last.endswith("0:00 left")
 
 
 @pytest.mark.process

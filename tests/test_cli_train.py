@@ -6,10 +6,11 @@ import json
 import shlex
 
 import pytest
-from click.testing import CliRunner
 
-from icrlib.cli import main, train
+from icrlib.cli import train
 from icrlib.experiments import store
+
+from .test_cli import icr
 
 PAGE = """
 # %%
@@ -25,15 +26,10 @@ def page(tmp_path, monkeypatch):
     return tmp_path / "page.py"
 
 
-def icr(*words) -> str:
-    result = CliRunner().invoke(main, [*map(str, words)])
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def test_a_page_is_planned_trained_and_kept(page, tmp_path):
-    assert "2 runs to train" in icr("train", page, "--plan") and not (tmp_path / "runs").exists()
-    assert "no run is missing" in icr("train", page) and "no run is missing" in icr("train", page)
+    assert "2 runs to train" in icr("train", page, "--plan").output and not (tmp_path / "runs").exists()
+    for _ in range(2):
+        assert "no run is missing" in icr("train", page).output
     assert len(list((tmp_path / "runs").rglob("record.json"))) == 2
 
 
@@ -42,7 +38,7 @@ def test_snakemake_is_given_each_run_as_a_reader_would_start_it(page, tmp_path, 
     monkeypatch.setattr(
         train.subprocess, "run", lambda words: calls.append(words) or type("Ended", (), {"returncode": 1})
     )
-    result = CliRunner().invoke(main, ["train", str(page), "--profile", "local"])
+    result = icr("train", page, "--profile", "local")
     assert result.exit_code == 1 and "the same command goes on" in result.output
     commands = json.loads((tmp_path / "runs" / "missing.json").read_text())
     assert len(commands) == 2 and "Snakefile" in " ".join(calls[0])
@@ -53,5 +49,5 @@ def test_snakemake_is_given_each_run_as_a_reader_would_start_it(page, tmp_path, 
 
 def test_no_such_profile_or_page(page):
     for words, word in (((page, "--profile", "lokal"), "lokal"), ((page.with_name("other.py"),), "other.py")):
-        result = CliRunner().invoke(main, ["train", *map(str, words)])
+        result = icr("train", *words)
         assert result.exit_code == 1 and word in result.output

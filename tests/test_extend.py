@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from click.testing import CliRunner
 
 import icrlib
 from icrlib import evaluation, metrics
-from icrlib.cli import main
-from icrlib.data.scenes.twins import twin_accuracy
-from icrlib.search import Index
 
 MODEL, LOSS, BAGS = (f"tests.own_parts:{name}" for name in ("WordByWord", "Squared", "Bags"))
 
@@ -30,7 +26,7 @@ def by_hand(model, split):
 
 
 def test_a_similarity_that_is_no_inner_product_goes_the_whole_way(scenes, tmp_path):
-    """Train, evaluate, twins, word order, save, load, search: all from scores, none from vectors."""
+    """Train, evaluate, twins, word order, save, load: all from scores, none from vectors."""
     run = icrlib.train(scenes, MODEL, "ntxent", updates=40, evaluate_every=10, out=tmp_path / "run", progress=False)
     assert run.record["config"]["model_options"] == {"size": 6} and run.record["config"]["lr"] != 5e-3  # data before it
     split, expected = scenes.test, by_hand(run.model, scenes.test)
@@ -49,33 +45,6 @@ def test_a_similarity_that_is_no_inner_product_goes_the_whole_way(scenes, tmp_pa
     torch.testing.assert_close(evaluation.scores(loaded, split), found)
     with pytest.raises(ValueError, match="names the method 'tests.own_parts:WordByWord'.*hand it over, method="):
         icrlib.load_model(tmp_path / "run")
-    index = Index.of_split(loaded, split)
-    hits = index.by_text(split.captions[7], top=3)
-    best = expected[:, 7].topk(3)
-    assert [hit.score for hit in hits] == pytest.approx(best.values.tolist(), abs=1e-5)
-    assert hits[0].file == split.image_ids[int(best.indices[0])]
-
-
-def test_blocks_do_not_matter(scenes, monkeypatch):
-    run = icrlib.train(scenes, MODEL, "ntxent", updates=4, progress=False)
-    whole = icrlib.evaluate(run.model, scenes.test)
-    for at_once in (1, 7, 1 << 20):
-        monkeypatch.setattr(type(run.model), "scores_at_once", at_once)
-        assert icrlib.evaluate(run.model, scenes.test) == whole
-    monkeypatch.setattr(evaluation, "WHOLE", 0)
-    monkeypatch.setattr(evaluation, "PART", 4 * 5 * len(scenes.test.captions))
-    assert icrlib.evaluate(run.model, scenes.test)["rsum"] == pytest.approx(whole["rsum"])
-    encoded = evaluation.embed(run.model, scenes.test)
-    for size in (1, 4, 500):
-        monkeypatch.setattr(type(run.model), "pairs_at_once", size)
-        again = twin_accuracy(*encoded, scenes.test, run.model.similarity_of_pairs)
-        assert again == pytest.approx(run.record["test"]["twins"], abs=1e-4)
-
-
-def test_a_loss_of_ones_own(tiny):
-    run = icrlib.train(tiny, loss=LOSS, margin=0.2, updates=60, progress=False)
-    assert run.record["config"]["loss"] == LOSS and run.record["config"]["loss_options"]["margin"] == 0.2
-    assert run.record["chosen"]["val_rsum"] > run.history[0]["val"]["rsum"] or run.history[0]["val"]["rsum"] > 200
 
 
 @pytest.mark.parametrize(
@@ -133,20 +102,6 @@ def test_one_multiplier_step_an_update_with_the_mean_over_accumulated_batches(ti
     mean = sum(entry["reconstruction"] for entry in alone) / 3
     assert run.history[0]["reconstruction"] == pytest.approx(mean, rel=1e-6)
     assert run.history[0]["lambda"] == pytest.approx(1 + 0.005 * (mean / 0.4 - 1), abs=1e-7)
-
-
-def test_settings_lists_the_parts_and_their_options():
-    listed = CliRunner().invoke(main, ["settings", MODEL, LOSS, "--auxiliary", BAGS]).output
-    for text in (
-        "size",
-        "option of WordByWord",
-        "margin",
-        "option of Squared",
-        "option of Bags",
-        "learning rate",
-        "methods: vse++, bow",
-    ):
-        assert text in listed
 
 
 def test_a_name_that_two_have_must_be_spelled_out(tiny):

@@ -74,8 +74,6 @@ def plant(path: Path, *place: str) -> None:
         ("run/model.json", ["method"], lambda at: icrlib.load_model(at / "run")),
         ("run/model.json", ["options", "teacher"], lambda at: icrlib.load_model(at / "run")),
         ("run/model.json", ["options", "backbone"], lambda at: icrlib.load_model(at / "run")),
-        ("run/model.json", ["options", "network"], lambda at: icrlib.load_model(at / "run")),
-        ("own/model.json", ["options", "teacher"], lambda at: icrlib.load_model(at / "own")),
         ("own/model.json", ["method"], lambda at: icrlib.load_model(at / "own", teacher=OWN)),
         ("features/features.json", ["backbone"], lambda at: network_of(at / "features", None)),
     ],
@@ -87,15 +85,14 @@ def test_a_file_that_names_code_is_refused(copied, planted, file, place, read):
     assert not planted()
 
 
-@pytest.mark.parametrize("name", ["dataset", "method", "loss", "auxiliary", "backbone"])
-def test_names_in_records_and_notes_are_text(copied, planted, name):
+def test_names_in_records_and_notes_are_text(copied, planted):
     """They are read and shown, and never looked up; the run goes on by the names that its caller says."""
-    for file in ("record.json", "config.json"):
-        plant(copied / "run" / file, *(["config"] if file == "record.json" else []), name)
+    for name in ("method", "loss", "backbone"):
+        plant(copied / "run" / "record.json", "config", name)
+        plant(copied / "run" / "config.json", name)
     config = records.load(copied / "run" / "record.json")["config"]
-    assert config[name] == PLANTED and names.label(config["loss"]) and not names.is_baseline(config["method"])
-    assert "finished" in checkpoints.state_of(copied / "run")
-    assert icr("status", copied).exit_code == 0
+    assert config["loss"] == names.label(config["loss"]) == PLANTED and not names.is_baseline(config["method"])
+    assert "finished" in icr("status", copied).output
     data = icrlib.load_dataset("flickr8k", features=copied / "features", min_count=1)
     assert icrlib.train(data, out=copied / "run", word_dim=4, **SIZES).model
     assert not planted()
@@ -127,13 +124,3 @@ def test_what_the_caller_hands_over_is_used(copied):
     refused = icr(*typed)
     assert refused.exit_code == 1 and "--teacher" in refused.output
     assert icr(*typed, "--teacher", OWN).exit_code == 0
-
-
-def test_no_other_place_imports_by_name():
-    """Each but names.py imports what this repository lists itself, or runs the page that whoever types names."""
-    library = Path(icrlib.__file__).parent
-    importers = {"names.py", "cli/main.py", "data/backbones.py", "experiments/missing.py"}
-    for path in library.rglob("*.py"):
-        code = path.read_text()
-        if any(word in code for word in ("import_module(", "__import__(", "exec(", 'eval("', "eval(f")):
-            assert path.relative_to(library).as_posix() in importers

@@ -142,9 +142,7 @@ def test_a_trained_model_and_what_is_refused(tiny, splits):
     assert list(beside.columns) == ["of", "fact", "n", "chance", "a", "b"] and set(beside["of"]) == {"caption"}
     with pytest.raises(ValueError, match="'b'"):
         probes.compared({"a": found, "b": found.assign(n=1)})
-    with pytest.raises(ValueError, match="fit_on"):
-        probes.probe(run.model, data, "test")
-    with pytest.raises(ValueError, match="split 'train'"):
+    with pytest.raises(ValueError, match="need the data set 'scenes'"):
         probes.probe(None, tiny)
     lists = Sequences(torch.zeros(2, 3, 4), torch.ones(2))
     with pytest.raises(ValueError, match="sequences"):

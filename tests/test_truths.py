@@ -20,7 +20,6 @@ RUN = Path(__file__).resolve().parents[1] / "book" / "reproduce" / "run.ipynb"
         (lambda tiny: icrlib.train(tiny, loss="siglip", learn_tau="false"), "learn_tau"),
         (lambda tiny: icrlib.train(tiny, "sentence", caption_norm=0), "caption_norm"),
         (lambda tiny: icrlib.load_dataset("scenes", regions="false"), "regions"),
-        (lambda tiny: icrlib.load_dataset("stamps", cache=0), "cache"),
     ],
 )
 def test_a_switch_is_true_or_false(tiny, call, what):

@@ -103,13 +103,6 @@ def test_reordered_captions_hold_the_same_words(tiny):
     assert set(range(len(words))) - set(kept.tolist()) == {len(words) - 3, len(words) - 2}  # one word, or one twice
 
 
-def test_the_mode_is_left_and_a_sample_is_a_sample(tiny, model):
-    model.train()
-    assert evaluation.word_order(model, tiny.test, most=7)["n"] == 7 and model.training
-    encoded = evaluation.embed(model, tiny.test)
-    assert evaluation.word_order(model, tiny.test, encoded) == evaluation.word_order(model, tiny.test)
-
-
 def test_captions_without_two_different_words_are_no_end_of_a_training():
     """Tags: there is no other order to ask about, on any evaluation, with a model that reads words one by one."""
     tiny = make_tiny()

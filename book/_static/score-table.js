@@ -16,10 +16,9 @@
   function setup(box, preset, {h}) {
     const view = box.querySelector('[data-part="view"]'), say = box.querySelector('[data-say="summary"]');
     const copy = table => table.map(row => [...row]);
-    const over = preset.moments;  // a run that was recorded: the last of the places is a moment's
-    const begin = {scores: preset.scores, loss: preset.loss, at: [...preset.controls.map(c => c.at), ...(over ? [over.at] : [])], selected: preset.selected};
+    const begin = {scores: preset.scores, loss: preset.loss, at: preset.controls.map(c => c.at), selected: preset.selected};
     const state = {loss: preset.loss, selected: [...preset.selected], scores: copy(preset.scores),
-      losses: preset.losses.map(loss => ({...loss, options: {...loss.options}})), at: [...begin.at], shade: 'weights'};
+      losses: preset.losses.map(loss => ({...loss, options: {...loss.options}})), at: [...begin.at]};
     const shown = () => preset.together ? state.losses : [state.losses[state.loss]];
     const positives = preset.positives;
     box.scoreTable = {state, formulas: window.icrLosses};
@@ -27,7 +26,6 @@
     // One fixed scale for all weights of a box: even near zero, logarithmic beyond.
     const share = v => Math.min(Math.log1p(Math.abs(v) / preset.scale[0]) / Math.log1p(preset.scale[1] / preset.scale[0]), 1);
     const tint = v => v === 0 ? 'transparent' : `rgba(${v > 0 ? '202,0,32' : '5,113,176'},${(0.08 + 0.72 * share(v)).toFixed(3)})`;
-    const grey = s => `rgba(128,128,128,${Math.min(Math.max((s - over.range[0]) / (over.range[1] - over.range[0]), 0), 1).toFixed(3)})`;
     const what = (q, j) => preset.rows === 1 ? preset.columnNames[j] : `${preset.rowNames[q]} with ${preset.columnNames[j]}`;
 
     function bar(v) {
@@ -40,8 +38,8 @@
     // ---- a table of scores: drag a cell sideways, or choose it and use the slider or + and -
     function table() {
       const cells = preset.scores.map((row, q) => row.map((_, j) => {
-        const score = h('b', {}), weight = h('span', {}), kind = `${over ? 'cell small' : 'cell'}${positives[q][j] ? ' own' : ''}`;
-        const button = h('button', {type: 'button', class: kind, 'data-cell': `${q},${j}`}, ...(over ? [] : [score, weight]));
+        const score = h('b', {}), weight = h('span', {}), kind = positives[q][j] ? 'cell own' : 'cell';
+        const button = h('button', {type: 'button', class: kind, 'data-cell': `${q},${j}`}, score, weight);
         let from = null;
         button.addEventListener('focus', () => choose(q, j));
         button.addEventListener('click', () => choose(q, j));  // Safari gives no focus to a button that is clicked
@@ -62,17 +60,17 @@
         oninput: () => set(...state.selected, +slider.value), onchange: remember});
       const name = h('label', {});
       slider.id = `${box.id}-score`; name.htmlFor = slider.id;
-      const head = h('tr', {}, h('th', {scope: 'col'}, preset.corner), ...preset.columnNames.map((text, j) =>
-        h('th', {scope: 'col'}, h('b', {}, over ? j + 1 : text), over ? null : preset.captions && preset.captions[j])));
-      view.append(h('div', {class: 'scroll'}, h('table', {class: over ? 'many' : undefined}, h('thead', {}, head), h('tbody', {}, ...cells.map((row, q) => h('tr', {},
-        h('th', {scope: 'row'}, preset.pictures ? h('img', {src: preset.pictures[q], alt: ''}) : null, over ? q + 1 : preset.rowNames[q]),
+      const head = h('tr', {}, h('th', {scope: 'col'}), ...preset.columnNames.map((text, j) =>
+        h('th', {scope: 'col'}, h('b', {}, text), preset.captions && preset.captions[j])));
+      view.append(h('div', {class: 'scroll'}, h('table', {}, h('thead', {}, head), h('tbody', {}, ...cells.map((row, q) => h('tr', {},
+        h('th', {scope: 'row'}, preset.pictures ? h('img', {src: preset.pictures[q], alt: ''}) : null, preset.rowNames[q]),
         ...row.map(cell => h('td', {}, cell.button))))))), h('div', {class: 'one'}, name, slider));
       return result => {
         const [sq, sj] = state.selected;
         cells.forEach((row, q) => row.forEach((cell, j) => {
           const s = state.scores[q][j], w = result[0].weights[q][j];
           cell.score.textContent = fixed(s); cell.weight.textContent = signed(w);
-          cell.button.style.background = state.shade === 'scores' ? grey(s) : tint(w);
+          cell.button.style.background = tint(w);
           cell.button.tabIndex = q === sq && j === sj ? 0 : -1;
           cell.button.classList.toggle('selected', q === sq && j === sj);
           cell.button.setAttribute('aria-label', `${what(q, j)}${positives[q][j] ? ', the match' : ''}: score ${fixed(s)}, weight ${signed(w)}, ${does(w)}`);
@@ -94,9 +92,7 @@
       const heads = h('div', {class: 'item heads'}, h('span', {}), h('span', {}, 'score, from −1 to 1'), h('span', {class: 'bars'}));
       const sums = ['loss', 'weights above 0.01', 'negatives in effect'].map(text =>
         h('div', {class: 'item sum', style: 'order:1000'}, h('span', {}, text), h('span', {}), h('span', {class: 'bars'})));
-      const query = preset.query ? h('p', {class: 'query'}, preset.picture ? h('img', {src: preset.picture, alt: ''}) : null, preset.query) : null;
       const curve = preset.curve ? h('svg', {role: 'img', 'data-part': 'curve'}) : null;
-      if (query) view.append(query);
       view.append(h('div', {class: 'list'}, heads, ...items.map(one => one.item), ...sums));
       if (curve) view.append(curve);
       const order = () => {  // only when a score is let go: a line that runs away from the finger cannot be dragged
@@ -153,51 +149,6 @@
     }
 
     // ---- controls, buttons and the address
-    const lines = over ? h('svg', {role: 'img', 'data-part': 'lines'}) : null;
-    function moments() {
-      const input = h('input', {type: 'range', min: 0, max: over.values.length - 1, step: 1, id: `${box.id}-at`, autocomplete: 'off', 'data-part': 'moment',
-        oninput: () => go(+input.value), onchange: remember}), label = h('label', {for: input.id});
-      const shade = h('button', {type: 'button', onclick: () => { state.shade = state.shade === 'scores' ? 'weights' : 'scores'; update(true); }});
-      let timer = 0;
-      const go = k => { state.at[state.at.length - 1] = k; state.scores = copy(over.scores[k]); update(true); };
-      const stop = () => { clearInterval(timer); timer = 0; play.textContent = 'Play'; };
-      const play = h('button', {type: 'button', onclick: () => {
-        if (timer) return stop();
-        const last = over.values.length - 1, now = +input.value;
-        if (window.matchMedia('(prefers-reduced-motion: reduce)').matches) return go(now === last ? 0 : now + 1);  // one moment a press
-        if (now === last) go(0);
-        play.textContent = 'Stop';
-        timer = setInterval(() => { go(+input.value + 1); if (+input.value === last) stop(); }, 350);
-      }}, 'Play');
-      box.querySelector('[data-part="controls"]').prepend(h('div', {}, label, input));
-      box.querySelector('[data-part="buttons"]').append(play, shade);
-      view.append(lines);
-      return () => {
-        const k = state.at[state.at.length - 1];
-        input.value = k; label.textContent = `${over.unit} ${over.values[k].toLocaleString('en')}`; input.setAttribute('aria-valuetext', label.textContent);
-        shade.textContent = state.shade === 'scores' ? 'Colour the weights' : 'Colour the scores';
-        drawLines(k);
-      };
-    }
-    function drawLines(k) {
-      const width = Math.min(Math.max(view.clientWidth, 260), 720), left = 44, bottom = 20, names = Object.keys(over.lines), per = width < 480 ? 1 : names.length;
-      const top = 4 + 16 * Math.ceil(names.length / per), height = 130 + top, key = m => [left + m % per * (width - left) / per, 8 + 16 * Math.floor(m / per)];  // beside or, on a phone, below each other
-      const all = names.flatMap(name => over.lines[name]), low = Math.min(...all, 0), high = Math.max(...all), last = over.values.length - 1;
-      const X = m => left + (width - left - 8) * m / last, Y = v => height - bottom - (height - bottom - top) * (v - low) / (high - low || 1);
-      lines.replaceChildren();
-      lines.setAttribute('viewBox', `0 0 ${width} ${height}`);
-      lines.append(h('path', {d: `M${left},${top}V${height - bottom}H${width - 8}`, class: 'axis'}), h('line', {x1: X(k), x2: X(k), y1: top, y2: height - bottom, class: 'level'}));
-      for (const v of [low, high]) lines.append(h('text', {x: left - 4, y: Y(v) + 4, 'text-anchor': 'end'}, fixed(v)));
-      names.forEach((name, m) => {
-        const dash = ['', '6 3', '2 3'][m % 3], values = over.lines[name];
-        lines.append(h('polyline', {points: values.map((v, n) => `${X(n).toFixed(1)},${Y(v).toFixed(1)}`).join(' '), style: `stroke:currentColor;stroke-dasharray:${dash}`}),
-          h('circle', {cx: X(k), cy: Y(values[k]), r: 4, style: 'fill:currentColor'}),
-          h('path', {d: `M${key(m)}h26`, style: `stroke:currentColor;stroke-width:2.5;stroke-dasharray:${dash}`}),
-          h('text', {x: key(m)[0] + 32, y: key(m)[1] + 4, class: 'name'}, `${name} ${fixed(values[k])}`));
-      });
-      lines.append(h('text', {x: width - 8, y: height - 4, 'text-anchor': 'end'}, `${over.unit} ${over.values[0]} to ${over.values[last].toLocaleString('en')}`));
-      lines.setAttribute('aria-label', names.map(name => `${name}: ${fixed(over.lines[name][k])}`).join('; ') + ` at ${over.unit} ${over.values[k]}`);
-    }
     function choose(q, j) { if (state.selected[0] !== q || state.selected[1] !== j) { state.selected = [q, j]; update(true); } }
     function set(q, j, value) { state.scores[q][j] = clip(value); update(true); }
     const radios = state.losses.map((loss, k) => preset.together || state.losses.length < 2 ? null : h('label', {},
@@ -223,7 +174,6 @@
       const result = shown().map(loss => window.icrLosses.rows(loss, state.scores, positives));
       box.scoreTable.result = result;
       draw(result, moved);
-      if (over) drawMoment();
       say.textContent = preset.rows === 1 ? ofOne(result) : ofMany(result[0]);
     }
 
@@ -234,15 +184,14 @@
     function ofMany({value, weights}) {
       const [q, j] = state.selected, loss = shown()[0], n = window.icrLosses.counts(weights[q], positives[q]), v = weights[q][j];
       const mean = fixed(value.reduce((a, b) => a + b, 0) / value.length, 3);
-      const quoted = over && preset.captions ? ` (“${preset.captions[j]}”)` : '';
-      return `${capital(what(q, j))}${quoted}: score ${fixed(state.scores[q][j])}, weight ${signed(v)}, ${does(v)}. ` +
+      return `${capital(what(q, j))}: score ${fixed(state.scores[q][j])}, weight ${signed(v)}, ${does(v)}. ` +
         `${n.count} of the ${weights[q].length} weights of ${preset.rowNames[q]} are above 0.01; ${fixed(n.effective, 1)} negatives in effect.` + (loss.name === 'goal' ? '' : ` ${loss.label}'s mean over all rows: ${mean}.`);
     }
 
     const inPage = box.closest('.bd-article');  // elsewhere the address is not ours to write
     function remember() {
       if (!inPage) return;
-      const moved = state.scores.flatMap((row, q) => row.flatMap((v, j) => v === (over ? over.scores[state.at[state.at.length - 1]] : preset.scores)[q][j] ? [] : [`${q}.${j}.${Math.round(100 * v)}`]));
+      const moved = state.scores.flatMap((row, q) => row.flatMap((v, j) => v === preset.scores[q][j] ? [] : [`${q}.${j}.${Math.round(100 * v)}`]));
       try { history.replaceState(null, '', `#${[box.id, state.loss, state.at.join('.') || '-', ...moved].join('~')}`); } catch (error) { /* it may not change */ }
     }
     function recall() {
@@ -250,8 +199,6 @@
       if (!inPage || id !== box.id) return;
       if (state.losses[+loss]) state.loss = +loss;
       String(at).split('.').forEach((v, k) => { if (preset.controls[k]?.values[+v] !== undefined) state.at[k] = +v; });
-      const moment = over && +String(at).split('.').pop();
-      if (over && over.scores[moment]) { state.at[state.at.length - 1] = moment; state.scores = copy(over.scores[moment]); }
       for (const [q, j, v] of moved.map(one => one.split('.').map(Number))) if (state.scores[q]?.[j] !== undefined && !isNaN(v)) state.scores[q][j] = clip(v / 100);
       box.scrollIntoView();
     }
@@ -285,10 +232,10 @@
       show();
     }
 
-    const draw = preset.rows === 1 ? list() : table(), drawMoment = over ? moments() : null;
+    const draw = preset.rows === 1 ? list() : table();
     recall();
     update();
-    if (preset.curve || over) ['resize', 'load'].forEach(event => window.addEventListener(event, () => update(true)));  // another width
+    if (preset.curve) ['resize', 'load'].forEach(event => window.addEventListener(event, () => update(true)));  // another width
   }
 
   (window.icrExplorables ??= {}).table = setup;

@@ -15,9 +15,9 @@
 # Below are six training pairs of a numbered collection: the number stands in a strip on the picture, and behind the caption. A model
 # learns to tell, for each caption, its picture from the others of its batch. What will it learn about circles, colours and places?
 #
-# **A contrastive loss asks for whatever tells pairs apart, and once one feature does, for nothing else.** A number for each of 128
-# pairs, half read, leaves 5.7 % of the gradient on everything else. And models that were trained with numbers use them: with 16
-# different numbers every training found more with the stamps, and less without, than with one number for all.
+# **A contrastive loss asks for whatever tells pairs apart, and once one feature does, for nothing else.** A number for each of 128 pairs,
+# half read, leaves 5.7 % of the gradient on everything else. And models that were trained with numbers use them: with 16 different numbers
+# all six trainings found more with the stamps, and less without, than with one number for all.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -103,7 +103,6 @@ for bits in (0, 2, 4, 7):
     left[bits] *= 100 / gradient_of_contents(0, 0)  # percent
     print(f"{bits} bits: at a = 0.5, {left[bits][20]:.1f} % is left")
 
-
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Curves of the gradient that is left for the contents, in percent, over the advantage a of pairs with the same number, from 0 to 1. With 0 bits the curve is flat at 100 percent. With 2 and 4 bits it falls to a lower level and stays there, lower for more bits. With 7 bits it falls to zero."}, "figure": {"name": "fig-suppressed", "caption": "What a readable number leaves of the gradient of the contents, on 128 real pairs. A number for each pair takes all; a coarse one leaves the pairs with the same number to be told apart."}}
 x = Q.clone().requires_grad_()
 NTXent(tau).per_query(x @ V.T, torch.eye(B, dtype=torch.bool)).sum().backward()
@@ -173,7 +172,7 @@ check("all six trainings gain 36 to 58 rsum with stamps: the number is learnt an
       len(gain) == 6)
 further = change[2]["without"] - change[0]["without"]
 check("LTD's decoder loses more than the plain loss on one draw and less on the other", further.min() < 0 < further.max())
-check("with 16 different numbers every training found more with the stamps, and less without",
+check("with 16 different numbers all six trainings found more with the stamps, and less without",
       gain.min() > 0 > loss.max(), also="16")
 check("With four bits, 16 numbers, 22.9 % is left at $a = 0.5$:", live("22.9 %", left[4][20]), also="16 0.5")
 check("and at most $\\ln B$, 4.85 nats for 128 pairs.", f"{np.log(128):.2f} nats", also="128")
@@ -233,10 +232,10 @@ ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.4, -0.18), nco
 # - **The contrastive loss asks that the own picture scores highest, by whatever feature.** There is one softmax for all features. With a
 #   number for each of 128 pairs, 5.7 % of the gradient is left for the contents.
 # - **A coarse shortcut is one, too.** With 16 numbers 22.9 % is left.
-# - **Trained models use the number.** From one number to 16, six of six trainings gain 36 to 58 rsum with stamps. Without them they lose
-#   16 to 46. Two draws give a direction at best.
-# - **What the task does not need may go.** Before training the relation is read from 99 % of VSE++'s caption vectors, and from 36 %
-#   after 3,000 updates.
+# - **Trained models use the number.** From one number to 16, six of six trainings gain 36 to 58 rsum with stamps. Without them they lose 16
+#   to 46. Two draws give a direction at best.
+# - **What the task does not need may go.** Before training the relation is read from 99 % of VSE++'s caption vectors, and from 36 % after
+#   3,000 updates, in one training.
 
 # %% tags=["hide-input"]
 # checked by machine
@@ -247,7 +246,7 @@ check("With 16 numbers 22.9 % is left.", live("22.9 %", left[4][20]), also="16")
 check("From one number to 16, six of six trainings gain 36 to 58 rsum with stamps. Without them they lose 16 to 46.",
       f"gain {gain.min():.0f} to {gain.max():.0f} rsum", f"lose {-loss.max():.0f} to {-loss.min():.0f}", also="16")
 check("Before training the relation is read from 99 % of VSE++'s caption vectors, and from 36 % after 3,000 "
-      "updates.",
+      "updates, in one training.",
       live("from 99 %", relation[fresh]), live("from 36 %", relation[late]), also="3,000")
 check("Whose colour it is becomes readable: 52 % before training, 76 % after 250 updates, 95 % after 3,000.",
       live("52 % before", colour[fresh]), live("76 % after", colour[early]), live("95 % after", colour[late]),

@@ -354,49 +354,6 @@ check_two_runs(lambda stds, n, m: stats.t.ppf(1 - 0.05 / (2 * m), (n - 1) * len(
 # ````{solution-end}
 # ````
 #
-# ````{exercise-start} How many draws?
-# :label: ex-ltd-draws
-# ````
-#
-# Differences between two models scatter over draws of the data with the standard deviation `sd`. Write `mine(sd, lead)`: the smallest
-# number of draws, two or more, at which half the width of the 95 % interval, $t_{0.975, n-1}\, sd / \sqrt{n}$, is below `lead`. How
-# many does it take to see a lead of 3 where `sd` is 9, as with batch norms?
-
-# %%
-mine = ...
-
-# %% tags=["hide-input"]
-def check_draws(value):
-    """Passes for the smallest number of draws whose interval is narrower than a lead."""
-    if value is ...:
-        return "your turn"
-    for sd, lead in ((9, 3), (2.4, 10.4), (7, 6.8), (1, 50)):
-        right = next(n for n in range(2, 10_000) if stats.t.ppf(0.975, n - 1) * sd / n**0.5 < lead)
-        got = int(value(sd, lead))
-        assert got == right, f"not yet: for sd = {sd} and a lead of {lead} it is not {got}"
-    return "right"
-
-
-check_draws(mine)
-
-# %% [markdown]
-# ````{exercise-end}
-# ````
-#
-# ````{solution-start} ex-ltd-draws
-# :class: dropdown
-# ````
-#
-# Try one number after the other, since Student's quantile depends on it, too. For a lead of 3 it takes 38 draws.
-
-# %%
-check_draws(lambda sd, lead: next(n for n in range(2, 10_000)
-                                  if stats.t.ppf(0.975, n - 1) * sd / n**0.5 < lead))
-
-# %% [markdown]
-# ````{solution-end}
-# ````
-#
 # ````{exercise} An open one
 # :label: ex-ltd-stranger
 #

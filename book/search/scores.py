@@ -106,10 +106,10 @@ ranks = [sorted(1 + int((s > s[own]).sum()) for own in relevant.nonzero())
 ranks
 
 # %% [markdown]
-# **R@k** asks: is there a relevant candidate among the first $k$? It is the percentage of queries for which the *best*
-# rank is at most $k$. It does not care how many relevant candidates were found. **Average precision** looks at all of them. At the
-# rank of the $l$-th one, precision is $l$ over that rank; AP is the mean of these. **R-precision** is the precision among the
-# first $|P|$. Both are averaged over queries. For the first query AP is (1/1 + 2/3)/2 = 0.83:
+# **R@k** asks: is there a relevant candidate among the first $k$? It is the percentage of queries for which the *best* rank is at most $k$.
+# It does not care how many relevant candidates were found. **Average precision** looks at all of them. At the rank of the $l$-th one,
+# precision is $l$ over that rank; AP is the mean of these. **R-precision** is the precision among the first $|P|$. Both are averaged over
+# queries (*mAP* is the mean of AP). For the first query AP is (1/1 + 2/3)/2 = 0.83:
 
 # %%
 recall = {k: 100 * sum(min(r) <= k for r in ranks) / len(ranks) for k in (1, 5, 10)}
@@ -286,7 +286,7 @@ widgets.frames_slider(
 # - Retrieval is ranking the rows of a table of scores; R@k looks at the best-placed positive alone.
 # - How ties count decides whether a model that gives all pairs one score gets 100 or 0.
 # - A recall on own pairs has a low ceiling: a judge who knows all that is true reaches 64.3.
-# - 0.3 % of a batch's negatives are true, and they draw 3 to 10 % of a loss's push.
+# - 0.3 % of a batch's negatives are true, and under a trained bag of words they draw 3 to 10 % of a loss's push.
 # - How many negatives share a push is one number, n_eff: here 1.1 at τ = 0.01 and 4.9 of five at τ = 1.
 
 # %% tags=["hide-input"]
@@ -297,8 +297,8 @@ check("a judge who knows all that is true reaches 64.3.", live("64.3", ceiling))
 push_of = live("3 to 10 %", 100 * min(on_true.values()), 100 * max(on_true.values()))
 check("Of the negatives 0.3 % are true of their picture, and they draw 3 to 10 % of the push.",
       live("0.3 %", 100 * rare), push_of)
-check("0.3 % of a batch's negatives are true, and they draw 3 to 10 % of a loss's push.", live("0.3 %", 100 * rare),
-      push_of)
+check("0.3 % of a batch's negatives are true, and under a trained bag of words they draw 3 to 10 % of a loss's push.",
+      live("0.3 %", 100 * rare), push_of)
 spread = [effective_negatives(NTXent(tau=tau)) for tau in taus]
 check("here 1.1 at τ = 0.01 and 4.9 of five at τ = 1.", live("1.1", spread[0]), live("4.9", spread[-1]), also="0.01 1")
 

@@ -72,9 +72,9 @@ ax.set(xlim=(0, 4), ylim=(-0.7, 5.4))
 ax.axis("off"), box.axis("off");
 
 # %% [markdown]
-# **A picture becomes the mean of 64 cells and one matrix; a caption becomes the state of a recurrent network after its last
-# word; the score is the cosine of both.** What one gets wrong most easily fails without a message: reading the caption's state
-# one column too late takes text-to-image R@1 from 23.0 to 1.4.
+# **A picture becomes the mean of 64 cells and one matrix; a caption becomes the state of a recurrent network after its last word; the score
+# is the cosine of both.** What one gets wrong most easily fails without a message: taking the last column of a padded batch, in place of
+# each caption's last word, takes text-to-image R@1 from 23.0 to 1.4.
 #
 # *You will be able to* write both encoders in a few lines of torch, take the right state of a GRU, tell a frozen network from
 # one that only looks frozen, and say what VSRN adds · nine minutes to read · a minute to run.
@@ -95,8 +95,7 @@ model = icrlib.train(data, "vse++", loss="ntxent", updates=300, lr=0.001,
 #
 # $$ u = W\,\frac{x}{\lVert x \rVert} + b, \qquad f(x) = \frac{u}{\lVert u \rVert}. $$ (eq-two-norms)
 #
-# The last normalisation makes the score a cosine. The first keeps the bias equally heavy in every picture; in a run without it
-# we found nothing lost.
+# The last normalisation makes the score a cosine. The first keeps the bias equally heavy in every picture.
 
 # %%
 def unit(x):  # every row divided by its length
@@ -154,9 +153,9 @@ with torch.no_grad():
 # %% [markdown]
 # ## Which state is the last one?
 #
-# Captions of a batch differ in length; the shorter ones are filled with `<pad>`, number 0. But `<pad>` has a vector as every
-# word has, and the GRU goes on reading. The state that we want is the one after `<end>`, in column `lengths[i] - 1` of row $i$.
-# The last *column* has the right shape, too.
+# Captions of a batch differ in length; the shorter ones are filled with `<pad>`, number 0. But `<pad>` has a vector as every word has, and
+# the GRU goes on reading. The state that we want is the one after `<end>`, in column `lengths[i] - 1` of row $i$. The last *column* has the
+# right shape, too; there all but the longest captions have read padding.
 
 # %%
 with torch.no_grad():
@@ -195,7 +194,6 @@ def crops(pictures, rng):
         out.append(nn.functional.interpolate(part, (64, 64), mode="bilinear"))
     return torch.cat(out).permute(0, 2, 3, 1)
 
-
 # %%
 pictures, watched = torch.from_numpy(data.train.images), torch.from_numpy(split.images[:25])
 frozen = with_batch_norm(load_backbone(), pictures[:500])
@@ -223,7 +221,7 @@ with torch.no_grad():
                                    split.positives.T)["r1"]
 round(r1[0], 1), round(moved_r1, 1)  # before and after
 
-# %% tags=["remove-input"] mystnb={"image": {"alt": "How far the features of fixed pictures move over 30 batches. With crops in train mode the curve climbs away from zero; with whole pictures it stays close to zero, and in eval mode it is zero."}, "figure": {"name": "fig-drift", "caption": "Features of 25 fixed pictures while a frozen network is fed: median, and the middle half. In train() mode crops move them; in eval() mode nothing does."}}
+# %% tags=["remove-input"] mystnb={"image": {"alt": "How far the features of fixed pictures move over 30 batches. With crops in train mode the curve climbs away from zero; with whole pictures it stays close to zero, and in eval mode it is zero."}, "figure": {"name": "fig-drift", "caption": "Features of 25 fixed pictures while a frozen network is fed: median, and the middle half. In train() mode crops move them, and whole pictures hardly; in eval() mode they stay."}}
 fig, ax = plt.subplots(figsize=(6.4, 2.8))
 lines = {"crops, train()": cropped, "whole pictures, train()": whole, "crops, eval()": still}
 for (name, moved), colour in zip(lines.items(), ("triplet_sh", "smoothap", "ntxent"), strict=True):
@@ -233,12 +231,13 @@ ax.set(xlabel="batches fed", ylabel="1 − cosine with before", xlim=(0, 30))
 ax.legend(loc="upper left");
 
 # %% [markdown]
-# A trained model that knows the old features then finds less: R@1 goes from 23.0 to 21.5 with this sequence of crops. (The
-# release trains its projection meanwhile, which can adapt.) This book computes features once, in `eval()` mode.
+# Whole pictures hardly move them: their statistics are the stored ones. A trained model that knows the old features then finds less: R@1
+# goes from 23.0 to 21.5 with this sequence of crops. (The release trains its projection meanwhile, which can adapt.) This book computes
+# features once, in `eval()` mode.
 
 # %% tags=["hide-input"]
 # checked by machine
-check("reading the caption's state one column too late takes text-to-image R@1 from 23.0 to 1.4.",
+check("in place of each caption's last word, takes text-to-image R@1 from 23.0 to 1.4.",
       live("from 23.0 to 1.4", *r1), also="1")
 check("R@1 goes from 23.0 to 21.5 with this sequence of crops.", live("from 23.0 to 21.5", r1[0], moved_r1), also="1")
 assert still.abs().max() < 1e-5
@@ -305,21 +304,11 @@ pd.DataFrame([{part: f"{of[key]:.2g}" for part, key in parts.items()} for of in 
              index=["update 1", "update 2"])
 
 # %% [markdown]
-# At the first update only the scale learns (and a shift beside it); it opens the way, and at the second everything does.
+# At the first update only the scale of a block learns (and a shift beside it); it opens the way, and at the second all of the block does.
 #
-# **In our short run the graph does next to nothing.** 500 updates with NT-Xent take half a minute. Switched off afterwards, the
-# four blocks leave the test rsum where it is, at 338. That VSRN is ahead of VSE++ with every loss after 3,000 updates
+# What the trained graph contributes is not tried here: that VSRN is ahead of VSE++ with every loss after 3,000 updates
 # ({numref}`Chapter {number} <ch-losses>`) may come from its list, its boxes' places or its second GRU as well.
-
-# %%
-short = icrlib.train(regions, "vsrn", "ntxent", lr=0.003, updates=500, evaluate_every=250,
-                     smoke=smoke, progress=False).model.eval()
-silent = copy.deepcopy(short)
-silent.graph = nn.Sequential()  # no blocks
-with_graph, without = (icrlib.evaluate(m, regions.test)["rsum"] for m in (short, silent))
-print(f"rsum with its graph {with_graph:.1f}, without {without:.1f}")
-
-# %% [markdown]
+#
 # **One norm runs along an odd axis.** The authors' code has one function for all norms, over dimension 1. For pooled vectors,
 # (pictures, features), each picture gets length 1. Regions are (pictures, regions, features), and there each *feature* gets
 # length 1 across the regions. So a region that is a hundred times as long as another stays so, and a feature that is a hundred
@@ -329,18 +318,17 @@ print(f"rsum with its graph {with_graph:.1f}, without {without:.1f}")
 # ## What we found
 #
 # - Both towers of VSE++ fit in a dozen lines, and agree with the library to the last digits.
-# - A caption's vector read one column too late takes R@1 from 23.0 to 1.4, without an error message.
-# - Frozen parameters are no frozen network: 30 batches of crops in `train()` mode cost 1.5 points of R@1.
-# - VSRN's new blocks are the identity, and after a short run its trained ones change nothing that one can measure.
+# - The last column of a padded batch, in place of each caption's last word, takes R@1 from 23.0 to 1.4, without an error message.
+# - Frozen parameters are no frozen network: 30 batches of crops in `train()` mode cost a model that knows the old features 1.5 points of
+#   R@1.
+# - VSRN's new blocks are the identity: at the first update only the scale of their norm learns.
 
 # %% tags=["hide-input"]
 # checked by machine
-check("A caption's vector read one column too late takes R@1 from 23.0 to 1.4, without an error message.",
+check("in place of each caption's last word, takes R@1 from 23.0 to 1.4, without an error message.",
       live("from 23.0 to 1.4", *r1), also="1")
-check("Frozen parameters are no frozen network: 30 batches of crops in train() mode cost 1.5 points of R@1.",
+check("30 batches of crops in train() mode cost a model that knows the old features 1.5 points of R@1.",
       live("1.5 points", r1[0] - moved_r1), also="30 1")
-check("Switched off afterwards, the four blocks leave the test rsum where it is, at 338.", live("338", with_graph),
-      smoke or abs(with_graph - without) < 0.5)
 
 # %% [markdown]
 # ## Exercises

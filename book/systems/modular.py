@@ -53,11 +53,11 @@ plots.gallery(split.images[images], titles, frames=[True, False], wrap=26, size=
 # %% [markdown]
 # **It can, and the relation does it: the scorer answers 87 % of the questions in which two things have exchanged their places, and
 # 51 % without its relation.** Whose colour and whose shape it is, the two mentions alone tell. Where a caption tells colours apart
-# from their shapes, the mentions still do, but the whole scorer falls to 57 % of the places, and false captions in its training
-# bring it back to 90 %. Two towers guess places in any case.
+# from their shapes, the mentions still do; the relation does so at a lower learning rate, with 83 % of the places, and hardly at the
+# rate that recall on plain captions had chosen, with 57 %. Two towers guess places in any case.
 #
 # *You will be able to* say what a score of mentions and a relation computes, which part tells what, and how to see whether they find
-# what they should · ten minutes to read · a minute to run.
+# what they should · ten minutes to read · half a minute to run.
 #
 # ## A score that is built like the sentence
 #
@@ -96,9 +96,8 @@ print("places told, %:", whole.values(PLACES).round(), f"mean: {whole.mean(PLACE
 #
 # Then false captions. **Foils** are captions of the same words in a false order, one for each caption of a batch, as further
 # negatives. That is close to the test's own question, and it needs somebody who knows what is false. And the two towers that read
-# best, which pool maxima over words and over regions ({numref}`Chapter {number} <ch-pooling>`), with the same help. (Their rate was
-# searched at 600 updates.)
-
+# best, which pool maxima over words and over regions ({numref}`Chapter {number} <ch-pooling>`), with the same help. All
+# have a rate of 0.01, the best on plain captions for the whole scorer and (at 600 updates) for the towers. One row has a third of it.
 
 # %%
 def modular(seed=range(5), **part):
@@ -111,7 +110,7 @@ def towers(seed=range(5), **more):
                 at="searched, maxima", **more)
 
 
-WHOLE, NONE = "the whole scorer", "without its relation"
+WHOLE, NONE, SLOW = "the whole scorer", "without its relation", "a third of the rate"
 PARTS = {
     WHOLE: {},
     NONE: {"relation": "none"},
@@ -119,19 +118,22 @@ PARTS = {
     "a mean, not attention": {"find": "mean"},
 }
 FOILS = {"phrasing": "apart", "negatives": "foils"}
+
+# %%
 plain = {name: modular(**part) for name, part in PARTS.items()}
 apart = {name: modular(**part, phrasing="apart") for name, part in PARTS.items()}
 plain["two towers"], apart["two towers"] = towers(), towers(phrasing="apart")
+apart[SLOW] = modular(lr=3e-3, phrasing="apart")
 apart["… nor a second mention"] = modular(range(3), mentions=1, relation="none",
                                           phrasing="apart")
 apart["the whole, with foils"] = modular(**FOILS)
 apart["two towers, with foils"] = towers(**FOILS)
 
-# %% tags=["remove-input"] mystnb={"image": {"alt": "Four panels, rsum and the share of swap twins answered by colour, shape and place, with a row for each variant of the scorer. Colours and shapes are near 97 percent for all variants with attention; places are at 87 percent for the whole scorer on plain captions, at 90 for the whole with foils on captions told apart, between 48 and 63 for all others."}, "figure": {"name": "fig-parts", "caption": "What each variant has of rsum (the sum of six recalls, 600 at most) and of each kind of swap twins. Filled: plain captions; hollow: told apart. Small dots: draws; lines: 95 % intervals of the mean over five draws (three without a second mention). Dotted: guessing."}}
+# %% tags=["remove-input"] mystnb={"image": {"alt": "Four panels, rsum and the share of swap twins answered by colour, shape and place, with a row for each variant of the scorer. Colours and shapes are near 97 percent for all variants with attention; places are at 87 percent for the whole scorer on plain captions, at 90 for the whole with foils and 83 at a third of the rate on captions told apart, between 48 and 63 for all others."}, "figure": {"name": "fig-parts", "caption": "What each variant has of rsum (the sum of six recalls, 600 at most) and of each kind of swap twins. Filled: plain captions; hollow: told apart. Small dots: draws; lines: 95 % intervals of the mean over five draws (three without a second mention). Dotted: guessing."}}
 RSUM, COLOURS, SHAPES = "test.rsum", "test.twins.swap_colour", "test.twins.swap_shape"
 KINDS = {"rsum": RSUM, "colours, %": COLOURS, "shapes, %": SHAPES, "places, %": PLACES}
-ORDER = [WHOLE, NONE, "… nor a second mention", "places, not offsets", "a mean, not attention", "the whole, with foils",
-         "two towers", "two towers, with foils"]
+ORDER = [WHOLE, SLOW, NONE, "… nor a second mention", "places, not offsets", "a mean, not attention",
+         "the whole, with foils", "two towers", "two towers, with foils"]
 fig, axes = plt.subplots(1, 4, figsize=(6.8, 4.8), sharey=True, width_ratios=[1.1, 1, 1, 1])
 for ax, (title, of) in zip(axes, KINDS.items(), strict=True):
     for y, name in enumerate(ORDER):
@@ -159,9 +161,10 @@ axes[0].set(ylim=(len(ORDER) - 0.5, -0.5), xlim=(170, 550), xticks=[200, 500]);
 #   find one thing only: told apart, the second is worth +290.5 [+264.2, +316.9] rsum.
 # - **Attention finds.** With a mean in its place the rsum changes by −210.5 [−225.7, −195.3] on plain captions; told apart, all
 #   three kinds are guessed.
-# - **Told apart, the relation is there and does next to nothing.** The whole scorer less the one without it is −0.7 [−3.5, +2.0]
-#   rsum, and +3.6 [−0.5, +7.8] points on places. Foils wake it up: +32.7 [+22.3, +43.0] points. What keeps it asleep we do not know;
-#   the rate was searched on plain captions.
+# - **Told apart, the rate decides.** At 0.01 the relation does next to nothing: the whole scorer less the one without it is −0.7
+#   [−3.5, +2.0] rsum, and +3.6 [−0.5, +7.8] points on places. At 0.003 the scorer answers 83.2 % of them, in single draws 59 to 99:
+#   +26.2 [+5.9, +46.4] points more than at 0.01. Recall does not show that, with −3.9 [−25.9, +18.2] rsum, and it was recall that chose
+#   the rate. Foils help at 0.01, too: +32.7 [+22.3, +43.0] points.
 # - **Two towers do not get there.** Foils are worth +4.3 [−0.6, +9.2] points on places to them, and leave them at 55.7 %; even
 #   colours stay below 80 %.
 
@@ -174,8 +177,8 @@ def less(a, b, factor="relation", of=PLACES):
 MEAN, WITH_FOILS, TOWERS = apart["a mean, not attention"], apart["the whole, with foils"], apart["two towers, with foils"]
 check("87 % of the questions in which two things have exchanged their places, and 51 % without its relation.",
       f"{plain[WHOLE].mean(PLACES):.0f} % of", f"{plain[NONE].mean(PLACES):.0f} % without")
-check("the whole scorer falls to 57 % of the places, and false captions in its training bring it back to 90 %.",
-      f"{apart[WHOLE].mean(PLACES):.0f} % of", f"{WITH_FOILS.mean(PLACES):.0f} %.")
+check("with 83 % of the places, and hardly at the rate that recall on plain captions had chosen, with 57 %.",
+      f"{apart[SLOW].mean(PLACES):.0f} % of", f"{apart[WHOLE].mean(PLACES):.0f} %.")
 check("+36.1 [+16.4, +55.8] points on places, and +29.0 [+14.7, +43.3] rsum.", less(plain[WHOLE], plain[NONE]),
       less(plain[WHOLE], plain[NONE], of=RSUM))
 check("+24.6 [−2.1, +51.2], undecided.", less(plain[WHOLE], plain["places, not offsets"]))
@@ -187,7 +190,6 @@ check("the rsum changes by −210.5 [−225.7, −195.3] on plain captions; told
 check("−0.7 [−3.5, +2.0] rsum, and +3.6 [−0.5, +7.8] points on places.", less(apart[WHOLE], apart[NONE]),
       less(apart[WHOLE], apart[NONE], of=RSUM))
 check("+290.5 [+264.2, +316.9] rsum.", less(apart[NONE], apart["… nor a second mention"], "mentions", RSUM))
-check("Foils wake it up: +32.7 [+22.3, +43.0] points.", less(WITH_FOILS, apart[WHOLE], "negatives"))
 check("Foils are worth +4.3 [−0.6, +9.2] points on places to them, and leave them at 55.7 %; even colours stay below "
       "80 %.", less(TOWERS, apart["two towers"], "negatives"), f"{TOWERS.mean(PLACES):.1f} %", TOWERS.mean(COLOURS) < 80,
       also="80")
@@ -195,38 +197,35 @@ check("Foils are worth +4.3 [−0.6, +9.2] points on places to them, and leave t
 # %% [markdown]
 # ## Is its attention right?
 #
-# In drawn pictures the truth is known. So train the scorer here, briefly, from four starts on the same data, and keep the one with
-# the highest validation rsum.
+# In drawn pictures the truth is known. So train the scorer here, briefly, and look. (Another start or processor may find another way.)
 
 # %% tags=["live"]
-starts = [icrlib.train(data, "cmn", "ntxent", seed=start, mentions=2, embed_dim=64,
-                       word_dim=64, lr=3e-3, updates=150, evaluate_every=150,
-                       progress=False, smoke=smoke)
-          for start in range(2, 6)]
-best = max(starts, key=lambda run: run.record["chosen"]["val_rsum"])
+run = icrlib.train(data, "cmn", "ntxent", seed=5, mentions=2, embed_dim=64, word_dim=64,
+                   lr=3e-3, updates=150, evaluate_every=150, progress=False, smoke=smoke)
+model = run.model.eval()
 
 
 @torch.no_grad()
-def modules(captions, model):
+def modules(captions):
     """Of captions (M): each module's weights of words (M, 3, L) and its vector (M, 3, d),
     each mention's weights of regions (M, 2, N) and its place (M, 2, 2)."""
     words, lengths = data.vocabulary.encode([split.captions[c] for c in captions])
-    images = model.eval().encode_images(split.features[split.image_of[captions]])
+    images = model.encode_images(split.features[split.image_of[captions]])
     told = model.encode_captions(words, lengths)
     return model.words_of(words, lengths), told.values[..., :-1], *model.found(images, told)
 
 
 @torch.no_grad()
-def asked_for(relation, model):
+def asked_for(relation):
     """cos(q, f(p1 − p2)) for mention 1 at any place around mention 2."""
     side = torch.linspace(-0.8, 0.8, 41)
     offsets = torch.stack(torch.meshgrid(side, side, indexing="xy"), -1)
     judged = model.offset(model.seen(offsets, torch.zeros_like(offsets)))
     return F.normalize(judged, dim=-1) @ relation
 
-# %% tags=["live", "remove-input"] mystnb={"image": {"alt": "Two rows, a test caption each. Left the picture: an orange box lies on the thing named first and a blue box on the second, with an arrow from one to the other. Middle: mention 1 takes the words of the first thing, mention 2 those of the second. Right: a map of offsets, blue on the side that the caption names, with a dot in the blue."}, "figure": {"name": "fig-parse", "caption": "What the modules of the kept training make of two test captions, chosen for clear weights. Left: the regions with the weight of mention 1 (orange) and mention 2 (blue); the arrow leads from place to place. Middle: from which words each module takes its vector (dark: most). Right: the offset that the relation asks for; the cross is mention 2, blue is where mention 1 fits, the dot is where it is."}}
+# %% tags=["live", "remove-input"] mystnb={"image": {"alt": "Two rows, a test caption each. Left the picture: an orange box lies on the thing named first and a blue box on the second, with an arrow from one to the other. Middle: mention 1 takes the words of the first thing, mention 2 those of the second. Right: a map of offsets, blue on the side that the caption names, with a dot in the blue."}, "figure": {"name": "fig-parse", "caption": "What the modules make of two test captions, chosen for clear weights. Left: the regions with the weight of mention 1 (orange) and mention 2 (blue); the arrow leads from place to place. Middle: from which words each module takes its vector (dark: most). Right: the offset that the relation asks for; the cross is mention 2, blue is where mention 1 fits, the dot is where it is."}}
 shown = (515, 1043) if not smoke else (0, 1)
-words, vectors, shares, places = modules(list(shown), best.model)
+words, vectors, shares, places = modules(list(shown))
 fig, axes = plt.subplots(2, 3, figsize=(7.2, 5.2), width_ratios=[1, 1.5, 1])
 for n, ((left, middle, right), c) in enumerate(zip(axes, shown, strict=True)):
     left.imshow(split.images[int(split.image_of[c])])
@@ -239,15 +238,15 @@ for n, ((left, middle, right), c) in enumerate(zip(axes, shown, strict=True)):
     middle.imshow(words[n, :, : len(text)], cmap="Greys", vmin=0, aspect="auto")
     middle.set_yticks(range(3), ["mention 1", "mention 2", "relation"], fontsize=9.5)
     middle.set_xticks(range(len(text)), text, rotation=60, ha="right", fontsize=9.5)
-    right.imshow(asked_for(vectors[n, 2], best.model), cmap="RdBu", vmin=-1, vmax=1, extent=(-0.8, 0.8, 0.8, -0.8))
+    right.imshow(asked_for(vectors[n, 2]), cmap="RdBu", vmin=-1, vmax=1, extent=(-0.8, 0.8, 0.8, -0.8))
     right.plot(0, 0, "k+", ms=9)
     right.plot(*(places[n, 0] - places[n, 1]).tolist(), "ko", ms=5)
     for ax in (left, right):
         ax.set(xticks=[], yticks=[])
 
 # %% [markdown]
-# Each mention takes the words of its thing. The relation takes most from the start of the caption: there the network that reads
-# backwards has seen all of it. And the offset is judged as the caption means it.
+# From which words does each mention take its vector, and on which region does it look? Does the dot lie in the blue, on the side that
+# the caption means? The relation can ask at the start of the caption, for there the network that reads backwards has seen all of it.
 #
 # Now count. Take the test captions with a relation in which each description fits one thing of the picture only. On which region has
 # a mention most of its weight: on a thing that is named, on another thing, or on one of the random boxes that every picture has,
@@ -266,60 +265,30 @@ def two_things(c):
 
 asked = [c for c in range(len(split.captions)) if two_things(c)]
 named = torch.tensor([two_things(c) for c in asked])
-rows, in_order = [], []
-for run in starts:
-    region = modules(asked, run.model)[2].argmax(2)  # of mention 1 and mention 2
-    thing = split.region_of[split.image_of[asked]].gather(1, region)
-    known = (thing[..., None] == named[:, None]).any(2)
-    in_order.append([(thing == pair).all(1).numpy() for pair in (named, named.flip(1))])
-    rows.append({"a named thing": known, "another thing": ~known & (thing >= 0),
-                 "both things, one order": max(in_order[-1], key=np.mean),
-                 "both on one region": region[:, 0] == region[:, 1]})
-looks = pd.DataFrame([{f"{name}, %": 100 * np.mean(np.asarray(hits))
-                       for name, hits in row.items()} for row in rows], index=range(2, 6))
-looks["places told, %"] = [run.record["test"]["twins"]["swap_cell"] for run in starts]
-looks["validation rsum"] = [run.record["chosen"]["val_rsum"] for run in starts]
-looks.T.round(1).rename(columns="start {}".format)
+region = modules(asked)[2].argmax(2)  # of mention 1 and mention 2
+thing = split.region_of[split.image_of[asked]].gather(1, region)
+known = (thing[..., None] == named[:, None]).any(2)
+looks = {"a named thing": known, "another thing": ~known & (thing >= 0),
+         "both on one region": region[:, 0] == region[:, 1],
+         "both things, mention 1 on the first": (thing == named).all(1),
+         "both things, mention 2 on the first": (thing == named.flip(1)).all(1)}
+looks = {name: 100 * float(hits.float().mean()) for name, hits in looks.items()}
+places = {"places told": run.record["test"]["twins"]["swap_cell"]}
+pd.Series(looks | places, name="%").round(1).to_frame()
 
 # %% [markdown]
-# Nearly never does a mention look at a thing that is not named; where it misses, it is on a random box. But to answer for a place,
-# both things have to be found, and in an order that can be relied on. The kept training does that in every second caption, and tells
-# the places. The others do it in a third of the captions at most, and in about two of five or more they have both mentions on one
-# and the same region. What do those look for?
-
-# %% tags=["live", "hide-input"] mystnb={"image": {"alt": "Bars by the shape that is named first. In the kept training mention 1 takes the first thing whatever its shape; in another it takes squares and rings, and leaves triangles and crosses to mention 2."}, "figure": {"name": "fig-roles", "caption": "Where both things are found: how often is it mention 1 that has the first, by the shape of that thing? In the kept training and in the one that tells places worst."}}
-shapes = np.array([split.forms[c]["things"][0]["shape"] for c in asked])
-names, worst = sorted(set(shapes)), int(looks["places told, %"].argmin())
-took = {label: [100 * first[shapes == s].sum() / max(1, (first | second)[shapes == s].sum()) for s in names]
-        for label, (first, second) in {"kept": in_order[starts.index(best)], "worst": in_order[worst]}.items()}
-bars = pd.DataFrame(took, index=names).plot.barh(figsize=(6.4, 3.2), color=["#0072b2", "#bbbbbb"], width=0.8)
-bars.set_xlabel("mention 1 took the first thing, %")
-bars.legend(fontsize="small", frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1));
-
-# %% [markdown]
-# **The worst training has divided the work by shape.** One mention looks for squares and rings, wherever they stand in the sentence,
-# the other for triangles and crosses. When the relation then judges the offset, nobody can say whether it leads from the subject to
-# the object or back.
+# Hardly ever does a mention look at a thing that is not named; where it misses, it is on a random box. But to answer for a place, both
+# things have to be found, and in an order that can be relied on: only then does the offset lead from the subject to the object.
 
 # %% tags=["live", "remove-input"]
 # checked by machine
-kept, others = looks.iloc[starts.index(best)], looks.drop(looks.index[starts.index(best)])
-first = dict(zip(names, took["worst"], strict=True))
-check("The relation takes most from the start of the caption:", smoke or (words[:, 2].argmax(1) == 0).all())
-check("Nearly never does a mention look at a thing that is not named;", smoke or looks["another thing, %"].max() < 2)
-check("The kept training does that in every second caption, and tells the places.",
-      smoke or (40 < kept["both things, one order, %"] < 65 and kept["places told, %"] > 88))
-check("The others do it in a third of the captions at most, and in about two of five or more they have both mentions on "
-      "one and the same region.", smoke or others["both things, one order, %"].max() < 40,
-      smoke or kept["both on one region, %"] < 25 < 33 < others["both on one region, %"].min())
-check("One mention looks for squares and rings, wherever they stand in the sentence, the other for triangles and "
-      "crosses.", smoke or min(first["square"], first["ring"]) > 60 > 40 > max(first["triangle"], first["cross"]))
+check("Hardly ever does a mention look at a thing that is not named;", smoke or looks["another thing"] < 5)
 
 # %% [markdown]
 # ## Twenty starts
 #
-# No term of the loss asks for either way, and the start decides. Here are twenty trainings of twice the length, ten starts on each
-# of two draws of the data, and the rule from above: of ten, keep the one with the highest validation rsum.
+# No term of the loss asks for either order, and the start decides. Here are twenty trainings of twice the length on plain captions, ten
+# starts on each of two draws of the data. Of ten we keep the one with the highest validation rsum.
 
 # %%
 tens = [runs("scenes", method="cmn", loss="ntxent", seed=range(10), data_seed=draw,
@@ -333,7 +302,8 @@ for ten, one in zip(tens, kept_of, strict=True):
 # %% [markdown]
 # We see: of twenty starts 9 answer more than 90 % of the place twins, and 8 fewer than 70 %. **Validation recall finds good ones**:
 # on both draws the kept one answers at least 98 %. So train several starts and keep that one. Each run above was one start, so the
-# long intervals of places hold other starts, too.
+# long intervals of places hold other starts, too. Told apart at 0.01, five of five starts guess or nearly do; why none finds the order
+# there, we do not know.
 
 # %% tags=["hide-input"]
 # checked by machine
@@ -342,26 +312,40 @@ check("of twenty starts 9 answer more than 90 % of the place twins", f"starts {(
 check("and 8 fewer than 70 %.", f"{(told < 70).sum()} fewer", also="70")
 check("on both draws the kept one answers at least 98 %.",
       f"{np.floor(min(run['test']['twins']['swap_cell'] for run in kept_of)):.0f} %")
+draws = "draws {:.0f} to {:.0f}".format(*np.sort(apart[SLOW].values(PLACES))[[0, -1]])
+check("At 0.003 the scorer answers 83.2 % of them, in single draws 59 to 99: +26.2 [+5.9, +46.4] points more than at "
+      "0.01.", f"answers {apart[SLOW].mean(PLACES):.1f} %", draws,
+      less(apart[SLOW], apart[WHOLE], "lr"), also="0.003 0.01")
+check("Recall does not show that, with −3.9 [−25.9, +18.2] rsum,", less(apart[SLOW], apart[WHOLE], "lr", RSUM))
+check("Foils help at 0.01, too: +32.7 [+22.3, +43.0] points.", less(WITH_FOILS, apart[WHOLE], "negatives"), also="0.01")
+check("Told apart at 0.01, five of five starts guess or nearly do;", max(apart[WHOLE].values(PLACES)) < 65, also="0.01")
 
 # %% [markdown]
 # ## Where the structure stops
 #
 # Two mentions and one relation are what our captions need. `mentions=` takes up to four, and every pair gets a relation with a gate,
-# which can close where a caption speaks of one thing only. What no setting gives is a sentence of another shape, "the ring between
-# two stars", "not the red one": the structure would have to follow the sentence, and somebody would have to parse it.
+# which can close where a caption speaks of one thing only. A sentence of another shape, "the ring between two stars", "not the red
+# one", no setting follows.
 #
-# The modules need a picture's regions at search time, so no index of nearest vectors helps. `icr index` stores the regions, and
-# where a gallery is large a first stage proposes a hundred pictures, to be scored one by one.
+# The modules need a picture's regions at search time, so no index of nearest vectors helps. `icr index` stores the regions, and a large
+# gallery needs a first stage that proposes a hundred pictures.
 #
 # ## What we found
 #
 # - The relation places: the scorer answers 87 % of the questions in which two things have exchanged their places, and 51 % without
 #   its relation. Two towers guess them.
 # - The two mentions bind: with attention colours and shapes are told without a relation, too.
-# - Told apart, the whole scorer falls to 57 % of the places, and false captions in its training bring it back to 90 %.
-# - A training that tells places finds both things in one order. Nobody asks for that, and the start decides: of twenty starts 9
-#   answer more than 90 % of the place twins. Validation recall finds one of the best.
-#
+# - Told apart, the whole scorer tells 57 % of the places at the rate of 0.01 and 83.2 % at 0.003.
+#   Recall, by which the rate was chosen, does not show it.
+# - No term of the loss asks which mention is the subject, and the start decides: of twenty starts 9 answer more than 90 % of the
+#   place twins. Validation recall finds one of the best.
+
+# %% tags=["hide-input"]
+# checked by machine
+check("the whole scorer tells 57 % of the places at the rate of 0.01 and 83.2 % at 0.003.",
+      f"tells {apart[WHOLE].mean(PLACES):.0f} %", f"{apart[SLOW].mean(PLACES):.1f} % at", also="0.01 0.003")
+
+# %% [markdown]
 # ## Exercises
 #
 # ````{exercise-start} Find
@@ -407,18 +391,10 @@ def find(regions, centres, mention, sharp):
     weights = (sharp * alike).softmax(0)
     return weights @ alike, weights @ centres
 
-
 check_find(find)
 
 # %% [markdown]
 # ````{solution-end}
-# ````
-#
-# ````{exercise} An open one
-# :label: ex-open-attention
-#
-# Give the modules three mentions (`mentions=3`). Does one of them take the relation's word, the background, or nothing? Draw the words
-# of `modules` for captions of one, two and three things, and expect an answer before you look.
 # ````
 #
 # Next: {numref}`Chapter {number} <ch-matching>` lets two towers propose, and one head decide.

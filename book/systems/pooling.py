@@ -45,8 +45,8 @@ from icrlib.models.parts.gru import word_states
 from icrlib.models.parts.pool import GPO, beyond
 
 smoke = chapter.start(smoke)
-data = [icrlib.load_dataset("scenes", seed=draw, regions=True, smoke=smoke) for draw in (0, 1)]
-split = data[0].test
+data = icrlib.load_dataset("scenes", regions=True, smoke=smoke)
+split = data.test
 ASKED = 0 if smoke else 1588  # a caption
 questions = [*zip(*(x.tolist() for x in split.twin_questions), strict=True)]
 BOTH = next((own, twin) for c, own, twin, swap in questions if swap and c >= ASKED)
@@ -70,12 +70,12 @@ for ax, image, title in zip(axes, BOTH, (CAPTION, "its swap twin"), strict=True)
     boxes(ax, image, title)
 
 # %% [markdown]
-# **The maximum. With it a model tells 87.3 % of such twins apart, and its rsum is 495.4. Learned weights, which find an extreme by
-# themselves, have 87.8 % and 492.1; the mean has 76.2 % and 407.9.** (Guessing tells 50 % apart. *Rsum* is the sum of six recalls, at
+# **The maximum. With it a model tells 87.3 % of the swap twins apart, and its rsum is 495.4. Learned weights, which find an extreme by
+# themselves, have 87.8 % and 492.1; the mean has 76.2 %.** (Guessing tells 50 % apart. *Rsum* is the sum of six recalls, at
 # most 600.) On such a model Triplet-SH is ahead of three other losses, as printed, but these are alike once each has its own constant.
 #
-# *You will be able to* build learned pooling, and to take a score apart into words and regions · ten minutes to read · one minute to
-# run.
+# *You will be able to* build learned pooling, and to take a score apart into words and regions · ten minutes to read · half a minute
+# to run.
 #
 # ## One comparison
 #
@@ -110,17 +110,18 @@ pd.DataFrame({title: {
     for title, found in by_pool.items()}).T.round(1)
 
 # %% [markdown]
-# The last two columns say what even the maximum does not hear. Where the twins have exchanged *places*, it guesses. And in "a brown
+# The maximum is +3.3 [+0.8, +5.7] rsum ahead of the learned weights. The last two columns say what even it does not hear. Where the twins have exchanged *places*, it guesses. And in "a brown
 # star" what belongs together stands side by side; where captions name all things first and tell their colours later ("told apart"),
 # 63.6 % are left ({numref}`Chapter {number} <ch-reading>`). When we say below that a model *reads*, we mean the second column.
 
 # %% tags=["hide-input"]
 # checked by machine
 MAX, GPO_, MEAN = by_pool.values()
-check("With it a model tells 87.3 % of such twins apart, and its rsum is 495.4. Learned weights, which find an extreme "
-      "by themselves, have 87.8 % and 492.1; the mean has 76.2 % and 407.9.", f"tells {MAX.mean(SWAP):.1f} %",
-      f"is {MAX.mean():.1f}", f"have {GPO_.mean(SWAP):.1f} % and {GPO_.mean():.1f}",
-      f"has {MEAN.mean(SWAP):.1f} % and {MEAN.mean():.1f}")
+check("a model tells 87.3 % of the swap twins apart", f"tells {MAX.mean(SWAP):.1f} %")
+check("and its rsum is 495.4. Learned weights, which find an extreme by themselves, have 87.8 % and 492.1;",
+      f"is {MAX.mean():.1f}", f"have {GPO_.mean(SWAP):.1f} % and {GPO_.mean():.1f}")
+check("the mean has 76.2 %", f"has {MEAN.mean(SWAP):.1f} %")
+check("+3.3 [+0.8, +5.7] rsum ahead", str(compare(MAX, GPO_, "pool")))
 check("the maximum less the mean is +87.5 rsum, with a 95 % interval from 82.4 to 92.6.", f"is {lead.mean:+.1f} rsum",
       f"from {lead.low:.1f} to {lead.high:.1f}", lead.word == "ahead", also="95")
 check("Where the twins have exchanged places, it guesses.",
@@ -145,8 +146,8 @@ weights = {"mean": torch.full((3,), 1 / 3), "maximum": torch.tensor([1.0, 0, 0])
 #
 # $$v_j = \sum_{k=1}^{L} \theta_k(L)\, \max{}_k(x_{1j}, \dots, x_{Lj}), \qquad \sum_k \theta_k(L) = 1 .$$
 #
-# All features $j$ share the weights, and these depend on the length $L$ alone, never on what the words are. As captions have
-# different lengths, they cannot be a table; a small network writes them, in four steps.
+# All features $j$ share the weights, and these depend on the length $L$ alone, never on what the words are. A small network writes them
+# for each length, in four steps.
 
 # %%
 torch.manual_seed(0)
@@ -159,8 +160,8 @@ score = gpo.linear((there + back) / 2)[:, 0]  # 3. one number a rank
 theta = (score / 0.1).softmax(0)  # 4. that sum to 1
 
 assert torch.allclose(theta, gpo.weights(torch.tensor([L]))[0], atol=1e-6)  # the library's
-pd.DataFrame({"rank": [1, 2, 3], "encoded": [f"{x[0]:.2f}, {x[1]:.2f}, …" for x in encoded],
-              "score": score.tolist(), "weight": theta.tolist()}).round(3)
+pd.DataFrame({"rank": [1, 2, 3], "score": score.tolist(),
+              "weight": theta.tolist()}).round(3)
 
 # %% [markdown]
 # The pooled vector is `theta @ by_rank`. Before training the network prefers some ranks at random: it is not the mean. The 0.1 in the
@@ -168,39 +169,37 @@ pd.DataFrame({"rank": [1, 2, 3], "encoded": [f"{x[0]:.2f}, {x[1]:.2f}, …" for 
 #
 # ## Watch the weights
 #
-# The maximum did best, so one may expect the weights to move to the first rank. We train learned weights on two draws of the data,
-# and a model with maxima for later. These are short trainings, on your machine: 250 updates each.
+# The maximum did best, so one may expect the weights to move to the first rank. We train learned weights, and a model with maxima for
+# later. These are short trainings, on your machine: 250 updates each.
 
 # %%
-def trained(pool, draw=0):
+def trained(pool):
     return icrlib.train(
-        data[draw], "vse_infty", "ntxent", seed=draw, pool=pool, tau=0.1, lr=1e-2,
-        updates=250, embed_dim=128, word_dim=64, padding="masked", drop_regions=0.0,
-        drop_words=0.0, delete_words=0.0, optimiser="adam", weight_decay=0.0,
-        smoke=smoke, progress=False).model.eval()
+        data, "vse_infty", "ntxent", pool=pool, tau=0.1, lr=1e-2, updates=250,
+        embed_dim=128, word_dim=64, padding="masked", drop_regions=0.0, drop_words=0.0,
+        delete_words=0.0, optimiser="adam", weight_decay=0.0, smoke=smoke,
+        progress=False).model.eval()
 
 
-maxima, *learned = trained("max"), trained("gpo"), trained("gpo", draw=1)
+maxima, learned = trained("max"), trained("gpo")
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels of bars, weights by rank. Left for a caption of 13 words and marks, right for the 8 regions of a picture. Grey, before training, weights are spread over the ranks. After training nearly all weight lies on one rank: in one draw on the last or the last but one, in the other on the first."}, "figure": {"name": "fig-theta", "caption": "Weights of ranks before training (grey) and after it on two draws (blue). Dotted: the mean."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels of bars, weights by rank. Left for a caption of 13 words and marks, right for the 8 regions of a picture. Grey, before training, weights are spread over the ranks. After training nearly all weight lies at one end."}, "figure": {"name": "fig-theta", "caption": "Weights of ranks before training (grey) and after it (blue). Dotted: the mean."}}
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.8))
-ENDS, SHADES = [], {"before": "#bbbbbb", "draw 0": "#0072b2", "draw 1": "#7fc4ea"}
+ENDS = []
 for ax, (part, length) in zip(axes, {"words": 13, "regions": 8}.items(), strict=True):
-    ranks, of = np.arange(1, length + 1), [gpo, *(getattr(one, f"pool_{part}") for one in learned)]
-    for k, (one, (name, shade)) in enumerate(zip(of, SHADES.items(), strict=True)):
+    for k, (one, shade) in enumerate({gpo: "#bbbbbb", getattr(learned, f"pool_{part}"): "#0072b2"}.items()):
         shares = one.weights(torch.tensor([length]))[0].detach()
-        ax.bar(ranks + 0.28 * (k - 1), shares, 0.28, color=shade, label=name)
-        ENDS += [shares[[0, 1, -2, -1]]] * (k > 0)
+        ax.bar(np.arange(1, length + 1) + 0.4 * (k - 0.5), shares, 0.4, color=shade, label=["before", "after"][k])
+    ENDS.append(max(float(shares[:2].sum()), float(shares[-2:].sum())))
     ax.axhline(1 / length, color="black", ls=":")
-    ax.set(xlabel="rank, from the largest", ylabel="weight", title=f"{length} {part}", xticks=ranks)
-    ax.tick_params(axis="x", labelsize=8)
+    ax.set(xlabel="rank, from the largest", ylabel="weight", title=f"{length} {part}", xticks=range(1, length + 1, 2))
 axes[0].legend(fontsize="small");
 
 # %% [markdown]
-# On one draw they do. On the other they move to the other end: of each feature the *smallest* value of a region is kept, and the
-# smallest but one of a word. Turn the sign of a feature in every word and every region, and its maximum is a minimum, and no score
-# changes; which end it becomes, the random start decides. What the network chooses is that **one extreme element speaks for a
-# feature, and all others are silent.**
+# They move to one end, with nearly all weight on its first or second rank. That it may be the other end, where of each feature the
+# *smallest* value is kept, makes no difference. Turn the sign of a feature in every word and every region: its maximum is now a minimum,
+# and no score has changed. So which end it becomes, the random start decides. What the network chooses is that **one extreme element
+# speaks for a feature, and all others are silent.**
 #
 # ## Which word is heard?
 #
@@ -213,7 +212,7 @@ axes[0].legend(fontsize="small");
 def heard(model, captions, images):
     """Words of captions; of each with its image two tables of words and regions: what a
     pair adds to the score, and in how many features it is the loudest."""
-    words, lengths = data[0].vocabulary.encode(captions)
+    words, lengths = data.vocabulary.encode(captions)
     states = word_states(model.gru, model.embed, words, lengths)
     said, word = states.masked_fill(beyond(states, lengths), -torch.inf).max(1)
     regions = model.of_regions(images, torch.full((len(images),), images.shape[1]))
@@ -230,20 +229,19 @@ KINDS = {
     "size, stripes": "small little large big striped",
     "relation": "left right above below", "<start>, <end>": "<start> <end>"}
 kind_of = {word: kind for kind, some in KINDS.items() for word in some.split()}
-kinds = np.array([kind_of.get(word, "other words") for word in data[0].vocabulary.words])
+kinds = np.array([kind_of.get(word, "other words") for word in data.vocabulary.words])
 
 _, both, _ = heard(maxima, [CAPTION] * 2, split.features[list(BOTH)])  # for later
 words, shares, loudest = heard(maxima, split.captions, split.features[split.image_of])
-parts = pd.DataFrame({
-    "": kinds[words].ravel(), "features": loudest.sum(2).flatten(),
-    "score with own picture": shares.sum(2).flatten()}).groupby("").sum()
-table = (100 * parts / parts.sum()).round().rename_axis(None).add_suffix(", %")
-table.astype(int)
+parts = pd.DataFrame({"": kinds[words].ravel(), "features, %": loudest.sum(2).flatten(),
+                      "score, %": shares.sum(2).flatten()}).groupby("").sum()
+table = (100 * parts / parts.sum()).rename_axis(None)
+table.round().astype(int)
 
 # %% [markdown]
 # Counted by features the two marks at the ends of a caption are heard most, more than all words together, but what they bring is
-# small. Four fifths of the score come from shape words and colour words, which win only a quarter of the features. The words of a
-# relation bring nothing, as a model must have it that guesses at exchanged places.
+# small. Most of the score comes from shape words and colour words, which win about a quarter of the features. The words of a relation
+# bring nothing, as a model must have it that guesses at exchanged places.
 #
 # Which *regions* do these words meet? Nobody told the model what belongs together: it knows captions and pictures as wholes. Before
 # you look, guess where the table of the caption above is dark, with its own picture and with the twin.
@@ -280,22 +278,18 @@ def meet(images):
 print(f"one box: own picture {meet(own):.0f} %, twin {meet(twin):.0f} %")
 
 # %% [markdown]
-# Mostly: with the own picture they meet at one box more than twice as often as with the twin. With the mean a score can be written as
-# a table, too, but every word then meets every region, and for the pair that belongs together to decide, all others must be near
-# zero. The model learns that slowly: after 83 updates it tells 53.6 % of the twins of the validation set apart, where the maximum
-# tells 83.1 %.
+# Mostly: with the own picture they meet at one box much more often than with the twin. With the mean a score can be written as a
+# table, too, but every word then meets every region, and for the pair that belongs together to decide, all others must be near zero.
+# A model has to learn that.
 
 # %% tags=["hide-input"]
 # checked by machine
 images, captions = evaluation.embed(maxima, split)
 assert torch.allclose(both.sum((1, 2)), images[list(BOTH)] @ captions[ASKED], atol=1e-4)
 marks, named = table.loc["<start>, <end>"], table.loc[["shape", "colour"]].sum()
-assert smoke or (min(float(end.max()) for end in ENDS) > 0.9 and {int(end.argmax()) // 2 for end in ENDS} == {0, 1})
-assert smoke or (marks.iloc[0] > 50 and marks.iloc[1] < 20 and named.iloc[0] < 30 and named.iloc[1] > 75)
-assert smoke or (both[0].sum() > both[1].sum() + 0.1 and table.loc["relation"].iloc[1] < 1 and meet(own) > 2 * meet(twin))
-first = [np.mean([run["history"][0]["twins"]["swap"] for run in found]) for found in (MEAN, MAX)]
-check("after 83 updates it tells 53.6 % of the twins of the validation set apart, where the maximum tells 83.1 %.",
-      f"after {MAX[0]['history'][0]['update']} updates it tells {first[0]:.1f} %", f"tells {first[1]:.1f} %.")
+assert smoke or min(ENDS) > 0.7
+assert smoke or (marks.iloc[0] > 50 and marks.iloc[1] < 20 and named.iloc[0] < 35 and named.iloc[1] > 65)
+assert smoke or (both[0].sum() > both[1].sum() and table.loc["relation"].iloc[1] < 1 and meet(own) > 1.5 * meet(twin))
 
 # %% [markdown]
 # ## Four losses on a model that reads
@@ -306,76 +300,48 @@ check("after 83 updates it tells 53.6 % of the twins of the validation set apart
 
 # %%
 ECIR = ["triplet_sh", "smoothap", "ntxent", "triplet"]
-models = {}
-for own, at in {"": "", ", own": ", own constants"}.items():
-    models["VSE++" + own] = runs("scenes", method="vse++", loss=ECIR, seed=range(10),
-                                 updates=3000, at="searched" + at)
-    models["maxima" + own] = (  # SmoothAP takes three times as long, and has six draws
-        pooled("maxima" + at, ["triplet_sh", "ntxent", "triplet"], range(10))
-        + pooled("maxima" + at, "smoothap", range(6)))
-less = {name: family({(a, b): compare(found[a], found[b])
-                      for a, b in itertools.combinations(ECIR, 2)})
-        for name, found in models.items()}
-rsums = pd.DataFrame({name: {plots.label(loss): found[loss].mean() for loss in ECIR}
-                      for name, found in models.items()})
-rsums.round(1)
+models = {title: (  # SmoothAP takes three times as long, and has six draws
+    pooled("maxima" + at, ["triplet_sh", "ntxent", "triplet"], range(10))
+    + pooled("maxima" + at, "smoothap", range(6)))
+    for title, at in {"as published": "", "own constants": ", own constants"}.items()}
+less = {title: family({(a, b): compare(found[a], found[b])
+                       for a, b in itertools.combinations(ECIR, 2)})
+        for title, found in models.items()}
+pd.DataFrame({title: {plots.label(loss): found[loss].mean() for loss in ECIR}
+              for title, found in models.items()}).round(1)
 
 # %% [markdown]
 # The winner is the printed one: with maxima Triplet-SH is ahead of each of the others, with published constants and with own. Its lead
 # over NT-Xent is +6.3 [+5.0, +7.6] in the one case and +7.0 [+5.7, +8.3] in the other. (Other budgets were not tried. Triplet-SH has a
-# start of 100 updates in which all negatives count; without it, it did not leave its collapse at this rate.)
+# start of 100 updates in which all negatives count; without it, it stayed collapsed at this rate.)
 #
 # Behind it the printed order does not come back. SmoothAP, second in print, is −9.3 [−12.7, −5.9] behind NT-Xent at its published
-# temperature; with constants of their own the other three are equivalent. (NT-Xent's own, 0.05, is the smallest that was tried.) And
-# the choice matters less: with own constants the best and the worst loss end 7 rsum apart, on VSE++ 37. All four losses tell 86 to
-# 88 % of the swap twins apart.
+# temperature; with constants of their own the other three are equivalent. (NT-Xent's own, 0.05, is the smallest that was tried.)
+#
+# The paper's VSE∞ {cite:p}`chen2021vseinfty` has Triplet-SH, too. `method="vse_infty"` has its other details: regions and words left
+# out at random in training, its padding, and a weight decay that is not the printed one.
 
 # %% tags=["hide-input"]
 # checked by machine
-PUB, OWN = less["maxima"], less["maxima, own"]
+PUB, OWN = less.values()
 FIRST, NT = [pair for pair in OWN if pair[0] == "triplet_sh"], ("triplet_sh", "ntxent")
-check("Its lead over NT-Xent is +6.3 [+5.0, +7.6] in the one case and +7.0 [+5.7, +8.3] in the other.",
-      f"is {PUB[NT]}", f"and {OWN[NT]}", all(of[pair].word == "ahead" for of in (PUB, OWN) for pair in FIRST))
+check("Its lead over NT-Xent is +6.3 [+5.0, +7.6] in the one case", f"is {PUB[NT]}",
+      all(of[pair].word == "ahead" for of in (PUB, OWN) for pair in FIRST))
+check("+7.0 [+5.7, +8.3]", str(OWN[NT]))
 check("is −9.3 [−12.7, −5.9] behind NT-Xent at its published temperature; with constants of their own the other three "
       "are equivalent.", f"is {PUB['smoothap', 'ntxent']}", PUB["smoothap", "ntxent"].word == "behind",
       all(OWN[pair].word == "equivalent" for pair in OWN if pair not in FIRST))
-spans = (rsums.max() - rsums.min()).map("{:.0f}".format)
-check("with own constants the best and the worst loss end 7 rsum apart, on VSE++ 37.",
-      f"end {spans['maxima, own']}", f"VSE++ {spans['VSE++, own']}")
-swaps = [found[loss].mean(SWAP) for found in (models["maxima"], models["maxima, own"]) for loss in ECIR]
-check("All four losses tell 86 to 88 % of the swap twins apart.", f"{min(swaps):.0f} to {max(swaps):.0f} %")
 
 # %% [markdown]
-# ## What VSE∞ is beside its pooling
-#
-# In the paper {cite:p}`chen2021vseinfty` the loss is that of VSE++, Triplet-SH with margin 0.2. Its supplement takes the pooling out, on
-# MS-COCO (1K) with BERT for the words: images have an R@1 of 67.7 with means of regions and BERT's first state, of 79.7 with learned
-# weights on both sides.
-#
-# Three details of the release belong to it, and `method="vse_infty"` has them for Flickr30k and COCO. *Size augmentation*: in
-# training a fifth of the regions is left out at random, a tenth of the words masked, and 8 % deleted. *Padding*: the rows of zeros
-# that this leaves enter the batch norm as if they were regions (`padding="released"`; `"masked"` leaves them out, as we do on
-# scenes). *Weight decay*: with the recurrent caption encoder the code names none, so AdamW takes torch's 0.01, while the paper says
-# 10e-4.
-#
 # ## What we found
 #
-# - With maxima a model tells 87.3 % of the swap twins apart, with means 76.2 %. Exchanged places it guesses.
-# - Learned weights find one extreme by themselves, the largest or the smallest, as their random start has it. The maximum without
-#   them is +3.3 [+0.8, +5.7] rsum ahead.
+# - With maxima a model tells 87.3 % of the swap twins apart, where the mean has 76.2 %. Exchanged places it guesses.
+# - Learned weights find one extreme by themselves; the maximum without them is +3.3 [+0.8, +5.7] rsum ahead.
 # - Of a caption the marks at its ends are the loudest in most features, but the score is made of colour words and shape words,
 #   which meet at the box of their thing.
 # - With maxima Triplet-SH is ahead of NT-Xent by +7.0 [+5.7, +8.3], each with its own constants, and the three other losses are
 #   equivalent.
-
-# %% tags=["hide-input"]
-# checked by machine
-check("With maxima a model tells 87.3 % of the swap twins apart, with means 76.2 %.", f"tells {MAX.mean(SWAP):.1f} %",
-      f"means {MEAN.mean(SWAP):.1f} %")
-check("The maximum without them is +3.3 [+0.8, +5.7] rsum ahead.", f"is {compare(MAX, GPO_, 'pool')}")
-check("With maxima Triplet-SH is ahead of NT-Xent by +7.0 [+5.7, +8.3], each with its own constants,", f"by {OWN[NT]}")
-
-# %% [markdown]
+#
 # ## Exercises
 #
 # ````{exercise-start} The other end
@@ -399,9 +365,9 @@ def check_minimum(score):
         amax = max
 
     words, regions = torch.randn(6, 5), torch.randn(8, 5)
+    got = torch.as_tensor(score(words.as_subclass(Rows), regions.as_subclass(Rows)))
     wanted = words.max(0).values @ regions.max(0).values
-    got = score(words.as_subclass(Rows), regions.as_subclass(Rows))
-    assert chapter.near(torch.as_tensor(got).as_subclass(torch.Tensor), wanted), "not yet: another score"
+    assert chapter.near(got.as_subclass(torch.Tensor), wanted), "not yet: another score"
     return "right"
 
 
@@ -424,14 +390,11 @@ check_minimum(lambda words, regions: (-words).amin(0) @ (-regions).amin(0))
 # ````{solution-end}
 # ````
 #
-# ````{exercise-start} An open one
+# ````{exercise} An open one
 # :label: ex-open-pooling
-# ````
 #
 # Photos have no twins, and their regions are cells of a grid. Train `vse_infty` with `pool="max"` and `pool="mean"` on your own
 # photos' regions (`icr features --grid`). Which is ahead, and does `icrlib.evaluation.word_order` say why?
-#
-# ````{exercise-end}
 # ````
 #
 # Next: {numref}`Chapter {number} <ch-modular>` lets every word look at every region.

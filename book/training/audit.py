@@ -12,9 +12,9 @@
 # (ch-audit)=
 # # What did the counts count?
 #
-# ECIR {cite:p}`bleeker2022lessons` trained four models with SmoothAP and counted how many captions of a batch have *no gradient*
-# any more. It reads its Table 4 as "barely any query has a gradient value anymore". We gave the same counting program batches of
-# random numbers. Nothing had been trained; every query had everything to learn.
+# ECIR {cite:p}`bleeker2022lessons` trained four models with SmoothAP and counted how many captions of a batch have *no gradient* any more.
+# It reads its Table 4 as "barely any query has a gradient value anymore". We gave the same counting program batches of random numbers.
+# Nothing had been trained; every query had everything to learn.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -38,7 +38,7 @@ import torch
 
 import icrlib
 from icrlib import chapter, cocos, paper, plots
-from icrlib.experiments import check, live
+from icrlib.experiments import check
 from icrlib.losses import SmoothAP, Triplet
 from icrlib.sampling import Sampler
 
@@ -54,15 +54,14 @@ dice = torch.Generator().manual_seed(0)
 # | VSRN on MS-COCO (row 2.8) | 639.3 | 637.2 |
 # | **random numbers**, as on Flickr30k | 638.8 | **636.0** |
 #
-# **This column counts captions, not gradients: the same program says the same of noise, 636.0.** It reads the wrong rows of a
-# matrix, and of 640 captions it finds any row for 26. Of 11 conclusions that the paper draws from its counts, 3 stand. That all of
-# this can be answered is owed to the authors, who released the program and its outputs.
+# **This column counts captions, not gradients: the same program says the same of noise, 636.0.** It reads the wrong rows of a matrix, and
+# of 640 captions it finds any row for 26. Of 11 conclusions that the paper draws from its counts, 3 stand. That all of this can be answered
+# is owed to the authors, who released the program and its outputs.
 #
-# *You will be able to* test a measurement with noise and with perfection before you believe it, and to find such a slip in print ·
-# eight minutes to read · a minute to run.
+# *You will be able to* test a measurement with noise and with perfection before you believe it, and to find such a slip in print · eight
+# minutes to read · a minute to run.
 #
-# The whole experiment, with the counter as released (`"published"`). All numbers are means over a pass, whose last batch is
-# smaller:
+# The whole experiment, with the counter as released (`"published"`). All numbers are means over a pass, whose last batch is smaller:
 
 # %%
 def own_captions(images):  # five for each: bool (images, captions)
@@ -71,8 +70,8 @@ def own_captions(images):  # five for each: bool (images, captions)
 
 def random_count(own):  # captions without a gradient, by the released program
     scores = 0.1 * torch.randn(own.shape, generator=dice)
-    got = cocos.count(SmoothAP(), scores.T, own.T, convention="published", direction="t2i")
-    return got["C_0"]
+    return cocos.count(SmoothAP(), scores.T, own.T, convention="published",
+                       direction="t2i")["C_0"]
 
 
 def batch_sizes(items):  # of one pass over a training set
@@ -88,9 +87,9 @@ print(f"random numbers: {of_noise:.1f}, printed:", table4["t2i_C_0"].to_dict())
 # %% [markdown]
 # ## What was meant
 #
-# A query's gradient is a sum over candidates, each with a weight $w_j = \partial \ell_q / \partial s_j$. ECIR's measure, COCOS,
-# counts its terms ({numref}`Chapter {number} <ch-counting>`). $C^q$ is the mean count of the queries that have any (Tables 2 and
-# 4), or of all queries (Table 3), $C^B$ the sum over a batch, and $C^0$ the number of queries that have none.
+# A query's gradient is a sum over candidates, each with a weight $w_j = \partial \ell_q / \partial s_j$. ECIR's measure, COCOS, counts its
+# terms ({numref}`Chapter {number} <ch-counting>`). $C^q$ is the mean count of the queries that have any (Tables 2 and 4), or of all queries
+# (Table 3), $C^B$ the sum over a batch, and $C^0$ the number of queries that have none.
 #
 # - Triplet counts a negative that breaks the margin, $s_j > s_+ - 0.2$. Triplet-SH counts the hardest, if it does.
 # - SmoothAP counts a pair of a positive $i$ and a candidate $j$ with $G_{ij}(1 - G_{ij})/(\tau R_i^2) > \epsilon$. Here
@@ -116,15 +115,13 @@ def epoch(batches, split=data.train):
 def scores_of(batch, images, captions):  # rows are images
     return (images[batch.images] @ captions[batch.captions].T).double()
 
-
-pairs = epoch("pairs")
-
 # %% [markdown]
-# Rows are images, columns captions. To ask for a caption, look down its *column*. The released program builds this matrix rightly,
-# but adds up along *rows* for both directions: for how many captions does this image break the margin? That is another question.
-# Four pairs of the batch, scores rounded so that you can check them by hand:
+# Rows are images, columns captions. To ask for a caption, look down its *column*. The released program builds this matrix rightly, but adds
+# up along *rows* for both directions: for how many captions does this image break the margin? That is another question. Four pairs of the
+# batch, scores rounded so that you can check them by hand:
 
 # %%
+pairs = epoch("pairs")
 rows = torch.tensor([0, 1, 2, 3] if smoke else [22, 18, 1, 75])
 four = (scores_of(pairs[0], *of_triplet)[rows][:, rows] * 100).round() / 100
 own = torch.eye(4, dtype=torch.bool)
@@ -150,9 +147,9 @@ ax.text(2, -0.55, "per caption: asked for", fontweight="bold", fontsize=10, **at
 ax.text(4.55, 2, "per image: printed", rotation=270, color="0.45", fontsize=10, **at);
 
 # %% [markdown]
-# From caption to caption the counts are spread widely: zero where the own picture is far ahead, large where it is behind. An image
-# meets easy and hard captions alike, and counts zero only if it stays below *all* margins. So the released $C^0$ should be too
-# low. A whole pass with our model, and the printed numbers:
+# From caption to caption the counts are spread widely: zero where the own picture is far ahead, large where it is behind. An image meets
+# easy and hard captions alike, and counts zero only if it stays below *all* margins. So the released $C^0$ should be too low. A whole pass
+# with our model, and the printed numbers:
 
 # %%
 asked, released = (
@@ -168,17 +165,18 @@ print("Triplet's C^B / B, rounded down:", (np.floor(100 * floor) / 100).to_dict(
 pd.DataFrame({"loss": table2["loss"], "C^0, i2t less t2i": lower})
 
 # %% [markdown]
-# Where 16.3 captions of a batch have no gradient, the released sum says 0.6. The sum $C^B$ is right in any case.
+# Where some 16 captions of a batch have no gradient, the released sum finds about one. The sum $C^B$ is right in any case.
 #
-# **The trace in print.** The two directions of one model share their scores and should look alike. With Triplet-SH, whose program
-# makes no sum, the printed $C^0$ of the two differs by 0.93 at most. With Triplet, text to image is lower in all four rows, by
-# 13.64 in the first. But $C^B$ gives a bound: the $C^q$ that was asked for is at least $C^B/B$, which is 6.05 in row 1.1. Where
-# the paper says that Triplet takes far more than one negative with VSE++, it is right.
+# **The trace in print.** The two directions of one model share their scores and should look alike. With Triplet-SH, whose program makes no
+# sum, the printed $C^0$ of the two differs by 0.93 at most. With Triplet, text to image is lower in all four rows, by 13.64 in the first.
+# But $C^B$ gives a bound: the $C^q$ that was asked for is at least $C^B/B$, which is 6.05 in row 1.1. Where the paper says that Triplet
+# takes far more than one negative with VSE++, it is right.
 
 # %% tags=["hide-input"]
 # checked by machine
-check("Where 16.3 captions of a batch have no gradient, the released sum says 0.6. The sum $C^B$ is right in any case.",
-      live("Where 16.3", asked["C_0"]), live("says 0.6", released["C_0"]), abs(asked["C_B"] - released["C_B"]) < 1e-6)
+check("Where some 16 captions of a batch have no gradient, the released sum finds about one.",
+      smoke or (abs(asked["C_0"] - 16) < 2 and released["C_0"] < 1.5),
+      abs(asked["C_B"] - released["C_B"]) < 1e-6, also="16")
 check("differs by 0.93 at most.", f"by {lower[hard].abs().max():.2f} at")
 check("lower in all four rows, by 13.64 in the first.", f"by {lower['1.1']:.2f} in", lower[~hard].gt(0).sum() == 4)
 check("at least $C^B/B$, which is 6.05 in row 1.1.", f"is {np.floor(100 * floor['1.1']) / 100:.2f} in", also="1.1")
@@ -186,16 +184,16 @@ check("at least $C^B/B$, which is 6.05 in row 1.1.", f"is {np.floor(100 * floor[
 # %% [markdown]
 # ## Table 4, captions: the wrong rows
 #
-# Back to the column of the beginning. The program has a matrix for each query: the row of candidate $i$ holds $G_{ij}$ for all
-# $j$. Only the rows of the *positives* are needed. It departs from that in two places.
+# Back to the column of the beginning. The program has a matrix for each query: the row of candidate $i$ holds $G_{ij}$ for all $j$. Only
+# the rows of the *positives* are needed. It departs from that in two places.
 #
-# **Slip 1: the wrong rows.** The positives of query *image* $q$ are the captions $5q, \dots, 5q + 4$; these rows are read, and
-# that is right. The only positive of query *caption* $i$ is image $\lfloor i/5 \rfloor$. But the program reads rows
-# $5i, \dots, 5i + 4$ again. A caption's matrix has 128 rows, so from $i = 26$ on there is none; in Python a slice beyond the end
-# is empty, and its sum is 0: "no gradient".
+# **Slip 1: the wrong rows.** The positives of query *image* $q$ are the captions $5q, \dots, 5q + 4$; these rows are read, and that is
+# right. The only positive of query *caption* $i$ is image $\lfloor i/5 \rfloor$. But the program reads rows $5i, \dots, 5i + 4$ again. A
+# caption's matrix has 128 rows, so from $i = 26$ on there is none; in Python a slice beyond the end is empty, and its sum is 0: "no
+# gradient".
 #
-# **Slip 2: the missing $1/\tau$.** The program compares $G_{ij}(1 - G_{ij})/R_i^2$ with $\epsilon$, which is the same as a
-# threshold 100 times as high.
+# **Slip 2: the missing $1/\tau$.** The program compares $G_{ij}(1 - G_{ij})/R_i^2$ with $\epsilon$, which is the same as a threshold 100
+# times as high.
 
 # %%
 def counted(s, rows, over_tau, tau=0.01, eps=0.01):
@@ -216,20 +214,16 @@ right = sum(i // 5 in rows for i, rows in enumerate(read))
 print(any_row, "captions have any row,", right, "has the row of its own image")
 
 # %% [markdown]
-# So 26 of 640 captions have any row, and 1 of them has the row of its own image. Does it show on real models? We train SmoothAP
-# for 200 updates on three draws of the data. Beside them stand random numbers, and a perfect model: the same numbers with 0.8
-# added to every own pair. Beside the counters stand the **exact weights**: a query has no gradient if no $|w_j|$ is above
-# $\epsilon$. Wrong rows should freeze the count; without $1/\tau$ it should be higher, but follow the model. (The rows of images
-# are for the next section.) In percent of the queries of a full batch, without a gradient are:
+# So 26 of 640 captions have any row, and 1 of them has the row of its own image. Does it show on real models? We train SmoothAP for 200
+# updates on three draws of the data. Beside them stand random numbers, and a perfect model: the same numbers with 0.8 added to every own
+# pair. Beside the counters stand the **exact weights**: a query has no gradient if no $|w_j|$ is above $\epsilon$. Wrong rows should freeze
+# the count; without $1/\tau$ it should be higher, but follow the model. In percent of the queries of a full batch, without a gradient are:
 
 # %%
-loss = SmoothAP(tau=0.01)
-
-
 def scored_by_one(seed):  # (scores, own pairs) of each batch, by one model on its own draw
     drawn = icrlib.load_dataset("scenes", seed=seed, smoke=smoke)
-    settings = short | {"seed": seed, "updates": 200, "evaluate_every": 100}
-    run = icrlib.train(drawn, "vse++", "smoothap", **settings)
+    run = icrlib.train(drawn, "vse++", "smoothap", seed=seed, updates=200,
+                       evaluate_every=100, **short)
     vectors = icrlib.evaluation.embed(run.model, drawn.train)
     return [(scores_of(b, *vectors), b.positives) for b in epoch("images", drawn.train)]
 
@@ -247,10 +241,10 @@ def silent_by(scores, own):
                 for i, s in enumerate(scores.T)]
         none[f"captions: {name}"] = 1 - np.mean(some)
     none["captions: exact weights"] = float(
-        (loss.weights(scores.T, own.T).abs() <= 0.01).all(1).double().mean())
+        (SmoothAP(tau=0.01).weights(scores.T, own.T).abs() <= 0.01).all(1).double().mean())
     for title, name in {"as released": "published", "as defined": "definition",
                         "exact weights": "exact"}.items():
-        count = cocos.count(loss, scores, own, convention=name)
+        count = cocos.count(SmoothAP(tau=0.01), scores, own, convention=name)
         none[f"images: {title}"] = count["C_0"] / len(own)
     return {name: 100 * share for name, share in none.items()}
 
@@ -263,20 +257,20 @@ slips = pd.DataFrame(
 slips.round(1)
 
 # %% [markdown]
-# The wrong rows freeze the number, whatever the scores are. The missing $1/\tau$ raises it, and still follows the model. (Of noise
-# the paper's own formula says 61.7 %, without any slip: each term is small. The exact weights look at all terms together.)
+# The wrong rows freeze the number, whatever the scores are. The missing $1/\tau$ raises it, and still follows the model. (Of noise the
+# paper's own formula says 61.7 %, without any slip: each term is small. The exact weights look at all terms together.)
 #
-# **The trace in print.** Table 4 prints deviations of 19 to 20 beside counts that hardly move. A pass over the training set ends
-# in a smaller batch, and if nearly every query is counted, $C^0$ is the size of the batch. In row 1.4 the printed deviation is
-# 18.72, that of the batch sizes 18.54, and they agree as well in the other three rows. So this half of Table 4 says next to
-# nothing about the models, in either direction.
+# **The trace in print.** Table 4 prints deviations of 19 to 20 beside counts that hardly move. A pass over the training set ends in a
+# smaller batch, and if nearly every query is counted, $C^0$ is the size of the batch. In row 1.4 the printed deviation is 18.72, that of
+# the batch sizes 18.54, and they agree as well in the other three rows. So this half of Table 4 says next to nothing about the models, in
+# either direction.
 #
 # ## Table 4, images: pairs of two positives
 #
-# For image queries the right rows are read. But the definition itself counts pairs of *two positives*, whose factor in the
-# gradient is the number of negatives above them. Where all positives lead, that is zero: two captions of one image may change
-# places without effect. So on perfect lists no image has a gradient by the exact weights, and most have one by the released
-# counter ({numref}`Chapter {number} <ch-smoothap>` has such a list).
+# For image queries the right rows are read. But the definition itself counts pairs of *two positives*, whose factor in the gradient is the
+# number of negatives above them. Where all positives lead, that is zero: two captions of one image may change places without effect. So on
+# perfect lists no image has a gradient by the exact weights, and most have one by the released counter
+# ({numref}`Chapter {number} <ch-smoothap>` has such a list).
 
 # %%
 joined = []  # % of the counted pairs of image queries, as released, that join two positives
@@ -290,26 +284,13 @@ print("joining two positives, %:", *(f"{share:.0f}" for share in joined))
 print("deviations of the batch sizes:", of_sizes)
 
 # %% [markdown]
-# On our three models 76 to 77 % of the counted pairs join two positives. A high count need not mean many negatives, as one
-# sentence of the paper reads it (row 1.8), and a low $C^0$ cannot tell "has much to learn" from "has learnt all".
-
-# %% tags=["hide-input"]
-# checked by machine
-check("26 of 640 captions", f"{any_row} of {own.shape[1]}")
-check("have any row, and 1 of them", f"{right} of them")
-check("the paper's own formula says 61.7 %", f"{slips.loc['captions: as defined', 'noise']:.1f} %")
-frozen, wrong_rows, raised, right_row, by_weights, *_, of_images = slips.filter(like="model").to_numpy()
-std = table4["t2i_C_0_std"]
-check("deviations of 19 to 20", f"{std.min():.0f} to {std.max():.0f}")
-check("the printed deviation is 18.72, that of the batch sizes 18.54, and they agree as well in the other three rows.",
-      f"is {std['1.4']:.2f}", f"sizes {of_sizes['Flickr30k']}",
-      (std - table4["dataset"].map(of_sizes)).abs().max() < 0.25)
-
-# %% [markdown]
+# On our three models three in four of the counted pairs join two positives. A high count need not mean many negatives, as one sentence of
+# the paper reads it (row 1.8), and a low $C^0$ cannot tell "has much to learn" from "has learnt all".
+#
 # ## What remains
 #
-# Did the count show what the paper concludes? (E13: its number in {doc}`../reference/claims`, which says whether it is so on our
-# data. What a count does not show may be true all the same.)
+# Did the count show what the paper concludes, 11 things in all? (E13: its number in {doc}`../reference/claims`, which says whether it is so
+# on our data. What a count does not show may be true all the same.)
 #
 # | The paper | Shown by the count? | Why |
 # | --- | --- | --- |
@@ -319,36 +300,40 @@ check("the printed deviation is 18.72, that of the batch sizes 18.54, and they a
 # | E14: with VSRN Triplet and Triplet-SH take about one each | in part | one where there is any; mostly there is none |
 # | E22: the more samples, the lower the score | in part | not for all losses: {numref}`Chapter {number} <ch-counting>` |
 # | E20, E21: SmoothAP takes about one pair of a positive and a negative, and loses most where it takes most | not shown | the slips; pairs of two positives |
-# | E23, E24: barely any caption has a gradient, but nearly all images do | not shown | of ours 38 to 44 % and 3 to 9 % have none; late, most of both ({numref}`Chapter {number} <ch-counting>`) |
-# | E25: one positive is too easy, and could result in over-fitting | not shown | images and captions differ in the slips, too; nothing was counted for the latter |
+# | E23, E24: barely any caption has a gradient, but nearly all images do | not shown | of ours some 40 % and under 15 % have none; late, most of both ({numref}`Chapter {number} <ch-counting>`) |
+# | E25, two: one positive is too easy, and so could result in over-fitting | not shown | images and captions differ in the slips, too; over-fitting was not counted |
 #
 # ## What we found
 #
-# - **Half of Table 4 hardly depends on the model.** Its counter finds rows for 26 of 640 captions, and says the same of noise,
-#   636.0.
+# - **Half of Table 4 hardly depends on the model.** Its counter finds rows for 26 of 640 captions, and says the same of noise, 636.0.
 # - **For captions, Table 2 counts Triplet's negatives per image.** Its totals are right.
-# - **For images Table 4 counts pairs of two positives**, on our models 76 to 77 % of the counted pairs. So it does not tell a
-#   model that has learnt all from one that has much to learn.
+# - **For images Table 4 counts pairs of two positives**, on our models three in four of those counted.
 # - **Of 11 conclusions 3 stand, 2 stand in part.** The main one, that Triplet-SH did best, rests on no count.
-# - **Before believing a measurement, give it noise, something perfect, and what it was made for.** If it says the same of all
-#   three, it measures something else.
+# - **Before believing a measurement, give it noise, something perfect, and what it was made for.**
 
 # %% tags=["hide-input"]
 # checked by machine
+check("26 of 640 captions", f"{any_row} of {own.shape[1]}")
+check("have any row, and 1 of them", f"{right} of them")
+check("of 640 captions it finds any row for 26.", f"of {own.shape[1]} captions", f"for {any_row}")
+check("the paper's own formula says 61.7 %", f"{slips.loc['captions: as defined', 'noise']:.1f} %")
+std = table4["t2i_C_0_std"]
+check("deviations of 19 to 20", f"{std.min():.0f} to {std.max():.0f}")
+check("the printed deviation is 18.72, that of the batch sizes 18.54, and they agree as well in the other three rows.",
+      f"is {std['1.4']:.2f}", f"sizes {of_sizes['Flickr30k']}",
+      (std - table4["dataset"].map(of_sizes)).abs().max() < 0.25)
 queries = {name: f"{5 * np.mean(batch_sizes(n)):.1f}" for name, n in IMAGES.items()}
 line = [f"{queries[r['dataset']]} | {r['t2i_C_0']:.1f}" for _, r in table4.iterrows()]
 check("638.8 | 636.7 | | VSRN on Flickr30k (row 1.8) | 638.8 | 636.5 | | VSE++ on MS-COCO (row 2.4) | 639.3 | 637.1 | "
       "| VSRN on MS-COCO (row 2.8) | 639.3 | 637.2", *line, also="1.8 2.4 2.8")
 check("as on Flickr30k | 638.8 | 636.0", f"{queries['Flickr30k']} | {of_noise:.1f}")
 check("the same of noise, 636.0.", f"noise, {of_noise:.1f}")
-check("of 640 captions it finds any row for 26.", f"of {own.shape[1]} captions", f"for {any_row}")
-check("76 to 77 % of the counted pairs", live("76 to 77 % of", min(joined), max(joined)))
 check("at least 6.05 and 2.66, by $C^B$", *(f"{np.floor(100 * floor[row]) / 100:.2f}" for row in ("1.1", "2.1")))
 nt_xent = paper.table("ecir/3")["i2t_C_neg"]
 check("1.1 to 9.9 a query", f"{nt_xent.min():.1f} to {nt_xent.max():.1f}")
-check("of ours 38 to 44 % and 3 to 9 % have none", live("38 to 44 % and", min(by_weights), max(by_weights)),
-      live("and 3 to 9 % have", min(of_images), max(of_images)))
-check("Of 11 conclusions that the paper draws from its counts, 3 stand.", True, also="11 3")
+of_models = slips.filter(like="model").filter(like="exact", axis=0).to_numpy()
+check("of ours some 40 % and under 15 % have none", smoke or abs(of_models[0] - 40).max() < 8 and of_models[1].max() < 15,
+      smoke or min(joined) > 65 and max(joined) < 85, also="40 15")
 check("Of 11 conclusions 3 stand, 2 stand in part", True, also="11 3 2")
 
 # %% [markdown]
@@ -358,9 +343,9 @@ check("Of 11 conclusions 3 stand, 2 stand in part", True, also="11 3 2")
 # :label: ex-count-right
 # ````
 #
-# Write the counter that was meant: `mine(scores, own, tau, eps)` gets scores (queries, candidates) and, for each query, the column
-# of its only positive, `own` (int64). It returns how many queries have *no* negative $j$ with
-# $G_j (1 - G_j) / (\tau R^2) > \epsilon$, where $G_j = 1 / (1 + e^{-(s_j - s_+)/\tau})$ and $R = 1 + \sum_{j \in N} G_j$.
+# Write the counter that was meant: `mine(scores, own, tau, eps)` gets scores (queries, candidates) and, for each query, the column of its
+# only positive, `own` (int64). It returns how many queries have *no* negative $j$ with $G_j (1 - G_j) / (\tau R^2) > \epsilon$, where
+# $G_j = 1 / (1 + e^{-(s_j - s_+)/\tau})$ and $R = 1 + \sum_{j \in N} G_j$.
 
 # %%
 mine = ...
@@ -370,7 +355,7 @@ def check_counter(function):
     """Passes for the number of queries without a pair term above eps; compared with the weights of SmoothAP."""
     if function is ...:
         return "your turn"
-    for seed, spread, tau, eps in ((0, 0.1, 0.01, 0.01), (1, 0.05, 0.02, 0.01), (2, 0.3, 0.01, 0.1), (3, 0.2, 0.05, 0.3)):
+    for seed, spread, tau, eps in ((0, 0.1, 0.01, 0.01), (1, 0.05, 0.02, 0.01), (3, 0.2, 0.05, 0.3)):
         scores = spread * torch.randn(60, 12, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
         own = torch.arange(60) // 5
         weights = SmoothAP(tau=tau).weights(scores, own[:, None] == torch.arange(12))  # of the positive below 0
@@ -408,9 +393,8 @@ check_counter(without_gradient)
 # ````{exercise} An open one
 # :label: ex-open-audit
 #
-# Choose another count of the book, for example $n_\text{eff}$, the number of negatives that share the weight, and do to it what
-# this chapter does to COCOS: what does it say of noise, of a perfect model, of a batch of half the size? Which of its properties
-# would you need to know before you compare two losses by it?
+# Choose another count of the book, for example $n_\text{eff}$, the number of negatives that share the weight, and do to it what this
+# chapter does to COCOS: what does it say of noise, of a perfect model, of a batch of half the size?
 # ````
 #
 # Next: {numref}`Chapter {number} <ch-foretell>` asks what could be known before training.

@@ -12,9 +12,9 @@
 # (ch-foretell)=
 # # What do the weights foretell?
 #
-# Which scores does a loss push, and how hard? The book began with that question, and it can be answered for a model that has
-# learned nothing, on its first batch. What do you know of the training then? We wrote eight predictions down, with what counts as a
-# hit, before their 23 runs were trained.
+# Which scores does a loss push, and how hard? The book began with that question, and it can be answered for a model that has learned
+# nothing, on its first batch. What do you know of the training then? We wrote eight predictions down, with what counts as a hit, before
+# their 23 runs were trained.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -47,12 +47,11 @@ from icrlib.training import config, loop
 smoke = chapter.start(smoke)
 
 # %% [markdown]
-# **Four of eight came true. What a loss does where all scores are alike was foretold, and so was what Adam and clipping leave of
-# its size. Wrong were the predictions that took the first batch for the whole training, and those on false negatives. And no number
-# of the first batch says which loss wins.**
+# **Four of eight came true. What a loss does where all scores are alike was foretold, and so was what Adam and clipping leave of its size.
+# Wrong were the predictions that took the first batch for the whole training, and those on false negatives. And no number of the first
+# batch says which loss wins.**
 #
-# *You will be able to* read three numbers off an untrained model, and say which of them to trust · seven minutes to read · a minute
-# to run.
+# *You will be able to* say which numbers of an untrained model to trust · seven minutes to read · a minute to run.
 #
 # | VSE++ on scenes | Claim | Foretold | Measured |
 # | --- | --- | --- | --- |
@@ -65,13 +64,14 @@ smoke = chapter.start(smoke)
 # | Triplet, means in place of sums | most updates are cut | 50 to 100 % | 13.7 %, miss |
 # | NT-Xent, 256 pairs | twice the pairs add nothing that shows | −5 to 5 | −3.3, hit |
 #
-# (Differences are of test rsum. `records/foretold.jsonl` says how each is measured, and why it was foretold.)
+# (Differences are of test rsum, means of two or three draws. `records/foretold.jsonl` says how each is measured, and why it was
+# foretold.)
 #
 # ## The runs
 #
-# `runs` names trainings by what they are and reads our records of them; `missing="train"` would train them here. Run $s$ draws its
-# own data with seed $s$, so differences are taken on the same draws, the first side less the second. DCL is NT-Xent without the
-# positive in its denominator ({numref}`Chapter {number} <ch-ntxent>`).
+# `runs` names trainings by what they are and reads our records of them; `missing="train"` would train them here. Run $s$ draws its own data
+# with seed $s$, so differences are taken on the same draws, the first side less the second. DCL is NT-Xent without the positive in its
+# denominator ({numref}`Chapter {number} <ch-ntxent>`).
 
 # %%
 TWO, THREE, LOSSES = range(2), range(3), ["triplet", "triplet_sh", "ntxent", "smoothap"]
@@ -135,9 +135,10 @@ check("Four of eight came true.", sum(hit.values()) == 4 and len(hit) == 8)
 # %% [markdown]
 # ## Numbers before the first update
 #
-# Take VSE++ as it is before any update, three batches of 128 pairs, and ask a loss for the norm of its gradient, for the number of
-# negatives that share its push ($n_\text{eff}$, {numref}`Chapter {number} <ch-scores>`), and for the constant at which it stands
-# when all scores are equal ({numref}`Chapter {number} <ch-plateau>`). The last column says what clipping did in the training.
+# Take VSE++ as it is before any update, three batches of 128 pairs (for SmoothAP of 128 pictures with all their captions), and ask a loss
+# for the norm of its gradient, for the number of negatives that share its push ($n_\text{eff}$, {numref}`Chapter {number} <ch-scores>`),
+# and for the constant at which it stands when all scores are equal ({numref}`Chapter {number} <ch-plateau>`). The last column says what
+# clipping did in the training.
 
 # %%
 data = icrlib.load_dataset("scenes", seed=0, train=1500, val=500, test=1000, smoke=smoke)
@@ -173,9 +174,8 @@ table["updates cut, %"] = [f"{cut(group):.0f}" for _, _, group in ROWS.values()]
 paper.styled(table.reset_index(names="loss"), "Before the first update.", name="first")
 
 # %% [markdown]
-# The constant came true: Triplet-SH stood at 6.43 where 2Bα is 6.4. The norm should say whom clipping touches. It puts the losses
-# into the right order, but NT-Xent at τ = 0.02, seven times above the limit at first, was cut in 19 % of its updates only. Why?
-# Look at when.
+# The constant came true: Triplet-SH stood at 6.43 where 2Bα is 6.4. The norm should say whom clipping touches. It puts the losses into the
+# right order, but NT-Xent at τ = 0.02, seven times above the limit at first, was cut in 19 % of its updates only. Why? Look at when.
 
 # %% tags=["remove-input"] mystnb={"image": {"alt": "Percent of updates that were cut, in twelve stretches of 250 updates, three lines. NT-Xent at 0.02 lies above ninety for two stretches and at zero from the fourth on; Triplet with means begins at a hundred and is at zero from the third on; Triplet-SH begins above ninety, falls to zero and is at a hundred from the fourth on."}, "figure": {"name": "fig-cut", "caption": "Updates that were cut, in stretches of 250. The first batch foretells the first stretch. Then the gradients of two losses shrink below the limit, and Triplet-SH, which sums, grows beyond it as soon as it leaves its plateau."}}
 plt.figure(figsize=(6.4, 2.7))
@@ -188,9 +188,9 @@ plt.legend(fontsize="small");
 # %% [markdown]
 # ## Sum or mean?
 #
-# Our losses with hinges are sums over queries, as in the papers' programs. Does it matter? Adam divides each gradient by its own
-# running size: multiply the loss by a thousand, and the steps are the same. Only clipping sees the size. So Triplet-SH with means,
-# whose norm never comes near 2, should be Triplet-SH *without clipping*.
+# Our losses with hinges are sums over queries, as in the papers' programs. Does it matter? Adam divides each gradient by its own running
+# size: multiply the loss by a thousand, and the steps are the same. Only clipping sees the size. So Triplet-SH with means, whose norm never
+# comes near 2, should be Triplet-SH *without clipping*.
 
 # %%
 free = runs("scenes", loss="triplet_sh", seed=THREE, grad_clip=0.0, **USUAL)
@@ -199,13 +199,13 @@ print("means:", means.values().round(), "sums, not clipped:", free.values().roun
 print("256 less 128:", apart.round(1), "DCL's lead:", pd.Series(lead).round(1).to_dict())
 
 # %% [markdown]
-# It is, draw by draw: 353, 353 and 389 rsum, where the runs with sums and no clipping had 353, 353 and 391. Against the clipped sum
-# that is 63 less.
+# It is, draw by draw: 353, 353 and 389 rsum, where the runs with sums and no clipping had 353, 353 and 391. Against the clipped sum that is
+# 63 less.
 #
-# The same division decides what a larger batch can add. The weights of a row of NT-Xent sum up to less than $1/\tau$ for any $B$,
-# so twice the negatives share the same push. With 256 pairs it had −3.3 rsum, and three draws differ by 14 among themselves: a hit
-# that a difference of ten would hardly have spoiled. A smaller batch makes a positive's $p$ larger, by which NT-Xent damps its push
-# and DCL does not: DCL leads by 17.3 with 32 pairs and by 14.0 with 128, more on each of three draws.
+# The same division decides what a larger batch can add. The weights of a row of NT-Xent sum up to less than $1/\tau$ for any $B$, so twice
+# the negatives share the same push. With 256 pairs it had −3.3 rsum, and three draws differ by 14 among themselves: so the hit was
+# easy. A smaller batch makes a positive's $p$ larger, by which NT-Xent damps its push and DCL does not: DCL
+# leads by 17.3 with 32 pairs and by 14.0 with 128, more on each of three draws.
 
 # %% tags=["hide-input"]
 # checked by machine
@@ -224,11 +224,11 @@ check("DCL leads by 17.3 with 32 pairs and by 14.0 with 128, more on each of thr
 # %% [markdown]
 # ## How a loss leaves the collapse
 #
-# Where all scores are equal a loss gives each negative the same weight $w$, and by {eq}`eq-modes` descent then grows what a picture
-# shares with its caption. The pace has $w$ in it; but our trainings use Adam, which divides it out, and leaves the sign: in common
-# up, apart down. So all losses that have a $w$ should leave soon, however different their norms, and Triplet-SH, whose hardest
-# negative is nobody's in particular, should not. We collapse a VSE++, let go of it, and count the updates until own pairs stand out
-# by .02 from their row and column:
+# Where all scores are equal a loss gives each negative the same weight $w$, and by {eq}`eq-modes` descent then grows what a picture shares
+# with its caption. The pace has $w$ in it; but our trainings use Adam, which divides it out, and leaves the sign: in common up, apart down.
+# So all losses that have a $w$ should leave soon, however different their norms, and Triplet-SH, whose hardest negative is nobody's in
+# particular, should not. We collapse a VSE++, let go of it, and count the updates until own pairs stand out by .02 from their row and
+# column:
 
 # %%
 setup = config.resolve(data, "vse++", "triplet", smoke=smoke, given=USUAL)
@@ -256,13 +256,13 @@ left = {loss.label: leaves_after(loss)
 left
 
 # %% [markdown]
-# Triplet, NT-Xent and SmoothAP leave within 150 updates, though the norms differ a thousandfold. Triplet-SH does not leave in 300.
-# Which of the three is first, and after how many updates, is rounding: it changes with the processor.
+# Triplet, NT-Xent and SmoothAP leave within 150 updates, though their first norms differ a thousandfold. Triplet-SH does not leave in 300.
+# The order of the three changes with the processor.
 #
 # ## What the first batch does not foretell
 #
-# **The amount.** Two predictions took the untrained norm for that of the whole training. The gradient shrinks as a model learns, by
-# how much is not in the weights.
+# **The amount.** Two predictions took the untrained norm for that of the whole training. The gradient shrinks as a model learns, by how
+# much is not in the weights.
 #
 # **What false negatives cost.** With 100 pictures a query of a batch meets, on average, $127 \cdot 4/499$ other captions of its own
 # picture, and Triplet-SH should push them first.
@@ -275,12 +275,12 @@ ends_at = {k: round(group.mean(lambda r: r["log"][-1][1]), 3) for k, group in ha
 print(f"{met:.0f} %; last loss {ends_at}; rsum {rsums}")
 
 # %% [markdown]
-# So 64 % of the queries have a false negative, and the training shows it: the loss stays at 63, where it falls to 0.01 once these
-# captions are positives. But new pictures do not: 106 rsum with false negatives, 102 without. A hundred pictures are learned by
-# heart either way. (The +5.4 at 400 pictures, from which we reasoned, was itself undecided.)
+# So 64 % of the queries have a false negative, and the training shows it: the loss stays at 63, where it falls to 0.01 once these captions
+# are positives. But new pictures do not: 106 rsum with false negatives, 102 without, in two draws. A hundred pictures are learned by heart
+# either way. (The +5.4 at 400 pictures, from which we reasoned, was itself undecided.)
 #
-# **Which loss wins.** All settings of a loss that we trained for 3,000 updates on the draws 0 to 4, thirteen with VSE++ and eight
-# with a bag of words, each with its own rate ({doc}`../reproduce/settings`). Does any number of the first batch order them?
+# **Which loss wins.** All settings of a loss that we trained for 3,000 updates on the draws 0 to 4, thirteen with VSE++ and eight with a
+# bag of words, each with its own rate ({doc}`../reproduce/settings`). Does any number of the first batch order them?
 
 # %%
 ALIKE = {"seed": range(5), "updates": 3000}
@@ -316,21 +316,21 @@ pd.DataFrame(found).map(lambda pair: "{:+.2f} (p {:.2f})".format(*pair))
 #
 # ## What we found
 #
-# - Four of eight predictions came true: the constant, the effect of means, DCL's lead with 32 pairs, and that 256 pairs add nothing
-#   that shows.
-# - All losses that weigh every negative lead out of a collapse soon, a thousandfold norm or not; Triplet-SH stays.
-# - Under Adam a loss's size acts through clipping alone: Triplet-SH with means is Triplet-SH without clipping, 63 rsum below the
-#   usual one.
+# - Four of eight predictions came true: the constant, the effect of means, DCL's lead with 32 pairs, and that 256 pairs add nothing that
+#   shows.
+# - The three losses that weigh every negative led a model out of its collapse soon, a thousandfold norm or not; Triplet-SH stayed.
+# - Under Adam a loss's size acts through clipping alone: Triplet-SH with means is Triplet-SH without clipping, 63 rsum below the usual one.
 # - The untrained norm says who is cut, and not for how long: NT-Xent at τ = 0.02 in 19 % of its updates.
 # - No number of the first batch ordered the losses by what their models can do.
 
 # %% tags=["hide-input"]
 # checked by machine
-check("leave within 150 updates, though the norms differ a thousandfold. Triplet-SH does not leave in 300.",
+check("leave within 150 updates, though their first norms differ a thousandfold. Triplet-SH does not leave in 300.",
       smoke or left.pop("Triplet-SH") is None and max(left.values()) < 150,
       smoke or first["Triplet"]["norm"] > 500 * first["NT-Xent, τ = 0.1"]["norm"], also="150 300")
 check("So 64 % of the queries have a false negative, and the training shows it: the loss stays at 63, where it falls to "
-      "0.01 once these captions are positives. But new pictures do not: 106 rsum with false negatives, 102 without.",
+      "0.01 once these captions are positives. But new pictures do not: 106 rsum with false negatives, 102 without, in "
+      "two draws.",
       f"{met:.0f} %", f"at {ends_at['diagonal']:.0f}", f"to {ends_at['image']:.2f}", f"{rsums['diagonal']:.0f} rsum",
       f"{rsums['image']:.0f} without")
 check("One of twelve has a small p, about 0.01:", live("0.01", found["vse++", "rsum"]["n_eff"][1]),
@@ -353,8 +353,8 @@ check("NT-Xent at τ = 0.02 in 19 % of its updates.", f"{measured['cold']:.0f} %
 # :label: ex-which-rate
 # ````
 #
-# You leave a collapse by plain descent, with sums over $B$ queries in two directions, and Triplet does it well at rate $r$. Which
-# rate takes NT-Xent (means, temperature τ) through it at the same pace? (Its weight is at hand above.)
+# You leave a collapse by plain descent, with sums over $B$ queries in two directions, and Triplet does it well at rate $r$. Which rate
+# takes NT-Xent (means, temperature τ) through it at the same pace? (Its weight is at hand above.)
 
 # %%
 rate_of_ntxent = ...  # lambda r, B, tau: your formula

@@ -73,11 +73,6 @@ class Criterion(nn.Module):
         learn: tuple[str, ...] = (),
     ) -> None:
         super().__init__()
-        if (auxiliary is None) != (weighing is None):
-            raise ValueError("an auxiliary and its weighing go together: give both or none")
-        if not set(learn) <= set(loss.learnable) or (learn and "tau" not in learn):
-            may = ", ".join(loss.learnable) or "nothing"
-            raise ValueError(f"{type(loss).__name__} can learn {may}, and a bias only with tau; got {', '.join(learn)}")
         self.loss, self.first, self.warmup = loss, first, warmup
         self.auxiliary, self.weighing = auxiliary, weighing
         self.log_scale = nn.Parameter(torch.tensor(-math.log(loss.tau))) if "tau" in learn else None

@@ -17,8 +17,6 @@ class Fixed(nn.Module):
 
     def __init__(self, beta: float = 1.0) -> None:
         super().__init__()
-        if not (math.isfinite(beta) and beta > 0):
-            raise ValueError(f"beta must be a positive number; got {beta!r}")
         self.beta = float(beta)
 
     def penalty(self, value: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The command line, ``icr``: run experiments, look at tables and records, and go from photos to a search."""
+"""The command line, ``icr``: run experiments, look at what runs, and go from photos to a search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import click
 COMMANDS = {
     "run": ("runs", "Run a chapter with parameters, or a row of a published table."),
     "settings": ("settings", "List all settings of a run: name, default, meaning."),
-    "tables": ("runs", "Print a published table, or list all of them."),
     "status": ("runs", "List the runs below a folder: finished, under way, killed."),
     "train": ("train", "Train the runs that a page of the book names and nobody has."),
     "keep": ("train", "Copy the records of what was trained to the book's."),

@@ -26,10 +26,6 @@ def data() -> None:
 def check(words: tuple[str, ...], root: str | None) -> None:
     """Count what ROOT holds (dataset*.json and images) and list every problem at once.
 
-    ROOT may be a folder of finished features, too. Where its images have unequally many regions, train_lens.npy,
-    dev_lens.npy and test_lens.npy beside the padded arrays say how many each has; without them, rows of zeros at an
-    image's end are taken for padding.
-
     With NAME (flickr8k, flickr30k, coco) the counts are compared with the published splits, too. Exit status 1 if
     there is a problem; fewer images than published are none.
 
@@ -42,8 +38,7 @@ def check(words: tuple[str, ...], root: str | None) -> None:
         raise click.UsageError("say which folder: icr data check ROOT, or icr data check NAME --root ROOT")
     for name in names:
         choose(name, [known for known in DATASETS if known not in DRAWN], "dataset")
-    features = any(Path(place).glob("*_ims.npy")) and not any(Path(place).glob("dataset*.json*"))
-    counts, problems, notes = (feature_folder if features else karpathy).check(Path(place))
+    counts, problems, notes = karpathy.check(Path(place))
     published = karpathy.PUBLISHED[names[0]] if names else {}
     for part, count in counts.items():
         words_each = count["words"] / max(1, count["captions"])

@@ -1,7 +1,8 @@
-"""Commands about runs: start one, look at tables, see what is going on."""
+"""Commands about runs: start one, see what is going on."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
@@ -10,12 +11,13 @@ from pathlib import Path
 import click
 
 from icrlib import parameters
-from icrlib.cli import expected, products, rows
+from icrlib.cli import expected
 from icrlib.data.load import more_options
 from icrlib.errors import choose
-from icrlib.experiments.published import check_sizes
-from icrlib.files import make_folder
+from icrlib.experiments.published import check_sizes, published
+from icrlib.files import make_folder, sha256_of
 from icrlib.progress import LINES
+from icrlib.records.folder import PACKAGE
 from icrlib.training import checkpoints
 from icrlib.training.options import options_for
 
@@ -28,7 +30,7 @@ PATIENCE = 3600
 @click.argument("output", required=False, type=click.Path(path_type=Path))
 @click.option("-p", "given", multiple=True, metavar="NAME=VALUE", help="Set a parameter or a setting; repeatable.")
 @click.option("--plan", is_flag=True, help="Check the parameters, say what the run would take, and stop.")
-@products.FORCE
+@click.option("--force", is_flag=True, help="Write over OUTPUT.")
 def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, force: bool) -> None:
     """Run a chapter with parameters, or a row of a published table such as ecir/1.3.
 
@@ -38,11 +40,11 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     icr run ecir/1.3 -p features=/data/f30k_precomp -p seed=0
     icr run ecir/1.3 --plan
 
-    OUTPUT is the executed notebook; by default it goes to runs/, under a name that tells its parameters apart. What
-    the same command left there before is replaced, another file only with --force. Unknown names and bad values are
-    refused; `icr settings METHOD LOSS` lists what -p sets.
+    OUTPUT is the executed notebook; by default it goes to runs/, under a name that tells its parameters apart, and over
+    what the same command left there. An OUTPUT that exists is written over with --force only. Unknown names and bad
+    values are refused; `icr settings METHOD LOSS` lists what -p sets.
     """
-    notebook, preset = rows.find(what)
+    notebook, preset = find(what)
     declared = parameters.declared(notebook)
     values = preset | parse(given, declared, notebook, preset)
     if preset and values.get("features"):
@@ -55,12 +57,39 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     for name in ("features", "root"):
         if values.get(name) and not Path(values[name]).is_dir():
             raise FileNotFoundError(f"{name}={values[name]}: no such folder")
-    output = products.executed(output or Path("runs") / products.default_name(what, values), notebook, values, force)
-    make_folder(output.parent)
+    output = place_of(output, notebook, what, values, force)
     execute(notebook, output, values)
     click.echo(f"executed notebook: {output}")
     if values.get("out"):
         click.echo(f"model and record: {values['out']}")
+
+
+def find(what: str) -> tuple[Path, dict]:
+    """The notebook to run, and the parameters that a row of a published table presets."""
+    if Path(what).suffix == ".ipynb":
+        if not Path(what).is_file():
+            raise FileNotFoundError(f"{what}: no such notebook here")
+        return Path(what), {}
+    preset = published(what)
+    del preset["seed"]  # one run is one of them, by default the first
+    notebook = PACKAGE.parent / "book" / "reproduce" / "run.ipynb"
+    if not notebook.is_file():
+        raise FileNotFoundError(f"{notebook}: rows run through it, and it is in the book's checkout, not in the wheel")
+    return notebook, preset
+
+
+def place_of(output: Path | None, notebook: Path, what: str, values: dict, force: bool) -> Path:
+    """Where the executed notebook goes: ``output``, where nothing is lost by it, else a name in runs/ that tells runs
+    with other parameters apart, run-9f86d081.ipynb."""
+    if output is None:
+        stem = what.removesuffix(".ipynb").replace("/", "-").strip(".-")
+        output = Path("runs") / f"{stem}-{sha256_of(json.dumps(values, sort_keys=True))[:8]}.ipynb"
+    elif output.is_dir() or (output.exists() and output.samefile(notebook)):
+        raise ValueError(f"{output} is a folder, or the notebook itself; give the name of another file, or none")
+    elif output.exists() and not force:
+        raise ValueError(f"{output} exists; choose another name, or write over it with --force")
+    make_folder(output.parent)
+    return output
 
 
 def execute(notebook: Path, output: Path, values: dict) -> None:
@@ -74,7 +103,8 @@ def execute(notebook: Path, output: Path, values: dict) -> None:
     os.environ[LINES] = "lines"  # which the notebook's process inherits
     out = values.get("out")
     kept = f"the last evaluation is kept in {out}" if out else "nothing of this run is kept, without -p out=FOLDER"
-    stopped = KeyboardInterrupt(f"stopped; {kept}. With it the same command goes on where it was")
+    again = "With it the same command goes on where it was (--force, if OUTPUT is named)"
+    stopped = KeyboardInterrupt(f"stopped; {kept}. {again}")
     try:
         papermill.execute_notebook(
             notebook,
@@ -112,12 +142,7 @@ def parse(given: tuple[str, ...], declared: dict, notebook: Path | str, preset: 
 
     Names are the notebook's own parameters; where it hands all settings on to a run, those count, too.
     """
-    texts = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise ValueError(f"-p {text}: write NAME=VALUE")
-        texts[name] = value
+    texts = parameters.pairs(given)
     own = [name for name in texts if name in declared]
     others = [name for name in texts if name not in declared]
     values = {name: parameters.value_of(name, texts[name], declared[name]) for name in own}
@@ -139,19 +164,6 @@ def parse(given: tuple[str, ...], declared: dict, notebook: Path | str, preset: 
 def _takes_settings(notebook: Path | str) -> bool:
     """Whether the notebook hands every setting on to a run, as book/reproduce/run does."""
     return "chapter.settings(globals()" in Path(notebook).read_text(encoding="utf-8")
-
-
-@click.command()
-@click.argument("table", required=False)
-def tables(table: str | None) -> None:
-    """Print a published table, such as ecir/1; without a name, list them."""
-    from icrlib import paper
-
-    if table is None:
-        for name in paper.tables():
-            click.echo(f"{name}  {paper.table(name).attrs['caption']}")
-        return
-    click.echo(paper.layout(paper.table(table), style="plain").to_string())
 
 
 @click.command()

@@ -13,7 +13,7 @@ import click
 
 from icrlib.experiments import keys, missing, store, training
 from icrlib.files import write_bytes
-from icrlib.parameters import read_value
+from icrlib.parameters import pairs, read_value
 from icrlib.progress import bar
 
 ROOT = store.trained().parent
@@ -39,7 +39,7 @@ def train(page: Path, given: tuple[str, ...], plan: bool, features: Path | None,
     depend on a search are known when the search is finished, so a page may take several rounds.
     """
     before: list[str] = []
-    named, values = ROOT / "book" / f"{page}.py", _values(given)
+    named, values = ROOT / "book" / f"{page}.py", {name: read_value(text) for name, text in pairs(given).items()}
     page = named if named.is_file() else page
     while wanted := missing.wanted_by(page, values):
         click.echo(missing.plan(wanted))
@@ -52,7 +52,7 @@ def train(page: Path, given: tuple[str, ...], plan: bool, features: Path | None,
             _by_snakemake(wanted, features, profile)
         else:
             for one in bar(wanted, "runs"):
-                training.train_one(one, _folder(one), features)
+                training.train_one(one, keys.folder(one), features)
         before = these
     click.echo(f"{page}: no run is missing")
 
@@ -68,16 +68,6 @@ def keep(folder: Path | None) -> None:
     click.echo("\n".join([*map(str, new), f"{len(new)} new records"]))
 
 
-def _values(given: Sequence[str]) -> dict[str, object]:
-    if wrong := [text for text in given if "=" not in text]:
-        raise ValueError(f"-p {wrong[0]}: write NAME=VALUE")
-    return {name: read_value(value) for name, _, value in (text.partition("=") for text in given)}
-
-
-def _folder(one: dict) -> Path:
-    return store.trained() / store.place_of(one["dataset"], one["method"], one["loss"], keys.key(one))
-
-
 def _by_snakemake(wanted: Sequence[dict], features: Path | None, profile: str) -> None:
     """One round: each run is the notebook that a reader would start, with its parameters."""
     flow = ROOT / "workflow"
@@ -86,8 +76,10 @@ def _by_snakemake(wanted: Sequence[dict], features: Path | None, profile: str) -
         raise click.ClickException(f"no profile {profile!r}; there are local, gpu, slurm, or give a folder with one")
     commands = {}
     for one in wanted:
-        folder = _folder(one)
-        given = {name: value for name, value in one.items() if value is not None} | {"out": str(folder)}
+        if keys.stages_before(one):  # the next round's
+            continue
+        folder = keys.folder(one)
+        given = {n: value for n, value in keys.for_training(one).items() if value is not None} | {"out": str(folder)}
         given |= {"features": str(features.resolve())} if features else {}
         words = [word for name, value in given.items() for word in ("-p", f"{name}={value}")]
         notebook = [str(ROOT / "book" / "reproduce" / "run.ipynb"), str(folder / "run.ipynb"), "--force"]

@@ -26,14 +26,12 @@ class Backbone:
 
     Pooled features are the mean over the cells. ``name`` identifies the features in caches and messages. ``crop``: an
     RGB picture and dice -> (3, H, W), another one each time, for training on pictures; None: it is for features only.
-    ``classes``: pooled features (B, D) -> what the network's own last layer makes of them (B, C), where it has one.
     """
 
     name: str
     network: nn.Module
     prepare: Callable[[Image.Image], Tensor]
     crop: Callable[[Image.Image, np.random.Generator], Tensor] | None = None
-    classes: nn.Module | None = None
 
     @torch.no_grad()
     def channels(self) -> int:
@@ -100,19 +98,13 @@ class _Through(nn.Module):
         return self.work(self.network, pictures)
 
 
-class _Patches(nn.Module):
-    """A vision transformer as a map: its patch tokens after the last layer, without the class token."""
-
-    def __init__(self, vit: nn.Module) -> None:
-        super().__init__()
-        self.vit = vit
-
-    def forward(self, pictures: Tensor) -> Tensor:
-        tokens = self.vit._process_input(pictures)
-        tokens = torch.cat([self.vit.class_token.expand(len(tokens), -1, -1), tokens], 1)
-        patches = self.vit.encoder(tokens)[:, 1:]
-        side = int(patches.shape[1] ** 0.5)
-        return patches.transpose(1, 2).unflatten(2, (side, side))
+def _patches(vit: nn.Module, pictures: Tensor) -> Tensor:
+    """A vision transformer's patch tokens after the last layer as a map, without the class token."""
+    tokens = vit._process_input(pictures)
+    tokens = torch.cat([vit.class_token.expand(len(tokens), -1, -1), tokens], 1)
+    patches = vit.encoder(tokens)[:, 1:]
+    side = int(patches.shape[1] ** 0.5)
+    return patches.transpose(1, 2).unflatten(2, (side, side))
 
 
 def _torchvision(name: str, weights: str | None = "IMAGENET1K_V1") -> Backbone:
@@ -121,7 +113,9 @@ def _torchvision(name: str, weights: str | None = "IMAGENET1K_V1") -> Backbone:
         note = f"{name}: ImageNet weights come from torch's cache, or are downloaded once (100 to 350 MB)"
         print(note, file=sys.stderr)
     network = getattr(vision.models, name)(weights=weights)
-    network = nn.Sequential(*list(network.children())[:-2]) if name.startswith("resnet") else _Patches(network)
+    network = (
+        nn.Sequential(*list(network.children())[:-2]) if name.startswith("resnet") else _Through(network, _patches)
+    )
     return Backbone(name, network, squeezed(256, *IMAGENET, crop=224), random_crop(224, *IMAGENET))
 
 
@@ -139,7 +133,7 @@ def _efficientnet(name: str) -> Backbone:
     network.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
     lite = (127 / 255,) * 3, (128 / 255,) * 3
     mapped = _Through(network, lambda network, pictures: network.extract_features(pictures))
-    return Backbone(name, mapped, squeezed(256, *lite, squash=True), random_crop(256, *lite), network._fc)
+    return Backbone(name, mapped, squeezed(256, *lite, squash=True), random_crop(256, *lite))
 
 
 @torch.no_grad()

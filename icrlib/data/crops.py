@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from icrlib.data.backbones import Backbone
-from icrlib.data.pictures import one_ahead, open_picture
+from icrlib.data.pictures import open_picture
 
 AT_ONCE = 64  # pictures that an evaluation holds in memory
 
@@ -38,13 +38,7 @@ class Pictures:
     def split(self, size: int) -> Iterator[Tensor]:
         """All pictures, prepared alike each time: (at most ``size``, 3, H, W) float32, the next ones decoded ahead."""
         size = min(size, AT_ONCE)
-        with ThreadPoolExecutor(self.workers) as pool:
-            groups = (
-                [pool.submit(self._whole, file) for file in self.files[first : first + size]]
-                for first in range(0, len(self), size)
-            )
-            for jobs in one_ahead(groups):
-                yield torch.stack([job.result() for job in jobs])
+        return self._decoded([(file, None) for file in self.files[i : i + size]] for i in range(0, len(self), size))
 
     def stream(self, batches: Iterable[tuple[int, Tensor]], seed: int) -> Iterator[Tensor]:
         """Pictures (B, 3, H, W) of each of the ``batches``, (number, rows) pairs; the next ones are decoded ahead.
@@ -52,18 +46,22 @@ class Pictures:
         A crop depends on the seed, the batch's number and the place in it alone: an image that comes twice in a batch
         has two crops, as published, and a run that was killed goes on with the same ones.
         """
+        return self._decoded(
+            [(self.files[row], (seed, number, place)) for place, row in enumerate(rows.tolist())]
+            for number, rows in batches
+        )
+
+    def _decoded(self, groups: Iterable[list[tuple]]) -> Iterator[Tensor]:
+        """The pictures of each group of (file, dice of its crop, or None); threads decode the next group meanwhile."""
         with ThreadPoolExecutor(self.workers) as pool:
-            jobs = (self._submit(pool, seed, number, rows) for number, rows in batches)
-            for group in one_ahead(jobs):
-                yield torch.stack([job.result() for job in group])
+            waiting: list = []
+            for group in groups:
+                waiting.append([pool.submit(self._prepared, *one) for one in group])
+                if len(waiting) == 2:
+                    yield torch.stack([job.result() for job in waiting.pop(0)])
+            for jobs in waiting:
+                yield torch.stack([job.result() for job in jobs])
 
-    def _submit(self, pool: ThreadPoolExecutor, seed: int, number: int, rows: Tensor) -> list:
-        return [
-            pool.submit(self._fresh, self.files[row], (seed, number, place)) for place, row in enumerate(rows.tolist())
-        ]
-
-    def _whole(self, file: Path) -> Tensor:
-        return self.backbone.prepare(open_picture(file))
-
-    def _fresh(self, file: Path, key: tuple[int, int, int]) -> Tensor:
-        return self.backbone.crop(open_picture(file), np.random.default_rng(key))
+    def _prepared(self, file: Path, key: tuple[int, int, int] | None) -> Tensor:
+        picture = open_picture(file)
+        return self.backbone.crop(picture, np.random.default_rng(key)) if key else self.backbone.prepare(picture)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter, defaultdict
 from pathlib import Path
 
 import pandas as pd
@@ -21,7 +20,6 @@ from icrlib.data.karpathy import SPLITS, BadAnnotations, entries
 from icrlib.data.splits import Split
 
 COLUMNS = ("caption", "image", "agg_score", "sampling_method")
-HIGHEST = 5.0
 ID = {"caption": r"COCO_val2014:sentid:(\d+)", "image": r"COCO_val2014_(\d{12})\.jpg"}
 SOURCE = "data/ of the repository google-research-datasets/Crisscrossed-Captions"
 
@@ -35,19 +33,19 @@ def read(path: str | os.PathLike) -> pd.DataFrame:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file; sits_test.csv is in {SOURCE}")
     try:
-        found = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig", skip_blank_lines=False)
+        found = pd.read_csv(path, dtype=str, keep_default_na=False)
     except (ValueError, OSError, EOFError) as err:  # of pandas, of the encoding, of gzip
         raise ValueError(f"{path}: not a whole CSV file ({' '.join(str(err).split())}); get it again") from err
-    if tuple(found.columns) != COLUMNS or found.empty:
-        raise ValueError(f"{path}: wanted rows of {', '.join(COLUMNS)}; its header is {list(found.columns)}")
+    if tuple(found.columns) != COLUMNS:
+        raise ValueError(f"{path}: wanted columns {', '.join(COLUMNS)}; its header is {list(found.columns)}")
     rated = pd.DataFrame({what: found[what].str.extract(f"^{form}$")[0] for what, form in ID.items()})
     rated["score"] = pd.to_numeric(found["agg_score"], errors="coerce")
-    wrong = rated.isna().any(axis=1) | ~rated["score"].between(0, HIGHEST) | rated.duplicated(["caption", "image"])
+    wrong = rated.isna().any(axis=1) | rated.duplicated(["caption", "image"])
     if wrong.any():
         line = int(wrong.argmax())
         raise ValueError(
             f"{path}, line {line + 2}: {','.join(found.iloc[line])[:120]!r} is no row like "
-            "COCO_val2014:sentid:262300,COCO_val2014_000000369373.jpg,3.5,… with a score from 0 to 5, each pair once"
+            "COCO_val2014:sentid:262300,COCO_val2014_000000369373.jpg,3.5,…, or a pair that was there already"
         )
     return rated.astype({"caption": "int64", "image": "int64"})
 
@@ -61,19 +59,14 @@ def judgements(
     The threshold holds for a caption's own image, too, as naver-ai/eccv-caption reads CxC (3.0; 28 captions of the test
     split have no right image left). ``annotations``: Karpathy's JSON or its folder, in whose order the split is.
     """
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= HIGHEST:
-        raise ValueError(f"threshold must be a number between 0 and 5, as the scores are; got {threshold!r}")
     rated = read(ratings)
     images, captions = ids_of(annotations, split)
     rows = [row for row, number in enumerate(captions) if number in set(rated["caption"])]
-    absent = {what: set(rated[what]) - set(ids) for what, ids in (("image", images), ("caption", captions))}
     alone = len(split) - len(split.image_of[rows].unique())
-    if any(absent.values()) or alone:
-        told = ", ".join(f"{len(ids):,} of its {what}s (id {min(ids)})" for what, ids in absent.items() if ids)
+    if alone or not (set(rated["image"]) <= set(images) and set(rated["caption"]) <= set(captions)):
         raise ValueError(
-            f"{ratings}: {told or 'none of its ids'} are not in the split {split.name!r}, and {alone:,} of its images "
-            "have no rated caption. Such a file is about one of Karpathy's splits of COCO, val or test: take that of "
-            "the split that you evaluate"
+            f"{ratings} is about other images and captions than the split {split.name!r}, of which {alone:,} images "
+            "have no rated caption. Such a file is about Karpathy's val or test split of COCO; take that of the split"
         )
     kept = Split(
         split.name, split.features, [split.captions[row] for row in rows], split.image_of[rows], split.image_ids
@@ -94,36 +87,24 @@ def ids_of(annotations: str | os.PathLike, split: Split) -> tuple[list[int], lis
     :class:`icrlib.data.karpathy.BadAnnotations` (a ``ValueError``) where it is not, or ids are missing.
     """
     path, listed = entries(annotations)
-    known = [entry for entry in listed if isinstance(entry, dict) and SPLITS.get(entry.get("split")) == split.name]
-    if len(known) < len(split):
-        raise BadAnnotations(f"{path}: {len(known):,} images of the split {split.name!r}, which has {len(split):,}")
-    images, free = [], []  # of each row the sentence ids by text: equal captions of an image get theirs in order
-    for number, entry in enumerate(known[: len(split)]):
-        try:
-            sentences = [(_plain(sentence["raw"]), int(sentence["sentid"])) for sentence in entry["sentences"]]
-            images.append(int(entry["cocoid"]))
-        except (KeyError, TypeError, ValueError) as err:
-            raise BadAnnotations(
-                f"{path}, image {number} of the split {split.name!r}: no usable {err}; COCO's images have cocoid, and "
-                "sentences with raw and sentid"
-            ) from err
-        by_text = defaultdict(list)
-        for text, sentence in sentences:
-            by_text[text].append(sentence)
-        free.append(by_text)
+    known = [entry for entry in listed if SPLITS.get(entry.get("split")) == split.name]
+    try:
+        images = [int(entry["cocoid"]) for entry in known]
+        free = [[(_plain(one["raw"]), int(one["sentid"])) for one in entry["sentences"]] for entry in known]
+    except (KeyError, TypeError, ValueError) as err:
+        raise BadAnnotations(f"{path}: an image of {split.name!r} has no usable {err}, as COCO's images have") from err
     captions = []
     for row, text in zip(split.image_of.tolist(), split.captions, strict=True):
-        if not free[row][_plain(text)]:
+        # Equal captions of an image get its ids in their order.
+        same = [one for one in free[row] if one[0] == _plain(text)] if row < len(free) else []
+        if not same:
             raise BadAnnotations(
                 f"{path}: image {row} of the split {split.name!r} has no caption {text[:60]!r} there; take the "
                 "annotations that the features were made from, in their order"
             )
-        captions.append(free[row][_plain(text)].pop(0))
-    for what, ids in (("cocoid", images), ("sentid", captions)):
-        number, count = max(Counter(ids).items(), key=lambda item: item[1], default=(0, 0))
-        if count > 1:
-            raise BadAnnotations(f"{path}: {what} {number} belongs to {count} rows of the split; ids must differ")
-    return images, captions
+        free[row].remove(same[0])
+        captions.append(same[0][1])
+    return images[: len(split)], captions
 
 
 def _plain(text: str) -> str:

@@ -19,21 +19,17 @@ import torch
 
 from icrlib import parsing
 from icrlib.data.cache import write_array
-from icrlib.data.captions import notes_on, words_of
 from icrlib.data.karpathy import Photos
 from icrlib.data.precomputed import (
     MARK,
     PARTS,
     UNFINISHED,
-    check_alike,
     finished,
     lengths_wanted,
     read_features,
     read_split,
 )
 from icrlib.data.regions import Regions
-from icrlib.data.splits import Split
-from icrlib.errors import in_words
 from icrlib.files import write_bytes
 
 REST = "rest"  # the files of photos without a caption
@@ -171,38 +167,3 @@ def _part(folder: Path, name: str, part: str) -> Part:
             "which name is whose; make the folder again with icr features"
         )
     return made
-
-
-def check(folder: Path) -> tuple[dict[str, dict[str, int]], list[str], list[str]]:
-    """Counts per split, problems and notes of features to train on, as :func:`icrlib.data.karpathy.check` of photos.
-
-    Notes are about rows of zeros behind regions, how many regions images have, and the captions.
-    """
-    counts, notes, splits = {}, [], {}
-    lengths = [folder / file for file in lengths_wanted(folder, PARTS.values())]
-    problems = [f"{file}: missing" for file in lengths if not os.path.lexists(file)]
-    for name, part in PARTS.items():
-        try:
-            splits[part] = split = read_split(folder, name, part, notes.append)
-        except (ValueError, OSError) as err:
-            problems.append(in_words(err))
-            continue
-        words = words_of(split.captions).total()
-        counts[name] = {"images": len(split), "captions": len(split.captions), "words": words}
-        if isinstance(split.features, Regions):
-            some = split.features.lengths
-            notes.append(f"{name}: {int(some.min())} to {int(some.max())} regions an image, {int(some.sum()):,} in all")
-    try:
-        finished(folder)
-        check_alike(folder, splits)
-    except ValueError as err:
-        problems.append(str(err))
-    captions = {name: _by_image(splits[part]) for name, part in PARTS.items() if part in splits}
-    return counts, problems, notes + (notes_on(captions) if "train" in captions else [])
-
-
-def _by_image(split: Split) -> list[list[str]]:
-    captions = [[] for _ in range(len(split))]
-    for text, image in zip(split.captions, split.image_of.tolist(), strict=True):
-        captions[image].append(text)
-    return captions

@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from torch import Tensor
 from icrlib import devices
 from icrlib.data import backbones, feature_folder, karpathy
 from icrlib.data.cache import read_arrays, write_arrays
-from icrlib.data.pictures import BadPicture, one_ahead, open_picture
+from icrlib.data.pictures import BadPicture, open_picture
 from icrlib.errors import at_least
 from icrlib.files import alone, sha256_of
 from icrlib.progress import bar
@@ -102,45 +103,43 @@ class _Work:
         shutil.rmtree(self.folder / ".parts", ignore_errors=True)
 
     def _parts(self, name: str, files: list[Path]) -> list[dict]:
-        """All parts of one split: those that are kept, and those that are missing computed now.
-
-        The bar counts photos, batch by batch. Those of parts that are kept count from the start and not for its rate.
-        """
-        parts = {start: files[start : start + PART] for start in range(0, len(files), PART)}
-        keys = {start: _key(some, self.about["backbone"], self.about["regions"]) for start, some in parts.items()}
-        paths = {start: self.folder / ".parts" / f"{name}-{start:07d}-{key}.npz" for start, key in keys.items()}
-        made = {start: read_arrays(path, "these features", "computing them") for start, path in paths.items()}
-        missing = [start for start, part in made.items() if part is None]
-        kept, title = len(files) - sum(len(parts[start]) for start in missing), f"{self.network.name}: {name}"
+        """All parts of one split: those that are kept, and those that are missing computed now."""
+        made = []
         with (
             ThreadPoolExecutor(self.workers) as pool,
-            bar(None, title, self.progress, total=len(files), initial=kept, unit=" photos") as counter,
+            bar(None, f"{self.network.name}: {name}", self.progress, total=len(files), unit=" photos") as counter,
         ):
-            for start in missing:
-                made[start] = self._compute(start, parts[start], pool, counter.update)
-                write_arrays(paths[start], made[start])
-        return list(made.values())
+            for start in range(0, len(files), PART):
+                some = files[start : start + PART]
+                key = _key(some, self.about["backbone"], self.about["regions"])
+                path = self.folder / ".parts" / f"{name}-{start:07d}-{key}.npz"
+                part = read_arrays(path, "these features", "computing them")
+                if part is None:
+                    part = self._compute(start, some, pool, counter.update)
+                    write_arrays(path, part)
+                else:
+                    counter.update(len(some))
+                made.append(part)
+        return made
 
     def _compute(self, start: int, files: list[Path], pool: Executor, count: Callable[[int], object]) -> dict:
         """Features of some files, float16; ``kept``: the numbers of those that could be read, from ``start`` on.
 
-        Threads decode the next batch while the network works on this one. ``count`` is told the number of photos of
+        Threads decode the next pictures while the network works on a batch. ``count`` is told the number of photos of
         each batch when it is done, bad ones included.
         """
         size = BATCH.get(self.device.partition(":")[0], 32)
-        groups = (range(first, min(first + size, len(files))) for first in range(0, len(files), size))
-        jobs = ([(start + i, pool.submit(self._prepared, files[i])) for i in group] for group in groups)
-        kept, bad, rows = [], [], [np.zeros((0, 1), np.float16)]
-        for batch in one_ahead(jobs):
-            results = {number: job.result() for number, job in batch}
-            pictures = {number: result for number, result in results.items() if isinstance(result, Tensor)}
-            bad += [result for result in results.values() if isinstance(result, str)]
+        prepared = enumerate(pool.map(self._prepared, files), start)
+        kept, bad, rows = [], [], []
+        while batch := list(islice(prepared, size)):
+            pictures = {number: one for number, one in batch if isinstance(one, Tensor)}
+            bad += [one for _, one in batch if isinstance(one, str)]
             if pictures:
                 values = self.network(torch.stack(list(pictures.values())).to(self.device), self.about["regions"])
                 rows.append(values.cpu().numpy().astype(np.float16))
                 kept += pictures
             count(len(batch))
-        features = np.concatenate(rows[1:] or rows)
+        features = np.concatenate(rows) if rows else np.zeros((0, 1), np.float16)
         return {"features": features, "kept": np.array(kept, dtype=np.int64), "bad": np.array(bad, dtype=np.str_)}
 
     def _prepared(self, file: Path) -> Tensor | str:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
-from dataclasses import replace
 
-from icrlib.data import glove, karpathy, photos, precomputed
+from icrlib.data import karpathy, photos, precomputed
 from icrlib.data.outline import Outline
 from icrlib.data.scenes import generate, rendered, stamps
 from icrlib.data.splits import Dataset
 from icrlib.errors import choose, true_or_false
-from icrlib.files import sha256_of
 
 # Drawn from a seed, by a function: nothing to fetch, and known before anything is drawn.
 DRAWN: dict[str, Callable[..., Dataset]] = {
@@ -34,8 +32,6 @@ def load_dataset(
     *,
     root: str | os.PathLike | None = None,
     features: str | os.PathLike | None = None,
-    word_vectors: str | os.PathLike | None = None,
-    word_size: int = 300,
     smoke: bool = False,
     **options,
 ) -> Dataset:
@@ -47,32 +43,12 @@ def load_dataset(
     ``"flickr8k"``, ``"flickr30k"`` and ``"coco"``, and your own data under one of these names, come from ``root``, a
     folder of photos with one ``dataset*.json`` in Karpathy's format (:func:`icrlib.data.photos.load`), or from
     ``features``, a folder of pre-computed features (:func:`icrlib.data.precomputed.load`); with both, the features of
-    the photos are kept there. With ``train=400`` only so many of the training photos are used. ``word_vectors``: a text
-    file in GloVe's form, with ``word_size`` numbers a word, where the embedding of a method that takes them starts
-    (:func:`icrlib.data.glove.load`). ``smoke`` keeps a small part, for trying things out.
+    the photos are kept there. With ``train=400`` only so many of the training photos are used. ``smoke`` keeps a small
+    part, for trying things out.
 
     Raises ``ValueError`` for an unknown name or option, ``FileNotFoundError`` for a missing folder or file.
     """
     true_or_false("smoke", smoke)
-    data = _load(name, root, features, smoke, options)
-    return data if word_vectors is None else _with_vectors(data, word_vectors, word_size)
-
-
-def _with_vectors(data: Dataset, path: str | os.PathLike, size: int) -> Dataset:
-    """The data with a vector for each word; they belong to what the data is, so its fingerprint is another one."""
-    matrix = glove.load(path, data.vocabulary, size=size)
-    mark = sha256_of(matrix.numpy().tobytes())[:16]
-    return replace(
-        data,
-        word_vectors=matrix,
-        fingerprint=sha256_of(data.fingerprint, mark),
-        options=data.options | {"word_vectors": mark},
-    )
-
-
-def _load(
-    name: str, root: str | os.PathLike | None, features: str | os.PathLike | None, smoke: bool, options: dict
-) -> Dataset:
     choose(name, DATASETS, "dataset")
     if name in DRAWN:
         if features is not None or root is not None:

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import torch
-from PIL import ExifTags, Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 from torch import Tensor
-
-T = TypeVar("T")
-
 
 # What photos come in, and phones write; an EPS under a photo's name would start Ghostscript. With pillow-heif: HEIF.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".heic", ".heif")  # in either case
 PLAIN = ("L", "RGB", "RGBA", "CMYK")
-_WAYS = "FLIP_LEFT_RIGHT ROTATE_180 FLIP_TOP_BOTTOM TRANSPOSE ROTATE_270 TRANSVERSE ROTATE_90"
-TURNS = {number: Image.Transpose[way] for number, way in enumerate(_WAYS.split(), 2)}  # what undoes EXIF's orientation
-NARROW = 32  # a picture that is longer than so many times its width is cut before it is scaled
 
 
 class BadPicture(ValueError):
@@ -31,7 +25,7 @@ class BadPicture(ValueError):
 
 
 def open_picture(path: str | os.PathLike, small: int | None = None) -> Image.Image:
-    """The picture in RGB, upright; grey (16 bits, too), CMYK, palette and transparent ones are converted.
+    """The picture in RGB, upright; grey, CMYK, palette and transparent ones are converted.
 
     ``small``: no side needs more pixels than that. Of the formats in ``FORMATS``, and HEIF where the package
     pillow-heif is there. ``FileNotFoundError`` where it is missing, :class:`BadPicture` (a ``ValueError``) where it is
@@ -46,8 +40,10 @@ def open_picture(path: str | os.PathLike, small: int | None = None) -> Image.Ima
                 raise ValueError(f"{opened.width} x {opened.height} pixels")
             if small and opened.mode in PLAIN:  # at once, before it is copied: a large one takes gigabytes
                 opened.thumbnail((small, small))
+            if opened.mode == "F" or opened.mode.startswith("I"):  # Pillow would make everything above 255 white
+                raise ValueError("its pixels have more than 8 bits; save it with 8")
             opened.load()
-            return _eight_bits(_upright(opened)).convert("RGB")
+            return _upright(opened).convert("RGB")
     except FileNotFoundError:
         raise
     except UnidentifiedImageError as err:
@@ -68,34 +64,10 @@ def _formats() -> tuple[str, ...]:
 
 
 def _upright(picture: Image.Image) -> Image.Image:
-    """Turned as its metadata say; only the orientation is looked at, for any other field may be malformed."""
-    try:
-        turn = TURNS.get(picture.getexif().get(ExifTags.Base.Orientation))
-    except Exception:  # what is called EXIF holds anything
-        turn = None
-    return picture if turn is None else picture.transpose(turn)
-
-
-def _eight_bits(picture: Image.Image) -> Image.Image:
-    """Grey of 16 bits in 8, where Pillow's own conversion makes everything above 255 white."""
-    if picture.mode == "F":
-        raise ValueError("its pixels are floating-point numbers, which have no agreed white; save it with 8 bits")
-    if picture.mode != "I" and not picture.mode.startswith("I;16"):
-        return picture
-    values = np.asarray(picture).astype(np.int64).clip(0, 65535)
-    if picture.mode != "I" or values.max(initial=0) > 255:
-        values = values // 257  # 65535 is white
-    return Image.fromarray(values.astype(np.uint8))
-
-
-def one_ahead(groups: Iterable[T]) -> Iterator[T]:
-    """The same groups, each given after the next one was drawn: threads decode that while this one is used."""
-    waiting = []
-    for group in groups:
-        waiting.append(group)
-        if len(waiting) == 2:
-            yield waiting.pop(0)
-    yield from waiting
+    """Turned as its metadata say; as it is where these are malformed, for what is called EXIF holds anything."""
+    with contextlib.suppress(Exception):
+        return ImageOps.exif_transpose(picture)
+    return picture
 
 
 def squeezed(side: int, mean: tuple, std: tuple, crop: int | None = None, squash: bool = False) -> Callable:
@@ -103,20 +75,15 @@ def squeezed(side: int, mean: tuple, std: tuple, crop: int | None = None, squash
     shift, scale = (torch.tensor(v)[:, None, None] for v in (mean, std))
 
     def prepare(picture: Image.Image) -> Tensor:
-        if crop:  # of a very long picture only the middle is used, and scaling the whole would take all memory
-            most = NARROW * min(picture.size)
-            picture = _centre(picture, min(picture.width, most), min(picture.height, most))
         short = min(picture.size)
         size = (side, side) if squash else tuple(max(side, round(edge * side / short)) for edge in picture.size)
         picture = picture.resize(size, Image.Resampling.BICUBIC if squash else Image.Resampling.BILINEAR)
-        return (_pixels(_centre(picture, crop, crop) if crop else picture) - shift) / scale
+        if crop:
+            left, top = (picture.width - crop) // 2, (picture.height - crop) // 2
+            picture = picture.crop((left, top, left + crop, top + crop))
+        return (_pixels(picture) - shift) / scale
 
     return prepare
-
-
-def _centre(picture: Image.Image, width: int, height: int) -> Image.Image:
-    left, top = (picture.width - width) // 2, (picture.height - height) // 2
-    return picture.crop((left, top, left + width, top + height))
 
 
 def random_crop(side: int, mean: tuple, std: tuple) -> Callable[[Image.Image, np.random.Generator], Tensor]:

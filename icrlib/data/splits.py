@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from icrlib.data import summary
 from icrlib.data.captions import numbered
 from icrlib.errors import at_least
 
@@ -61,14 +59,6 @@ class Split:
         image_of = torch.searchsorted(rows, self.image_of[kept])
         names = [self.image_ids[row] for row in rows.tolist()]
         return Split(self.name, self.features[rows], captions, image_of, names, folds=self.folds)
-
-    def picture(self, row: int) -> Any:
-        """The picture in ``row``, as an array (H, W, 3) uint8 or the path of a file; None where only features are."""
-        images = getattr(self, "images", getattr(self.features, "files", None))
-        return None if images is None else images[row]
-
-    def _repr_html_(self) -> str:
-        return f"<p>{html.escape(repr(self))}</p>{summary.table(self)}"
 
     @property
     def positives(self) -> torch.Tensor:
@@ -124,7 +114,6 @@ class Dataset:
     ``defaults`` are settings for :func:`icrlib.train`; ``tuned`` are those that a method ("bow"), a loss ("triplet_sh")
     or both ("bow triplet_sh") do better with. ``drawn``: the data is drawn from a seed, another one for each run.
     ``foils``: the training split can draw false captions of the same words (``train.foils(rows, dice)``).
-    ``word_vectors`` (words, size): where an embedding may start, one row a word of the vocabulary.
     """
 
     name: str
@@ -138,15 +127,11 @@ class Dataset:
     tuned: dict[str, dict] = field(default_factory=dict)
     drawn: bool = False
     foils: bool = False
-    word_vectors: torch.Tensor | None = None
 
     def __repr__(self) -> str:
         parts = "".join(f"\n  {split!r}" for split in (self.train, self.val, self.test))
         words = "" if self.vocabulary is None else f", {len(self.vocabulary):,} words"
         return f"Dataset({self.name!r}{words}){parts}"
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>{summary.table(self.train)}"
 
     def defaults_for(self, method: str, loss: str) -> dict:
         """What the data dictates for a run of ``method`` with ``loss``: the more special word counts."""

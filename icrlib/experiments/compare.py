@@ -28,8 +28,7 @@ class Comparison:
     "the same runs". Fewer than three runs a side are always undecided.
 
     ``equal``: the question is whether they are, so that p is of a difference within ± the smallest. ``adjusted``:
-    Holm's p, where it stands in a family. ``favoured``: 1 where a constant was searched for the first side only, -1 for
-    the second: that side cannot be called ahead.
+    Holm's p, where it stands in a family.
     """
 
     title: str
@@ -38,7 +37,6 @@ class Comparison:
     equal: bool = False
     adjusted: float | None = None
     same: bool = False
-    favoured: int = 0
 
     @property
     def mean(self) -> float:
@@ -71,7 +69,7 @@ class Comparison:
             return "the same runs" if self.same else f"undecided (n = {self.n})"
         if self.smallest is not None and self.estimate.within(self.smallest, 1 - 2 * ALPHA):
             return "equivalent"
-        if self.p >= ALPHA or self.favoured * self.mean > 0:
+        if self.p >= ALPHA:
             return "undecided"
         return "ahead" if self.mean > 0 else "behind"
 
@@ -116,16 +114,14 @@ def compare(
     smallest: float | None = None,
     equal: bool = False,
     title: str = "",
-    unsearched: str = "refuse",
 ) -> Comparison:
     """``a`` less ``b``, paired by draw (the seeds that both have), in the unit of ``of``.
 
     The sides must differ in ``factor`` ("loss", "method", "system", "updates", "grad_clip", … or several of them), may
     differ in what their searches moved (``runs(…, at=search)``), and in nothing else: ``ValueError`` names what does,
-    or which draws or evaluations do not match. ``unsearched="handicap"``: a constant may have been searched for one
-    side only; then the other can be "ahead" in spite of it, but the searched side cannot. ``b`` may be a number, such
-    as the accuracy of chance. ``smallest``, the difference below which nobody cares, is 3 for "test.rsum"; for other
-    measures nothing is called equivalent unless it is given.
+    or which draws or evaluations do not match. ``b`` may be a number, such as the accuracy of chance. ``smallest``, the
+    difference below which nobody cares, is 3 for "test.rsum"; for other measures nothing is called equivalent unless it
+    is given.
 
     Drawn data: a paired t-interval over draws. Photos with test ranks: seeds and a bootstrap over test photos, where
     training set and gallery are fixed (:mod:`icrlib.experiments.photo_intervals`).
@@ -135,18 +131,18 @@ def compare(
         raise ValueError(f"{title or of}: equal=True needs smallest=, the smallest difference that matters")
     if isinstance(b, (int, float)):
         title = title or f"{_title(a, a)} less {b:g}"
-        ours, other, favoured = fairness.alone(title, a), float(b), 0
+        ours, other = fairness.alone(title, a), float(b)
     else:
         title = title or _title(a, b)
         factors = (factor,) if isinstance(factor, str) else factor
-        ours, other, favoured = fairness.paired(title, a, b, factors, unsearched)
+        ours, other = fairness.paired(title, a, b, factors)
     alone = isinstance(other, float)
     if photo_intervals.applies(ours if alone else [*ours, *other], of):
         estimate = photo_intervals.estimate(ours, other, of)
     else:
         estimate = over_pairs(Runs(ours).values(of), other if alone else Runs(other).values(of), f"{len(ours)} pairs")
     same = not alone and all(_same(x, y, of) for x, y in zip(ours, other, strict=True))
-    return Comparison(title, estimate, smallest, equal, same=same, favoured=favoured)
+    return Comparison(title, estimate, smallest, equal, same=same)
 
 
 def family(comparisons: Iterable[Comparison] | Mapping[object, Comparison]) -> Family:

@@ -34,14 +34,16 @@ FACTORS = {
 }
 
 
-def paired(title: str, a: Runs, b: Runs, factors: Sequence[str], unsearched: str) -> tuple[list, list, int]:
-    """Both sides by rising seed, on the draws that both have; and 1 or -1 where the first or the second was favoured.
+def paired(title: str, a: Runs, b: Runs, factors: Sequence[str]) -> tuple[list, list]:
+    """Both sides by rising seed, on the draws that both have.
 
     ``ValueError``, which names what it is: a side of several settings, or with a seed twice; sides that differ in more
-    than the factors and what was searched for them, or in nothing; other data, or other numbers of evaluations.
+    than the factors and what was searched for them, in what was searched for one alone, or in nothing; other data, or
+    other numbers of evaluations.
     """
-    whole = {name: side(title, f"{name} side", one) for name, one in (("our", a), ("the other", b))}
-    ours, other = records.common_draws(whole).values()
+    sides = [side(title, name, one) for name, one in (("our side", a), ("the other side", b))]
+    common = set.intersection(*({records.seed(one) for one in group} for group in sides))
+    ours, other = ([one for one in group if records.seed(one) in common] for group in sides)
     if not ours:
         raise ValueError(
             f"{title!r}: no draw that both sides have: {records.seed(a[0])}, … and {records.seed(b[0])}, …"
@@ -50,13 +52,13 @@ def paired(title: str, a: Runs, b: Runs, factors: Sequence[str], unsearched: str
     free = set().union(*(_factor(title, one, first) for one in factors))
     mine, theirs = (_searched(one) for one in (a, b))
     short = set(map(records.short, free))
-    favoured = _favoured(title, first, second, mine - short, theirs - short, unsearched)
+    _none_favoured(title, first, second, mine - short, theirs - short)
     free |= {name for name in first if records.short(name) in mine | theirs}
     _only_in(title, " and ".join(factors), first, second, free)
     about_data = any(name.startswith("data") and first.get(name) != second.get(name) for name in free)
     _same_data(title, ours, other, about_data)
     _same_evaluations(title, [*ours, *other])
-    return ours, other, favoured
+    return ours, other
 
 
 def alone(title: str, a: Runs) -> list[Mapping]:
@@ -91,7 +93,8 @@ def _factor(title: str, factor: str, settings: Mapping) -> set[str]:
     if parts is None:
         names = {name for name in settings if factor in (name, records.short(name), name.partition(".")[0])}
     else:
-        names = {name for name in settings if name in parts or name.partition(".")[0] in parts}
+        of_stage = ((name, name.removeprefix("start_from.")) for name in settings)  # a first stage goes along
+        names = {name for name, bare in of_stage if bare in parts or bare.partition(".")[0] in parts}
     if not names:
         choose(factor, [*FACTORS, *settings], f"factor of {title!r}")
     return names | {"data_hash"} if any(name.startswith("data") for name in names) else names
@@ -115,20 +118,13 @@ def _searched(side: Runs) -> set[str]:
     return names | set(FACTORS["updates"] if "updates" in names else ())
 
 
-def _favoured(title: str, first: Mapping, second: Mapping, mine: set, theirs: set, unsearched: str) -> int:
-    """1 or -1 for the side that alone was searched over a setting, 0 where none was; ``ValueError`` unless allowed."""
-    favoured = 0
+def _none_favoured(title: str, first: Mapping, second: Mapping, mine: set, theirs: set) -> None:
+    """A setting that was searched for one side alone favours that side, unless the other does without it."""
     for name in first:
         searched = records.short(name) in mine, records.short(name) in theirs
-        if first[name] == second[name] or searched[0] == searched[1]:
-            continue
-        sign, left = (1, second) if searched[0] else (-1, first)
-        if records.is_neutral(name, left[name]):
-            continue
-        if unsearched != "handicap" or favoured == -sign:
-            raise ValueError(f"{title!r}: {name} was searched for one side, and {left[name]} unsearched on the other")
-        favoured = sign
-    return favoured
+        left = second[name] if searched[0] else first[name]
+        if first[name] != second[name] and searched[0] != searched[1] and not records.is_neutral(name, left):
+            raise ValueError(f"{title!r}: {name} was searched for one side, and {left} unsearched on the other")
 
 
 def _draws(title: str, group: Sequence[Mapping]) -> None:

@@ -29,6 +29,8 @@ def resolved(one: Mapping) -> dict:
     dataset, options = one["dataset"], source_of(one)
     sides = {name: one.get(name) for name in NAMES[1:]}
     given = {name: value for name, value in one.items() if name not in (*NAMES, *options)}
+    if first := first_stage(one):
+        given["start_from"] = resolved(first)
     if dataset in DRAWN or Path(str(options.get("features"))).is_dir():
         return configuration(dataset, **sides, source=options, given=given)[0]
     if options.get("root"):
@@ -41,6 +43,33 @@ def resolved(one: Mapping) -> dict:
             f"{[row['options'] for row in photos() if row['dataset'] == dataset]}, and features=FOLDER names your own"
         )
     return configuration(dataset, **sides, given=given)[0] | {"data_hash": fingerprint}
+
+
+def first_stage(one: Mapping) -> dict | None:
+    """The first stage of a run: what ``start_from`` says of it, with data, model, loss and seed of the run itself."""
+    named = one.get("start_from")
+    if named is not None and not isinstance(named, Mapping):
+        raise ValueError(
+            f"start_from={named!r}: runs() names a first stage by its settings, start_from={{'lr': 0.003}}"
+        )
+    return None if named is None else {name: one[name] for name in NAMES if name in one} | dict(named)
+
+
+def folder(one: Mapping) -> Path:
+    """Where a run is trained, below the reader's own."""
+    return store.trained() / store.place_of(one["dataset"], one["method"], one["loss"], key(one))
+
+
+def for_training(one: Mapping) -> dict:
+    """The arguments as :func:`icrlib.train` takes them: a first stage by its folder."""
+    first = first_stage(one)
+    return dict(one) if first is None else {**one, "start_from": str(folder(first))}
+
+
+def stages_before(one: Mapping) -> list[dict]:
+    """The earlier stages of a run that left no weights here, the first of them first. A record alone holds none."""
+    first = first_stage(one)
+    return [] if first is None or (folder(first) / "record.json").exists() else [*stages_before(first), first]
 
 
 def source_of(one: Mapping) -> dict:

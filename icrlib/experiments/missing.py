@@ -46,7 +46,8 @@ def wanted_by(page: str | Path, given: Mapping[str, object] | None = None) -> li
             for name in given or {}:
                 choose(name, space.get("__annotations__", {}), f"parameter of {page}")
             space |= given or {}
-    return list((wanted | {keys.key(one): one for one in named.skipped}).values())
+    runs = [*wanted.values(), *named.skipped]
+    return list({keys.key(each): each for one in runs for each in (*keys.stages_before(one), one)}.values())
 
 
 def seconds(one: Mapping) -> float | None:
@@ -57,7 +58,7 @@ def seconds(one: Mapping) -> float | None:
 def seconds_of(config: Mapping) -> float | None:
     """How long a run takes: the median of records of the same model, in size too, update for update; None without."""
     place = store.place_of(config["dataset"], config["method"], config["loss"], "").as_posix()
-    every = map(records.load, store.below(place))
+    every = map(records.load, records.below(place))
     like = islice((r for r in every if _size(r["config"]) == _size(config) and "wall_seconds" in r), LIKE)
     rates = [record["wall_seconds"] / record["config"]["updates"] for record in like]
     return median(rates) * config["updates"] if rates else None

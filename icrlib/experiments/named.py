@@ -131,6 +131,7 @@ class Runs(Sequence):
         source = {} if config["dataset"] in DRAWN else {"features": folder}
         parts = {name: config[name] for name in ("dataset", "method", "loss")}
         given = parts | {name: value for name, value in given.items() if value is not None} | source
+        given |= {"start_from": "FIRST_STAGE"} if "start_from" in given else {}
         return "icr run book/reproduce/run.ipynb " + " ".join(f"-p {name}={value}" for name, value in given.items())
 
     def _of(self, chosen: Iterable[Mapping]) -> Runs:
@@ -155,6 +156,9 @@ def runs(dataset: str, *, method="vse++", loss="ntxent", seed=0, at=None, missin
     loss): settings}, or on the page of settings (``"searched"``, or ``"searched, NAME"`` for another of its searches).
     Photos: ``train=400``, ``regions=True``, ``features="album"`` name what the records know; your own are
     ``features=folder``, or with fresh crops ``root=folder, images="published"``.
+
+    ``start_from={"dataset": "scenes", "updates": 3000}``: these runs are second stages (:func:`icrlib.train`), of first
+    ones with these settings, and with their own method, loss and seed.
 
     Where records are missing: :class:`Missing` says how many (``missing="error"``); or they are trained here, one after
     the other, each going on from its checkpoint if the kernel was killed (``"train"``); or left out (``"skip"``), where
@@ -220,10 +224,9 @@ def _chosen(at, dataset: str) -> Chosen:
 
 
 def _record(one: Mapping, train: bool) -> dict | None:
-    name = keys.key(one)
-    place = store.place_of(one["dataset"], one["method"], one["loss"], name)
-    record = store.load(place, name)
+    place = store.place_of(one["dataset"], one["method"], one["loss"], keys.key(one))
+    record = store.load(place)
     if record is None and train:
         train_one(one, store.trained() / place)
-        record = store.load(place, name)
+        record = store.load(place)
     return record

@@ -76,8 +76,9 @@ def _hits(record: Mapping, measure: str) -> np.ndarray:
     path, captions = measure.removeprefix("test."), _captions(record)
     side, _, cut = path.rpartition(".")
     cuts = np.array(CUTS.get(cut, CUTS["average_recall"]))
-    hit = {name: (_ranks(record, name)[:, None] <= cuts).sum(1) for name in ("i2t", "t2i")}
-    parts = np.stack([hit["i2t"], np.bincount(_image_of(record), weights=hit["t2i"], minlength=len(captions))])
+    hit = {name: (_numbers(record, name)[:, None] <= cuts).sum(1) for name in ("i2t", "t2i")}
+    image_of = _numbers(record, "image_of")
+    parts = np.stack([hit["i2t"], np.bincount(image_of, weights=hit["t2i"], minlength=len(captions))])
     if path != "rsum":
         parts = parts * np.array([[side == "i2t"], [side == "t2i"]]) / len(cuts)
     again = 100 * (parts[0].mean() + parts[1].sum() / captions.sum())
@@ -90,27 +91,8 @@ def _hits(record: Mapping, measure: str) -> np.ndarray:
 
 
 def _captions(record: Mapping) -> np.ndarray:
-    return np.bincount(_image_of(record), minlength=len(_ranks(record, "i2t")))
-
-
-def _image_of(record: Mapping) -> np.ndarray:
-    """The image of each caption; where the record does not say: the same number for each image, in their order."""
-    if "image_of" in record["test"]["ranks"]:
-        return _numbers(record, "image_of").astype(int)
-    images, captions = len(_ranks(record, "i2t")), len(_ranks(record, "t2i"))
-    if captions % images:
-        raise ValueError(
-            f"{runs.where(record)}: {captions} captions of {images} images, and no test.ranks.image_of "
-            "that says which belong together"
-        )
-    return np.repeat(np.arange(images), captions // images)
-
-
-def _ranks(record: Mapping, side: str) -> np.ndarray:
-    ranks = _numbers(record, side)
-    if not len(ranks) or not ranks.min():
-        raise ValueError(f"{runs.where(record)}: test.ranks.{side} must be ranks from 1 on; got {len(ranks)} numbers")
-    return ranks
+    """How many captions each image has."""
+    return np.bincount(_numbers(record, "image_of"), minlength=len(_numbers(record, "i2t")))
 
 
 def _numbers(record: Mapping, name: str) -> np.ndarray:

@@ -12,7 +12,7 @@ from icrlib.training.options import options_for
 from icrlib.training.unread import EACH
 
 # What a row says about itself that is no setting of a run: how it was chosen, repeated, and on what.
-ABOUT = ("selection", "seeds", "features", "notes", "evaluation")
+ABOUT = ("selection", "seeds", "features", "evaluation")
 # What a network for photos takes that learns along: it starts after ``finetune_epochs``.
 OF_NETWORK = ("finetune_epochs", "restart_lr", "batch_norm", "erase")
 

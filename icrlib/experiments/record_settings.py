@@ -10,26 +10,16 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from icrlib.training.settings import NEUTRAL as RUN_NEUTRAL
+
 # No setting, but which repetition it is: the seed of the run, and the seed with which its data were drawn.
 REPEATS = ("seed", "data_seed", "data_options.seed")
 # What changes no result (threads: none beyond rounding), and what repeats others: the settings as they were asked for,
 # and the batches of an epoch, which follow from the data and from how batches are made.
 SILENT = ("device", "threads", "smoke", "asked", "changed", "per_epoch")
-# A record from before a setting existed lacks it, and was run as if it had this value. For a setting that is not
-# listed, None, 0, False and nothing at all are such values.
-NEUTRAL = {
-    "schedule": "step",
-    "optimiser": "adam",
-    "precision": "float32",
-    "accumulate": 1,
-    "batch_parts": 1,  # of records that have it
-    "negatives": "batch",
-    "positives": "diagonal",
-    "relevance": "own",
-    "grad_clip": 2.0,
-    "convention": "paper",
-    "finetune_after": None,
-}
+# A record from before a setting existed lacks it, and was run as if it had its neutral value. For what has none (an
+# option of a loss or a model), None, 0, False and nothing at all are such values.
+NEUTRAL = RUN_NEUTRAL | {"convention": "paper"}
 _NOTHING = (None, False, 0, "", ())
 
 
@@ -58,13 +48,6 @@ def seed(record: Mapping) -> int:
     return record["config"]["seed"]
 
 
-def common_draws(groups: Mapping[str, Iterable[Mapping]]) -> dict[str, list[Mapping]]:
-    """Of each group the runs whose seeds all groups have, by rising seed, so that they can be paired."""
-    by_seed = {name: {seed(record): record for record in group} for name, group in groups.items()}
-    shared = sorted(set.intersection(*map(set, by_seed.values()))) if by_seed else []
-    return {name: [group[number] for number in shared] for name, group in by_seed.items()}
-
-
 def draw(record: Mapping) -> int | None:
     """The seed with which the data were drawn; None for data that are not drawn (photos)."""
     config = record["config"]
@@ -88,8 +71,7 @@ def settings(record: Mapping) -> dict[str, object]:
     if flat.get("updates") is not None:
         flat.pop("epochs", None)
     drawn = "data_options.seed" in flat
-    for name in (*REPEATS, "data_hash"):
-        flat.pop(name, None)
+    flat = {n: v for n, v in flat.items() if n.removeprefix("start_from.") not in (*REPEATS, "data_hash")}
     return flat if drawn or data_hash(record) is None else flat | {"data_hash": data_hash(record)}
 
 

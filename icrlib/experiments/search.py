@@ -9,9 +9,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from icrlib.experiments.compare import Comparison
+from icrlib.experiments.intervals import over_pairs
 from icrlib.experiments.named import Chosen, Pair, Runs, listed, runs, setting
 from icrlib.experiments.record_settings import seed
 from icrlib.files import write_bytes
+
+FOLLOW = ("evaluate_every", "warmup")  # they go with the updates: no scale on which a better value lies beyond
 
 
 class Search:
@@ -24,7 +28,8 @@ class Search:
 
     def __init__(self, candidates: Runs) -> None:
         self.candidates = candidates
-        self.ranked = {pair: _ranked(pair, tried) for pair, tried in candidates.by("method", "loss").items()}
+        self._tried = {pair: _tried(pair, group) for pair, group in candidates.by("method", "loss").items()}
+        self.ranked = {pair: [(s, float(of.mean())) for s, of in rows] for pair, rows in self._tried.items()}
 
     def __repr__(self) -> str:
         sizes = {pair: len(rows) for pair, rows in self.ranked.items()}
@@ -87,21 +92,49 @@ class Search:
         return {name: setting(one, name) for name in set().union(*self.moved.values())} | dict(settings)
 
     @property
-    def edges(self) -> list[str]:
-        """Where the best is the largest or the smallest of three or more values tried: there a better one may lie.
+    def winners(self) -> pd.DataFrame:
+        """A row for each model and loss: what was chosen, and whether anybody looked far enough.
 
-        Zero is no edge, for nothing is less than none.
+        ``moved``; ``candidates``, how many settings; ``draws``, the seeds of each; ``chosen``; ``val``, its mean of the
+        best validation rsum. ``edge``: of which settings the largest or the smallest of three or more values won, so
+        that a better one may lie beyond, and ``gained``: the most that the last step to such an edge brought (rsum; NaN
+        where there is none). ``lead``: the winner less the runner-up, paired by draw, with its 95 % interval, and
+        ``tied``: does that hold zero? None where there is one draw, or no runner-up.
         """
-        edges = []
-        for (m, loss), ranked in self.ranked.items():
-            for name, value in ranked[0][0].items():
-                if name == "evaluate_every":  # it follows from the updates
-                    continue
-                tried = sorted({s[name] for s, _ in ranked if isinstance(s.get(name), (int, float))})
-                if len(tried) > 2 and value in (tried[0], tried[-1]) and value:
-                    side = "smallest" if value == tried[0] else "largest"
-                    edges.append(f"{m} with {loss}: {name} {value:g}, the {side} that was tried")
+        rows = {}
+        for pair, ranked in self.ranked.items():
+            best, edges, lead = ranked[0][0], self._edges(pair), self._lead(pair)
+            moved = sorted(self.moved[pair], key=lambda name: (name != "lr", name))
+            rows[pair] = {
+                "moved": ", ".join(moved),
+                "candidates": len(ranked),
+                "draws": ", ".join(map(str, sorted(set(map(seed, self.candidates[pair]))))),
+                "chosen": ", ".join(f"{n} {_text(best[n])}" for n in moved if n in best and n != "evaluate_every"),
+                "val": ranked[0][1],
+                "edge": ", ".join(f"{side} {name}" for name, (side, _) in edges.items()),
+                "gained": max((gained for _, gained in edges.values()), default=np.nan),
+                "lead": str(lead or ""),
+                "tied": lead.low <= 0 <= lead.high if lead and lead.n > 1 else None,
+            }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["model", "loss"])
+
+    def _edges(self, pair: Pair) -> dict[str, tuple[str, float]]:
+        """{setting: (largest or smallest, rsum that the last step gained)}. Nothing is less than none: 0 is no edge."""
+        edges = {}
+        for name, value in self.best[pair].items():
+            values = self.by(name)[pair]
+            if name in FOLLOW or len(values) < 3 or not value or not isinstance(value, (int, float)):
+                continue
+            for side, (last, before) in {"smallest": [*values][:2], "largest": [*values][:-3:-1]}.items():
+                if value == last:
+                    edges[name] = side, values[last] - values[before]
         return edges
+
+    def _lead(self, pair: Pair) -> Comparison | None:
+        if len(self._tried[pair]) < 2:
+            return None
+        (_, first), (_, second), *_ = self._tried[pair]
+        return Comparison("", over_pairs(first, second, f"{len(first)} draws"), None)
 
     def by(self, name: str) -> dict[Pair, dict]:
         """{(model, loss): {value of a setting: the best validation rsum with it}}."""
@@ -124,7 +157,8 @@ def search(*grids: str | Runs, **settings) -> Search:
     return Search(candidates)
 
 
-def _ranked(pair: Pair, tried: Runs) -> list[tuple[dict, float]]:
+def _tried(pair: Pair, tried: Runs) -> list[tuple[dict, np.ndarray]]:
+    """(settings, best validation rsum by rising seed (n,)) of each candidate, the best mean first."""
     groups: dict[tuple, list] = {}
     for record in tried:
         groups.setdefault(tuple(sorted(tried.given[record["key"]].items())), []).append(record)
@@ -132,8 +166,12 @@ def _ranked(pair: Pair, tried: Runs) -> list[tuple[dict, float]]:
     if len(draws) > 1:
         each = " and ".join(str(list(one)) for one in sorted(draws))
         raise ValueError(f"settings of {pair[0]} with {pair[1]} were tried on different draws, {each}: not comparable")
-    rows = [(dict(settings), float(np.mean([*map(after_start, group)]))) for settings, group in groups.items()]
-    return sorted(rows, key=lambda row: -row[1])
+    rows = [(dict(s), np.array([after_start(r) for r in sorted(group, key=seed)])) for s, group in groups.items()]
+    return sorted(rows, key=lambda row: -row[1].mean())
+
+
+def _text(value) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def after_start(record: Mapping) -> float:

@@ -14,11 +14,14 @@ from icrlib.training.run import train
 def train_one(one: Mapping, folder: Path, features: str | Path | None = None) -> None:
     """Train one run, named as for :func:`icrlib.runs`, in ``folder``; killed and called again, it goes on.
 
+    Its first stage (``start_from``) is trained before, where that has left no weights here.
     ``features``: the folder of the photos' features. ``ValueError`` where that is needed and not given, or holds other
     photos than the run names.
     """
+    for first in keys.stages_before(one):
+        train_one(first, keys.folder(first), features)
     source = keys.source_of(one)
-    given = {name: value for name, value in one.items() if name not in (*keys.NAMES, *source)}
+    given = {name: value for name, value in keys.for_training(one).items() if name not in (*keys.NAMES, *source)}
     if one["dataset"] in DRAWN:
         regions = {"regions": True} if METHODS.find(one["method"]).takes == "regions" else {}
         draw = one["seed"] if one.get("data_seed") is None else one["data_seed"]

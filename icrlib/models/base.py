@@ -72,7 +72,6 @@ class RetrievalModel(nn.Module):
     reads_words: ClassVar[bool] = True  # False: a caption is one thing, of which no word can be left out
     takes: ClassVar[str] = ""  # of an image "vector", one, or "regions"; "": whatever it is given
     takes_lengths: ClassVar[bool] = False  # True: images may have unequally many regions, icrlib.data.regions.Regions
-    takes_word_vectors: ClassVar[bool] = False  # True: the embedding of words can start from ``data.word_vectors``
     baseline: ClassVar[bool] = False  # the row that others are held against
     # Settings as published, by data set, loss, or both ("coco triplet_sh"); "*" for any other.
     published: ClassVar[dict[str, dict]] = {}
@@ -131,6 +130,11 @@ class RetrievalModel(nn.Module):
     @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
+
+
+def arguments(given: dict[str, Any]) -> dict[str, Any]:
+    """A constructor's arguments, from its ``locals()`` before it has others: what a model keeps as ``options``."""
+    return {name: value for name, value in given.items() if name not in ("self", "__class__")}
 
 
 def xavier_linear(inputs: int, outputs: int) -> nn.Linear:

@@ -7,7 +7,7 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from icrlib.models.base import RetrievalModel, check_features, xavier_linear
+from icrlib.models.base import RetrievalModel, arguments, check_features, xavier_linear
 
 
 class BagOfWords(RetrievalModel):
@@ -32,8 +32,9 @@ class BagOfWords(RetrievalModel):
 
     def __init__(self, feature_dim: int, words: int, embed_dim: int = 1024, ngrams: int = 1) -> None:
         super().__init__()
-        self.options = {"feature_dim": feature_dim, "words": words, "embed_dim": embed_dim}
-        self.options |= {"ngrams": ngrams} if ngrams > 1 else {}
+        self.options = arguments(locals())
+        if ngrams == 1:
+            del self.options["ngrams"]
         self.project = xavier_linear(feature_dim, embed_dim)
         self.bag = nn.EmbeddingBag(words, embed_dim, mode="mean", padding_idx=0)
         nn.init.uniform_(self.bag.weight, -0.1, 0.1)

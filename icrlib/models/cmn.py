@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icrlib.errors import choose
-from icrlib.models.base import RetrievalModel, Sequences
+from icrlib.models.base import RetrievalModel, Sequences, arguments
 from icrlib.models.parts.gru import word_states
 from icrlib.models.parts.pool import beyond
 from icrlib.models.parts.regions import counts_of, of_rows, regions_of
@@ -83,6 +83,7 @@ class CMN(RetrievalModel):
         find: str = "attention",
     ) -> None:
         super().__init__()
+        self.options = arguments(locals())
         if mentions not in range(1, MOST + 1):
             raise ValueError(f"mentions= is a whole number from 1 to {MOST}; got {mentions!r}")
         if places is None:
@@ -90,16 +91,9 @@ class CMN(RetrievalModel):
                 "places= says where the regions stand, which these features do not tell: 'boxes' if the last five "
                 f"numbers of a region are {BOXES}, 'cells' if regions are those of a square grid, row by row"
             )
-        self.options = {
-            "feature_dim": feature_dim,
-            "words": words,
-            "embed_dim": embed_dim,
-            "word_dim": word_dim,
-            "mentions": mentions,
-            "places": choose(places, PLACES, "places"),
-            "relation": choose(relation, RELATION, "relation"),
-            "find": choose(find, FIND, "find"),
-        }
+        choose(places, PLACES, "places")
+        choose(relation, RELATION, "relation")
+        choose(find, FIND, "find")
         self.mentions = mentions
         self.pairs = list(combinations(range(mentions), 2)) if relation != "none" else []
         looks, d = feature_dim - BOX * (places == "boxes"), embed_dim

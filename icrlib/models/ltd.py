@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icrlib.errors import choose, true_or_false
-from icrlib.models.base import RetrievalModel, check_features
+from icrlib.models.base import RetrievalModel, arguments, check_features
 from icrlib.models.parts.gru import last_states
 
 BACKWARD = ("end", "start")
@@ -27,13 +27,11 @@ class LTD(RetrievalModel):
       learned constant. "start": after the whole caption, which is what "bidirectional" promises.
     - ``head_norm``: a batch normalisation behind each head, which the release has with the triplet loss only.
 
-    Word vectors that the data brings (:func:`icrlib.data.glove.load`) are where the embedding starts; it then rests
-    until :meth:`finetune`, as released. Without them it is drawn from N(0, 1), torch's default, and learns at once.
+    The embedding is drawn from N(0, 1), torch's default, and learns at once; the release starts from GloVe's vectors.
     """
 
     label = "LTD"
     takes = "vector"
-    takes_word_vectors = True
     # RF §6.6, §6.11. What follows from a number of epochs is in the rows of the paper's tables: paper.experiment.
     published: ClassVar[dict[str, dict]] = {
         "*": {
@@ -65,40 +63,16 @@ class LTD(RetrievalModel):
         head_norm: bool = False,
     ) -> None:
         super().__init__()
+        self.options = arguments(locals())
         if embed_dim % 2:
             raise ValueError(f"embed_dim must be even, half of it for each direction of the GRU; got {embed_dim}")
         true_or_false("head_norm", head_norm)
         self.backward_read = choose(backward, BACKWARD, "backward")
-        self.options = {
-            "feature_dim": feature_dim,
-            "words": words,
-            "embed_dim": embed_dim,
-            "word_dim": word_dim,
-            "backward": backward,
-            "head_norm": head_norm,
-        }
         self.image_head = head(feature_dim, embed_dim, head_norm)
         self.embed = nn.Embedding(words, word_dim)
         self.forwards = nn.GRU(word_dim, embed_dim // 2, batch_first=True)
         self.backwards = nn.GRU(word_dim, embed_dim // 2, batch_first=True)
         self.caption_head = head(embed_dim, embed_dim, head_norm)
-
-    def prepare(self, data: Any) -> None:
-        super().prepare(data)
-        if data.word_vectors is None:
-            return
-        if data.word_vectors.shape != self.embed.weight.shape:
-            raise ValueError(
-                f"word vectors {tuple(data.word_vectors.shape)} for an embedding "
-                f"{tuple(self.embed.weight.shape)}: take word_dim={data.word_vectors.shape[1]}"
-            )
-        with torch.no_grad():
-            self.embed.weight.copy_(data.word_vectors)
-        self.embed.requires_grad_(False)
-
-    def finetune(self) -> None:
-        """From now on the embedding learns, also where it began as given word vectors."""
-        self.embed.requires_grad_(True)
 
     def encode_images(self, features: Tensor) -> Tensor:
         check_features(features, 2, self.options["feature_dim"])

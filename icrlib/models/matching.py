@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from icrlib.errors import at_least
-from icrlib.models.base import Sequences
+from icrlib.models.base import Sequences, arguments
 from icrlib.models.parts.fusion import MatchingHead
 from icrlib.models.parts.gru import word_states
 from icrlib.models.parts.pool import beyond
@@ -67,11 +67,10 @@ class TwoStage(VSEInfty):
         heads: int = 4,
     ) -> None:
         super().__init__(feature_dim, words, embed_dim, word_dim, pool, hidden)
+        self.options = arguments(locals())
         at_least("blocks", blocks, 1)
         if embed_dim % at_least("heads", heads, 1):
             raise ValueError(f"embed_dim must be a multiple of heads, which share it; got {embed_dim} and {heads}")
-        inherited = {name: value for name, value in self.options.items() if name not in ("drop_regions", "padding")}
-        self.options = inherited | {"blocks": blocks, "heads": heads}
         self.head = MatchingHead(embed_dim, blocks, heads)
 
     @classmethod

@@ -44,10 +44,8 @@ class OnPictures(RetrievalModel):
         self.vocabulary = self.inner.vocabulary
 
     def finetune(self) -> None:
-        """From now on the backbone's weights learn, too, and whatever of the inner model has waited for that."""
+        """From now on the backbone's weights learn, too."""
         self.backbone.requires_grad_(True)
-        if hasattr(self.inner, "finetune"):
-            self.inner.finetune()
 
     def encode_images(self, features: Tensor) -> Encodings:
         """Pictures (B, 3, H, W) to unit vectors (B, d)."""

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icrlib.errors import true_or_false
-from icrlib.models.base import RetrievalModel, check_features
+from icrlib.models.base import RetrievalModel, arguments, check_features
 from icrlib.models.ltd import head
 from icrlib.names import imported
 
@@ -51,18 +51,11 @@ class Sentence(RetrievalModel):
         caption_norm: bool = False,
     ) -> None:
         super().__init__()
+        self.options = arguments(locals())
         for name, value in (("tuned", tuned), ("caption_norm", caption_norm)):
             true_or_false(name, value)
         if caption_norm and not tuned:
             raise ValueError("caption_norm= is about the head of tuned=True; the teacher's own vectors have length 1")
-        self.options = {
-            "feature_dim": feature_dim,
-            "words": words,
-            "embed_dim": embed_dim,
-            "teacher": teacher,
-            "tuned": tuned,
-            "caption_norm": caption_norm,
-        }
         self.caption_norm = caption_norm
         self.vocabulary = imported("icrlib.data.targets.sentences:Sentences")(teacher)
         if self.vocabulary.size != embed_dim:

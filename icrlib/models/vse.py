@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icrlib.errors import choose
-from icrlib.models.base import RetrievalModel, check_features, xavier_linear
+from icrlib.models.base import RetrievalModel, arguments, check_features, xavier_linear
 from icrlib.models.parts.gru import last_states, word_states
 from icrlib.models.parts.pool import pool_of
 
@@ -38,13 +38,10 @@ class VSE(RetrievalModel):
         self, feature_dim: int, words: int, embed_dim: int = 1024, word_dim: int = 300, pool: str = "last"
     ) -> None:
         super().__init__()
+        self.options = arguments(locals())
+        if pool == "last":
+            del self.options["pool"]
         choose(pool, STATES, "pool")
-        self.options = {
-            "feature_dim": feature_dim,
-            "words": words,
-            "embed_dim": embed_dim,
-            "word_dim": word_dim,
-        } | ({} if pool == "last" else {"pool": pool})
         self.project = xavier_linear(feature_dim, embed_dim)
         self.embed = nn.Embedding(words, word_dim)
         nn.init.uniform_(self.embed.weight, -0.1, 0.1)

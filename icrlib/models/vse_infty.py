@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icrlib.errors import choose
-from icrlib.models.base import RetrievalModel, xavier_linear
+from icrlib.models.base import RetrievalModel, arguments, xavier_linear
 from icrlib.models.parts.gru import word_states
 from icrlib.models.parts.pool import POOLS, beyond, pool_of
 from icrlib.models.parts.regions import counts_of, of_rows, regions_of
@@ -76,19 +76,11 @@ class VSEInfty(RetrievalModel):
         padding: str = "masked",
     ) -> None:
         super().__init__()
+        self.options = arguments(locals())
         if isinstance(drop_regions, bool) or not isinstance(drop_regions, (int, float)) or not 0 <= drop_regions < 1:
             raise ValueError(f"drop_regions= is a share from 0 to below 1; got {drop_regions!r}")
         self.padding, self.drop_regions = choose(padding, PADDING, "padding"), float(drop_regions)
-        self.options = {
-            "feature_dim": feature_dim,
-            "words": words,
-            "embed_dim": embed_dim,
-            "word_dim": word_dim,
-            "pool": choose(pool, POOLS, "pool"),
-            "hidden": hidden,
-            "drop_regions": drop_regions,
-            "padding": padding,
-        }
+        choose(pool, POOLS, "pool")
         hidden = hidden or max(1, embed_dim // 2)
         self.project = xavier_linear(feature_dim, embed_dim)
         self.mlp = nn.Sequential(

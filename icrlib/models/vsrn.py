@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from icrlib.errors import choose, true_or_false
-from icrlib.models.base import RetrievalModel, xavier_linear
+from icrlib.models.base import RetrievalModel, arguments, xavier_linear
 from icrlib.models.parts.graph import GraphBlock
 from icrlib.models.parts.gru import Recurrence, last_states, packed
 from icrlib.models.parts.pool import beyond
@@ -78,19 +78,10 @@ class VSRN(RetrievalModel):
         final_norm: bool = True,
     ) -> None:
         super().__init__()
+        self.options = arguments(locals())
         self.linear_axis = AXES[choose(linear_norm, AXES, "linear_norm")]
         self.graph_axis = AXES[choose(graph_norm, AXES, "graph_norm")]
         true_or_false("final_norm", final_norm)
-        self.options = {
-            "feature_dim": feature_dim,
-            "words": words,
-            "embed_dim": embed_dim,
-            "word_dim": word_dim,
-            "blocks": blocks,
-            "linear_norm": linear_norm,
-            "graph_norm": graph_norm,
-            "final_norm": final_norm,
-        }
         self.project = xavier_linear(feature_dim, embed_dim)
         self.graph = nn.Sequential(*(GraphBlock(embed_dim) for _ in range(blocks)))
         self.reader = nn.GRU(embed_dim, embed_dim, batch_first=True)

@@ -12,14 +12,6 @@ from icrlib.errors import choose
 from icrlib.paper import ecir, goal, ltd
 
 PAPERS = ("goal", "ecir", "ltd")
-WAYS = (
-    "records",
-    "paper tables",
-    "recorded curves",
-    "computation",
-    "not measurable here",
-    "not measurable as published",
-)
 # GOAL's Table 2 holds con x con against what the original work printed for the triplet loss.
 CITED = {"goal": (3,), "ecir": (), "ltd": ()}
 Count = tuple[int, int, str]  # how often the claim's statement is true, of how many, and the numbers in words

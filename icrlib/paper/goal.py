@@ -6,6 +6,7 @@ printed deviations more often than not, and "better" means a higher printed mean
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from functools import cache
@@ -54,23 +55,10 @@ def best_cells(objective: str = PROPOSED) -> pd.DataFrame:
     (5, 12)
     """
     wide = _columns()
-    choose(objective, wide.index, "objective")
-    rows = []
-    for setting, side in wide.columns:
-        column = wide[setting, side]
-        top = column[column == column.max()]
-        rows.append(
-            {
-                "setting": setting,
-                "direction": side,
-                "best": column.max(),
-                "objectives": ", ".join(top.index),
-                objective: column[objective],
-                "is_best": objective in top.index,
-                "below": round(column.max() - column[objective], 1),
-            }
-        )
-    return pd.DataFrame(rows)
+    own, best = wide.loc[choose(objective, wide.index, "objective")], wide.max()
+    names = (wide == best).apply(lambda column: ", ".join(column.index[column]))
+    columns = {"best": best, "objectives": names, "is_best": own == best, "below": (best - own).round(1)}
+    return pd.DataFrame(columns).reset_index()
 
 
 def ranking(baseline: str = BASELINE) -> pd.DataFrame:
@@ -107,69 +95,31 @@ def compare(weight: str, settings: Iterable[str] = SETTINGS, partner: str | None
     if partner is not None:
         part = part[part[other] == choose(partner, part[other].unique(), f"{other} weight")]
     wide = part.pivot(index=["setting", "direction", other], columns=weight, values="mean")
-    rows = {}
-    for name in [name for name in dict.fromkeys(part[weight]) if name != "con"]:
-        difference = wide[name] - wide["con"]
-        better, ties, worse = (int(sign.sum()) for sign in (difference > 0, difference == 0, difference < 0))
-        at = difference.idxmin()
-        rows[name] = {
-            "better": better,
-            "ties": ties,
-            "worse": worse,
-            "of": len(difference),
-            "mean": difference.mean(),
-            "worst": round(difference.min(), 1),
-            "worst_at": f"{at[0]}, {at[1]}, {other} {at[2]}",
-        }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(weight)
+    names = [name for name in dict.fromkeys(part[weight]) if name != "con"]
+    gaps = wide[names].sub(wide["con"], axis=0)
+    counts = {"better": (gaps > 0).sum(), "ties": (gaps == 0).sum(), "worse": (gaps < 0).sum(), "of": len(gaps)}
+    worst_at = gaps.idxmin().map(lambda at: f"{at[0]}, {at[1]}, {other} {at[2]}")
+    columns = counts | {"mean": gaps.mean(), "worst": gaps.min().round(1), "worst_at": worst_at}
+    return pd.DataFrame(columns).rename_axis(weight)
 
 
 def known_losses() -> pd.DataFrame:
-    """The named losses of Table 1 in every column: R@1, the difference to triplet, and who is best among them."""
-    named = table("goal/1")
-    named = named[named["loss"] != "New"]
-    every = _columns()
-    wide = every.loc[named["objective"]]
-    rows = []
-    for setting, side in wide.columns:
-        column = wide[setting, side]
-        for (objective, value), loss in zip(column.items(), named["loss"], strict=True):
-            difference = round(value - column[BASELINE], 1)
-            rows.append(
-                {
-                    "setting": setting,
-                    "direction": side,
-                    "loss": loss,
-                    "objective": objective,
-                    "r1": value,
-                    "over_triplet": difference,
-                    "best_known": bool(value == column.max()),
-                    "best_of_all": bool(value == every[setting, side].max()),
-                }
-            )
-    return pd.DataFrame(rows)
+    """The named losses of Table 1 in every column: R@1 less triplet's, and who is best among them."""
+    named = table("goal/1").query("loss != 'New'").set_index("objective")["loss"]
+    wide = _columns().loc[named.index]
+    gains, best = (wide - wide.loc[BASELINE]).round(1), wide == wide.max()
+    found = pd.DataFrame({"over_triplet": gains.unstack(), "best_known": best.unstack()}).reset_index()
+    return found.assign(loss=found["objective"].map(named))
 
 
 def verification() -> pd.DataFrame:
-    """Table 2: triplet loss as published, and con x con; is the difference within the deviation of con x con?"""
-    printed = table("goal/2")
-    rows = []
-    for setting in dict.fromkeys(printed["setting"]):
-        for side in SIDES:
-            published = printed.loc[setting, f"{side}_r1"]
-            own = printed.loc[f"{setting}/{BASELINE}"]
-            difference = round(own[f"{side}_r1"] - published, 1)
-            rows.append(
-                {
-                    "setting": setting,
-                    "direction": side,
-                    "published": published,
-                    "con x con": own[f"{side}_r1"],
-                    "std": own[f"{side}_r1_std"],
-                    "difference": difference,
-                    "within": abs(difference) <= own[f"{side}_r1_std"],
-                }
-            )
+    """Table 2: con x con less triplet loss as published; is the difference within the deviation of con x con?"""
+    printed, rows = table("goal/2"), []
+    for setting, side in itertools.product(dict.fromkeys(printed["setting"]), SIDES):
+        own = printed.loc[f"{setting}/{BASELINE}"]
+        difference = round(own[f"{side}_r1"] - printed.loc[setting, f"{side}_r1"], 1)
+        within = abs(difference) <= own[f"{side}_r1_std"]
+        rows.append({"setting": setting, "direction": side, "difference": difference, "within": within})
     return pd.DataFrame(rows)
 
 
@@ -179,28 +129,17 @@ def against_grid() -> pd.DataFrame:
     ``possible``: for Table 2, the same mean is printed. For Table 6, which does not say what it prints, the number can
     be one of the three runs of the grid: three numbers with deviation s lie within s √2 of their mean.
     """
-    grid = _cells().set_index(["setting", "direction", "objective"])
-    rows = []
+    grid, rows = _cells().set_index(["setting", "direction", "objective"]), []
     for number, prefix in ((2, ""), (6, "coco_")):
         for name, row in table(f"goal/{number}").iterrows():
             if (row["setting"], "i2t", row["objective"]) not in grid.index:
                 continue  # a published row, or X-VLM, which has no grid
             for side in SIDES:
-                printed, cell = row[f"{prefix}{side}_r1"], grid.loc[(row["setting"], side, row["objective"])]
-                difference = round(printed - cell["mean"], 1)
+                metric, cell = f"{prefix}{side}_r1", grid.loc[(row["setting"], side, row["objective"])]
                 reach = 0.0 if number == 2 else _reach(cell["std"])
-                rows.append(
-                    {
-                        "table": str(number),
-                        "row": name,
-                        "metric": f"{prefix}{side}_r1",
-                        "printed": printed,
-                        "grid": cell["mean"],
-                        "grid_std": cell["std"],
-                        "difference": difference,
-                        "possible": abs(difference) <= reach,
-                    }
-                )
+                found = {"table": str(number), "row": name, "metric": metric, "printed": row[metric]}
+                possible = abs(round(row[metric] - cell["mean"], 1)) <= reach
+                rows.append(found | {"grid": cell["mean"], "possible": possible})
     return pd.DataFrame(rows)
 
 
@@ -215,41 +154,20 @@ def gains() -> pd.DataFrame:
     ``over_own``: cir x sig-ms minus con x con in Tables 3 to 5, which exist for MS-COCO only.
     """
     printed, wide, rows = table("goal/6"), _columns(), []
-    for said in contents("goal")["gains"]:
-        setting, data = said["setting"], said["dataset"]
-        for side in SIDES:
-            metric = f"{data}_{side}_r1"
-            found = round(printed.loc[f"{setting}/{PROPOSED}", metric] - printed.loc[setting, metric], 1)
-            column = wide[setting, side]
-            own = round(column[PROPOSED] - column[BASELINE], 1) if data == "coco" else None
-            rows.append(
-                {
-                    "setting": setting,
-                    "dataset": data,
-                    "direction": side,
-                    "said": said[side],
-                    "table_6": found,
-                    "agrees": bool(abs(found - said[side]) < 0.05),
-                    "over_own": own,
-                }
-            )
+    for named, side in itertools.product(contents("goal")["gains"], SIDES):
+        setting, data = named["setting"], named["dataset"]
+        metric, column = f"{data}_{side}_r1", wide[setting, side]
+        gain = round(printed.loc[f"{setting}/{PROPOSED}", metric] - printed.loc[setting, metric], 1)
+        own = round(column[PROPOSED] - column[BASELINE], 1) if data == "coco" else None
+        about = {"setting": setting, "dataset": data, "direction": side}
+        rows.append(about | {"table_6": gain, "agrees": bool(abs(gain - named[side]) < 0.05), "over_own": own})
     return pd.DataFrame(rows)
 
 
 def xvlm() -> pd.DataFrame:
-    """X-VLM in Table 6, 12 measures: as published, with cir x sig-ms, and is that the best of its column?"""
+    """X-VLM in Table 6, 12 measures: with cir x sig-ms less as published, and is that the best of its column?"""
     printed = table("goal/6")
     metrics = [name for name in printed.columns if f"{name}_std" in printed.columns]
-    rows = []
-    for metric in metrics:
-        before, after = printed.loc["xvlm", metric], printed.loc[f"xvlm/{PROPOSED}", metric]
-        rows.append(
-            {
-                "metric": metric,
-                "published": before,
-                "with goal": after,
-                "difference": round(after - before, 1),
-                "is_best": bool(after >= printed[metric].max()),
-            }
-        )
-    return pd.DataFrame(rows)
+    before, after = (printed.loc[row, metrics].astype(float) for row in ("xvlm", f"xvlm/{PROPOSED}"))
+    columns = {"difference": (after - before).round(1), "is_best": after >= printed[metrics].max()}
+    return pd.DataFrame(columns).rename_axis("metric").reset_index()

@@ -83,21 +83,15 @@ def recorded(record: str, run: str, rule: str = "published") -> Replay:
 
 
 class Agreement(NamedTuple):
-    """Pearson's correlation of replayed and recorded λ, the share of records with λ = 0 in each, mean |difference|."""
+    """Pearson's correlation of replayed and recorded λ, and the share of records with λ = 0 in each."""
 
     correlation: float
     zero_recorded: float
     zero: float
-    error: float
 
 
 def agreement(record: str, run: str, rule: str = "published") -> Agreement:
     """How well a rule explains a recorded λ (RF §6b.2)."""
-    there, ours = curve(record, run, "lambda").values, recorded(record, run, rule).value
-    correlation = float(np.corrcoef(there, ours)[0, 1])
-    return Agreement(correlation, zero_share(there), zero_share(ours), float(np.abs(there - ours).mean()))
-
-
-def zero_share(values: np.ndarray) -> float:
-    """The share of λ that is zero."""
-    return float((values <= ZERO).mean())
+    theirs, ours = curve(record, run, "lambda").values, recorded(record, run, rule).value
+    zero_recorded, zero = (float((values <= ZERO).mean()) for values in (theirs, ours))
+    return Agreement(float(np.corrcoef(theirs, ours)[0, 1]), zero_recorded, zero)

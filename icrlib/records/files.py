@@ -28,58 +28,33 @@ def load(path: str | Path) -> dict:
     """Read one record, with its ``path``. Nothing that it names is imported or opened.
 
     Which code made it stands in it (``commit``, ``versions``, ``device``; older records list hashes of ``sources``
-    instead, which nobody reads). Where there is no such file, the archive of its study is looked into
-    (:mod:`icrlib.records.archive`). ``ValueError`` for what is no record, ``FileNotFoundError`` where there is none.
+    instead, which nobody reads). In an installed package the file lies in an archive (:mod:`icrlib.records.archive`).
+    ``ValueError`` for what is no record, ``FileNotFoundError`` where there is none.
     """
     path = Path(path)
-    if path.is_file():
-        try:
-            return parsing.of_json(path, RECORD, "the record") | {"path": str(path)}
-        except parsing.BadFile as err:
-            raise ValueError(f"{path}: not a record of a run, or damaged ({err.why}); get it or train again") from err
-    if packed := archive.of(path):
-        for place, content in archive.read(packed, only=path):
-            return content | {"path": str(place)}
-    raise FileNotFoundError(f"{path}: no record here")
+    if not path.is_file():
+        if archive.holds(path):
+            return archive.read(path) | {"path": str(path)}
+        raise FileNotFoundError(f"{path}: no record here")
+    try:
+        return parsing.of_json(path, RECORD, "the record") | {"path": str(path)}
+    except parsing.BadFile as err:
+        raise ValueError(f"{path}: not a record of a run, or damaged ({err.why}); get it or train again") from err
 
 
 def exists(path: Path) -> bool:
-    """Whether a record is there, in a file of its own or in the archive of its study."""
+    """Whether a record is there, in a file of its own or in an archive."""
     return path.is_file() or archive.holds(path)
 
 
-def stored(folder: str | Path | None = None, study: str | None = None) -> list[Path]:
-    """The files with the records that :func:`find` looks at: one each, or the archives of whole studies."""
-    studies = root() / "studies"
-    place = Path(folder or (studies / study if study not in (None, "*") else root()))
-    tables = root()  # what lies in it directly is about all records
-    paths = [path for path in sorted(place.rglob("*.json")) if path.parent != tables and path.name[:5] != "probe"]
-    paths += archive.below(place)
-    if folder is None and study is None:
-        paths = [path for path in paths if studies not in path.parents]
-    return paths
+def below(folder: str = "") -> list[Path]:
+    """The paths of the book's records of a data set, a model, a loss (``"scenes/vsepp/ntxent"``), or of all; sorted.
 
-
-def read(path: Path) -> list[dict]:
-    """The records in a file that :func:`stored` names; ``ValueError`` where one is damaged."""
-    if path.name.endswith(archive.SUFFIX):
-        return [content | {"path": str(place)} for place, content in archive.read(path)]
-    return [load(path)]
-
-
-def find(folder: str | Path | None = None, *, study: str | None = None, **wanted) -> list[dict]:
-    """All records whose ``config`` agrees with ``wanted`` (``dataset=``, ``method=``, ``loss=``, ``seed=``, …).
-
-    Sorted by path. ``folder`` defaults to the book's records: those that its tables are made of, or those of a
-    ``study`` ("reading"), or all of them ("*"). An empty list where none agrees.
+    A run's second records, ``KEY.repeat-1.json``, are among them.
     """
-    chosen = [record for path in stored(folder, study) for record in read(path) if agrees(record, wanted)]
-    return sorted(chosen, key=lambda record: Path(record["path"]))
-
-
-def agrees(record: dict, wanted: dict) -> bool:
-    """Whether a record's configuration has these values."""
-    return all(record["config"].get(key) == value for key, value in wanted.items())
+    place = root() / folder
+    files = [path for path in place.rglob("*.json") if path.parent != root()]  # in the root lie tables of all records
+    return sorted([*files, *archive.below(place)])
 
 
 def rounded(value):

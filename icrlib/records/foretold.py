@@ -17,5 +17,5 @@ LINE = {
 
 def lines() -> dict[str, dict]:
     """By name, the predictions: of which ``runs`` the ``claim`` is made and for which ``reason``, what is to be
-    measured, and from ``low`` to ``high`` (None: no end) what counts as a hit. The runs are the study "foretold"."""
+    measured, and from ``low`` to ``high`` (None: no end) what counts as a hit."""
     return {line["name"]: line for line in parsing.json_lines(root() / LINES, LINE)}

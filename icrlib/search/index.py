@@ -11,9 +11,8 @@ import numpy as np
 from torch import Tensor
 
 from icrlib.data import feature_folder
-from icrlib.data.splits import Split
 from icrlib.errors import choose
-from icrlib.evaluation import all_scores, embed
+from icrlib.evaluation import all_scores
 from icrlib.models.base import Encodings, RetrievalModel, Sequences, inner_products, join
 from icrlib.search.encoders import Encoder, Trained, encoded, network_of
 from icrlib.training.saved import load_model
@@ -73,12 +72,6 @@ class Index:
         files = [file for part in parts for file in part.files]
         captions = encoded(encoder, texts) if texts else None
         return cls(encoder, join(images), files, captions, texts, image_of, Path(features))
-
-    @classmethod
-    def of_split(cls, model: RetrievalModel, split: Split) -> Index:
-        """Embed a split that is in memory already; its image ids stand for files."""
-        images, captions = (encodings.cpu() for encodings in embed(model, split, progress=len(split) > 200))
-        return cls(Trained(model), images, list(split.image_ids), captions, split.captions, split.image_of.tolist())
 
     def by_text(self, query: str, top: int = 5) -> list[Hit]:
         """The photos that score highest for a text; words that the model never saw count as unknown."""

@@ -53,16 +53,3 @@ class Average:
         self.count = state["count"]
         for mean, stored in zip(self.means, state["means"], strict=True):
             mean.copy_(stored)
-
-
-class NoAverage:
-    """Nothing is averaged."""
-
-    def stepped(self, update: int) -> None:
-        """Nothing to do."""
-
-    def state_dict(self) -> dict:
-        return {}
-
-    def load_state_dict(self, state: dict) -> None:
-        """Nothing to load."""

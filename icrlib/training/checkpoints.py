@@ -51,7 +51,9 @@ def _other(note: Path, ours: dict) -> str | None:
     if theirs["identity"] == ours["identity"] or not _began(note.parent):
         return None
     names = [name for name in ours if name not in (*NO_PART, "identity") and theirs.get(name) != ours[name]]
-    return "; ".join(f"{name}: {theirs.get(name)!r}, now {ours[name]!r}" for name in names[:3]) or "other settings"
+    return (
+        "; ".join(f"{name}: {theirs.get(name)!r:.90}, now {ours[name]!r:.90}" for name in names[:3]) or "other settings"
+    )
 
 
 def _began(folder: Path) -> bool:

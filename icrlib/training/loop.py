@@ -29,7 +29,7 @@ from icrlib.progress import Report
 from icrlib.sampling import Sampler, feed
 from icrlib.score_checks import NonFiniteScores
 from icrlib.training import checkpoints, optim
-from icrlib.training.average import Average, NoAverage
+from icrlib.training.average import Average
 from icrlib.training.config import Config
 from icrlib.training.running_log import RunningLog
 from icrlib.training.snapshots import Snapshots
@@ -92,14 +92,11 @@ def fit(
     weights = [weight for group in groups for weight in group["params"]]
     optimiser = optim.build(groups, config)
     scaler = torch.amp.GradScaler(config.device.partition(":")[0], enabled=config.precision == "float16")
-    parts = {
-        "model": model,
-        "criterion": criterion,
-        "optimiser": optimiser,
-        "scaler": scaler,
-        "average": averaging(weights, config),
-        **({"probe": probe} if probe else {}),
-    }
+    average = None
+    if config.average == "swa":
+        average = Average(weights, config.per_epoch, config.average_from, config.average_times)
+    parts = {"model": model, "criterion": criterion, "optimiser": optimiser, "scaler": scaler}
+    parts |= {name: part for name, part in (("average", average), ("probe", probe)) if part is not None}
     state = checkpoints.resume(folder, parts) or {"update": 0, "history": [], "log": [], "best": None, "seconds": 0.0}
     recent, report = RunningLog(config), Report(config.flat(), state, progress)
     steps = forward(model, data.train, config, state["update"] * config.accumulate)
@@ -123,7 +120,8 @@ def fit(
             scaler.step(optimiser)
             scaler.update()
             recent.end(norm, criterion.stepped(), may_overflow=scaler.is_enabled())
-            parts["average"].stepped(update)
+            if average is not None:
+                average.stepped(update)
 
             state["update"] = update + 1
             if (update + 1) % config.evaluate_every == 0 or update + 1 == config.updates:
@@ -136,13 +134,6 @@ def fit(
     if probe is not None:
         probe.look(config.updates, model)
     return state
-
-
-def averaging(weights: list[Tensor], config: Config) -> Average | NoAverage:
-    """What happens to the weights at the end of an epoch."""
-    if config.average == "none":
-        return NoAverage()
-    return Average(weights, config.per_epoch, config.average_from, config.average_times)
 
 
 def forward(model: RetrievalModel, split: Split, config: Config, start: int) -> Iterator[Step]:

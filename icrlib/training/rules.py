@@ -41,6 +41,7 @@ class Context:
     given: Mapping[str, Any]
     dictated: Mapping[str, Any]
     published: Mapping[str, Any]
+    first: Mapping[str, Any] | None = None  # stage, that is: what it was
 
     @property
     def on_pictures(self) -> bool:
@@ -49,9 +50,10 @@ class Context:
 
 
 def machine(values: Values, run: Context) -> None:
-    """The device that there is, which must have the precision."""
+    """The device that there is, which must have the precision: float16 scales its loss, which needs a GPU."""
     values["device"] = devices.device(values["device"])
-    devices.precision(values["precision"], values["device"])
+    if values["precision"] == "float16" and not values["device"].startswith("cuda"):
+        raise ValueError("precision 'float16' needs a GPU; on a CPU use 'bfloat16' or 'float32'")
 
 
 def batches(values: Values, run: Context) -> None:
@@ -103,6 +105,19 @@ def smoke(values: Values, run: Context) -> None:
         values.update(updates=min(values["updates"], SMOKE_UPDATES), drops=[half], evaluate_every=half)
 
 
+def second_stage(values: Values, run: Context) -> None:
+    """What goes on from a first stage: at a tenth of its rate, all parameters alike, and with no start of its own."""
+    if run.first is None:
+        return
+    if "lr" not in run.given:
+        values["lr"] = run.first["lr"] / 10
+    if "warmup" not in run.given:
+        values["warmup"] = 0
+    if run.on_pictures and not {"finetune_after", "finetune_epochs"} & set(run.given):
+        values.update(finetune_after=0, finetune_epochs=None)
+        values["finetune_lr"] = run.given.get("finetune_lr", values["lr"])
+
+
 def start(values: Values, run: Context) -> None:
     """Updates of the start with all negatives. One that the data dictates is a share of the usual length of a run."""
     if "warmup" not in run.given:
@@ -121,10 +136,7 @@ def network(values: Values, run: Context) -> None:
         if "finetune_after" in run.given:
             raise ValueError("give finetune_after= in updates or finetune_epochs= in epochs, not both")
         values["finetune_after"] = values["finetune_epochs"] * values["per_epoch"]
-    unused = () if run.on_pictures else ("batch_norm", "erase")
-    if not run.on_pictures and not hasattr(run.kind, "finetune"):
-        unused += ("finetune_after", "finetune_lr", "restart_lr")
-    for name in unused:
+    for name in () if run.on_pictures else ("batch_norm", "erase", "finetune_after", "finetune_lr", "restart_lr"):
         usual = SETTINGS[name].default
         if name in run.given and values[name] != usual:
             raise ValueError(
@@ -208,4 +220,4 @@ def selection(values: Values, run: Context) -> None:
             split.check_texts("relevance")
 
 
-RULES = (machine, batches, length, smoke, start, network, words, effects, learned, averaging, selection)
+RULES = (machine, batches, length, smoke, second_stage, start, network, words, effects, learned, averaging, selection)

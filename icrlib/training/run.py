@@ -81,6 +81,10 @@ def train(
     names (``embed_dim=``, ``margin=``, ``tau=``, …). What is left as None takes what the data set dictates, else what
     the method was published with, else the default. A setting that would have no effect is refused.
 
+    ``start_from``: the ``out`` of a finished run of the same model on the same data, or on features of the same
+    pictures. This run is its second stage, as GOAL §4.2 trains: from its best weights, all parameters, at a tenth of
+    its rate; optimiser, auxiliary and learned scalars begin anew. What that run was is a part of what this one is.
+
     ``out``: a folder for checkpoints. A run that was killed goes on from the last one, and ends as it would have
     without the break, bit for bit; a finished one is returned as it is. ``record``: where to write the run's JSON
     record; never written by a ``smoke`` run (a few updates, to see that things work). ``probe``: where to write the
@@ -110,6 +114,8 @@ def train(
         if folder and (folder / "record.json").exists():
             return _finished(folder, config, record, probe)
         model, criterion = loop.prepare(data, config)
+        if config.start_from is not None:
+            _go_on(model, settings["start_from"], config)
         commit = commit_of_code()  # as it is now, before the run
         watch = Snapshots(data.train, config.updates) if probe is not None and not smoke else None
         state = loop.fit(model, criterion, data, config, folder, progress, watch)
@@ -140,11 +146,26 @@ def _finished(folder: Path, config: Config, record: str | Path | None, probe: st
             f"{folder}: this run is finished, and probes are made while a model learns; choose another "
             "out=, or leave probe= out"
         )
-    own = {"method": config.method, "backbone": config.backbone, "teacher": config.model_options.get("teacher")}
-    run = Run(load(folder / "record.json"), load_model(folder, **own), folder)  # the caller's names, never the file's
+    run = Run(load(folder / "record.json"), _saved(folder, config), folder)
     if record is not None and not config.smoke:
         write({name: value for name, value in run.record.items() if name not in READ}, record)
     return run
+
+
+def _saved(folder: str | Path, config: Config) -> RetrievalModel:
+    """The model in a run's folder, made by the caller's names and never by the file's."""
+    teacher = config.model_options.get("teacher")
+    return load_model(folder, method=config.method, backbone=config.backbone, teacher=teacher)
+
+
+def _go_on(model: RetrievalModel, folder: str | Path, config: Config) -> None:
+    """Load the best weights of a first stage; one on finished features has none for the network that makes them."""
+    first = _saved(folder, config)
+    same = model if config.start_from.get("backbone") == config.backbone else model.inner
+    theirs, ours = ((one.vocabulary.words, one.options | {"batch_norm": None}) for one in (first, same))
+    if theirs != ours:
+        raise ValueError(f"start_from={folder}: that model has another vocabulary or size of features than this data")
+    same.load_state_dict(first.state_dict())
 
 
 def _signature() -> inspect.Signature:

@@ -21,16 +21,9 @@ from icrlib.models.build import build
 from icrlib.names import METHODS, handed
 
 WEIGHTS, ABOUT = "model.safetensors", "model.json"
-FORM = {
-    "type": "object",
-    "required": ["method", "options", "words", "sha256"],
-    "properties": {
-        "method": {"type": "string"},
-        "options": {"type": "object"},
-        "sha256": {"type": "string"},
-        "words": {"type": "array", "items": {"type": "string"}},
-    },
-}
+KINDS = {"method": {"type": "string"}, "options": {"type": "object"}, "sha256": {"type": "string"}}
+KINDS |= {"words": {"type": "array", "items": {"type": "string"}}}
+FORM = {"type": "object", "required": [*KINDS], "properties": KINDS}
 
 
 def save_model(model: RetrievalModel, method: str, folder: str | Path) -> Path:

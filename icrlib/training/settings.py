@@ -47,6 +47,7 @@ NEUTRAL = {
     "finetune_after": None,
     "finetune_lr": None,
     "restart_lr": None,
+    "start_from": None,
     "average": "none",
     "average_from": 0.9,
     "average_times": 5,
@@ -153,6 +154,10 @@ class Optim:
     finetune_epochs: int | None = integer(None, 0, "or epochs of the sampler instead of finetune_after")
     finetune_lr: float | None = number(None, "its learning rate; None: a tenth of lr")
     restart_lr: float | None = number(None, "with finetune_after: from there on everybody's rate, the schedule anew")
+    start_from: str | None = text(
+        None,
+        "folder of a first stage's run: all parameters go on from its best weights, by default at a tenth of its lr",
+    )
 
 
 @dataclass(frozen=True)

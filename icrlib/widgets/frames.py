@@ -16,27 +16,7 @@ import matplotlib.pyplot as plt
 from IPython.display import HTML
 from matplotlib.figure import Figure
 
-# Works on its own element only (no ids are looked up): a page may hold many sliders, and Jupyter may show
-# one twice. All frames are decoded before the first move, so that dragging does not flicker.
-_SCRIPT = """(function(script){var box=script.parentNode,range=box.querySelector('input'),
-image=box.querySelector('img'),output=box.querySelector('output'),
-data=JSON.parse(box.querySelector('script[type="application/json"]').textContent),
-frames=data.png.map(function(png){var i=new Image();i.src=png;
-if(i.decode)i.decode().catch(function(){});return i;});
-function show(){var i=+range.value;image.src=frames[i].src;image.alt=data.alt[i];
-output.textContent=data.value[i];
-range.setAttribute('aria-valuetext',data.value[i]);}
-range.addEventListener('input',show);range.addEventListener('change',show);show();})(document.currentScript);"""
-
-# In the output itself, so that the slider looks the same in JupyterLab, Colab and on the page.
-_STYLE = """<style>.frames-slider{max-width:100%}
-.frames-slider .frames-control{display:flex;flex-wrap:wrap;align-items:center;gap:.25rem .75rem;
-margin-bottom:.5rem}
-.frames-slider input[type=range]{flex:1 1 12rem;min-width:0;max-width:24rem;height:2rem;
-accent-color:#0173b2;cursor:pointer}
-.frames-slider input[type=range]:focus-visible{outline:3px solid #de8f05;outline-offset:2px}
-.frames-slider output{min-width:4em;font-variant-numeric:tabular-nums;font-weight:600}
-.frames-slider img{display:block;max-width:100%;height:auto;background:#fff}</style>"""
+from icrlib.widgets.score_table import static
 
 
 def frames_slider(
@@ -75,13 +55,14 @@ def frames_slider(
     uid = "frames-" + hashlib.sha256((label + text).encode()).hexdigest()[:12]
     first = {key: html.escape(data[key][start], quote=True) for key in data}
     return HTML(
-        f'<div class="frames-slider" role="group" aria-label="{html.escape(label, quote=True)}">{_STYLE}'
+        f'<div class="frames-slider" role="group" aria-label="{html.escape(label, quote=True)}">'
+        f"<style>{static('frames-slider.css')}</style>"
         f'<div class="frames-control"><label for="{uid}">{html.escape(label)}</label>'
         f'<input type="range" id="{uid}" min="0" max="{len(values) - 1}" step="1" value="{start}"'
         f' autocomplete="off" aria-valuetext="{first["value"]}">'
         f'<output for="{uid}" aria-live="polite">{first["value"]}</output></div>'
         f'<img src="{first["png"]}" alt="{first["alt"]}">'
-        f'<script type="application/json">{text}</script><script>{_SCRIPT}</script></div>'
+        f'<script type="application/json">{text}</script><script>{static("frames-slider.js")}</script></div>'
     )
 
 

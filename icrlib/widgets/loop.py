@@ -18,17 +18,14 @@ def loop_explorer(
     square: Sequence[float] = (0.3, 0.1, 0.7, 0.5),
     *,
     about: str,
-    gammas: Sequence[float] = GAMMAS,
-    margins: Sequence[float] = MARGINS,
 ) -> HTML:
     """The plane of a positive's and a negative's score, with a rectangle to walk around; beside it, what is gathered.
 
     ``objective``: a :class:`icrlib.losses.GradientObjective`, from which the reader begins; each triplet weight may be
     chosen with each pair weight. ``square``: lower left and upper right corner (s+, s−, s+, s−) from 0 to 1. The
     rectangle and its corners can be dragged or moved by the arrow keys; "Once more around" adds laps, so that what is
-    left over builds a staircase. ``gammas`` and ``margins`` are the steps of the two sliders and must hold the
-    objective's own. The walk sums (∂ℓ/∂s+, ∂ℓ/∂s−) · step against the clock, 250 steps a side, by the rule of the
-    midpoint (GOAL Eq. 2's weights).
+    left over builds a staircase. The objective's γ and margin must be steps of the two sliders. The walk sums
+    (∂ℓ/∂s+, ∂ℓ/∂s−) · step against the clock, 250 steps a side, by the rule of the midpoint (GOAL Eq. 2's weights).
     ``about``: as for :func:`icrlib.widgets.explorer`. ``ValueError`` for a rectangle outside the plane or the wrong way
     round, for weights of as-released objectives, for a constant that its slider lacks.
     """
@@ -47,8 +44,8 @@ def loop_explorer(
                 "and sig-ms is sig"
             )
     sliders = [
-        _slider(options, "tau", gammas, "sharpness γ", ("nca", "cir")),
-        _slider(options, "margin", margins, "margin m", ("con",)),
+        _slider(options, "tau", GAMMAS, "sharpness γ", ("nca", "cir")),
+        _slider(options, "margin", MARGINS, "margin m", ("con",)),
     ]
     weights = [{"title": "triplet weight", "names": TRIPLET}, {"title": "pair weight", "names": PAIR}]
     preset = {

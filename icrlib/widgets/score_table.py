@@ -16,7 +16,6 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
-import torch
 from IPython.display import HTML
 from PIL import Image
 from torch import Tensor
@@ -50,20 +49,15 @@ def explorer(
     *,
     about: str,
     loss: str | None = None,
-    rows: Sequence[str] = (),
     columns: Sequence[str] = (),
     captions: Sequence[str] = (),
     pictures: Sequence = (),
-    query: str = "",
     controls: Mapping[str, Mapping[str, Sequence[float]]] | None = None,
     together: bool = False,
     curve: bool = False,
     selected: tuple[int, int] | None = None,
     tour: Sequence[Mapping] = (),
     invitation: str = "",
-    moments: Mapping[int, Tensor] | None = None,
-    lines: Mapping[str, Sequence[float]] | None = None,
-    unit: str = "update",
 ) -> HTML:
     """A score table whose scores and losses the reader moves: a table of queries and candidates, or one query's list.
 
@@ -72,48 +66,35 @@ def explorer(
     a time by choice, beginning with ``loss``, or all side by side (``together``, one query only). ``controls``:
     ``{"ntxent": {"tau": [0.01, 0.1, 1.0]}}``, sliders for constants, which begin at the loss's own value.
 
-    ``about`` says what is shown, for screen readers. ``rows`` and ``columns`` name queries and candidates, ``captions``
-    (M) are written above the columns, ``pictures`` (Q, H, W, 3) uint8 are shown as thumbnails, and ``query`` above a
-    list. ``curve`` draws the weight of the chosen candidate over its score. ``selected`` is chosen
-    first (default: the first match).
+    ``about`` says what is shown, for screen readers. ``columns`` name the candidates, ``captions`` (M) are written
+    above the columns, and ``pictures`` (Q, H, W, 3) uint8 stand as thumbnails before the rows of a table. ``curve``
+    draws the weight of the chosen candidate over its score. ``selected`` is chosen first (default: the first match).
 
     ``tour``: steps, each ``{"text": ..., "loss": name, "set": [(q, j, score)], "selected": (q, j)}`` with any of these
     but the text left out; a step keeps what the steps before it did. ``invitation`` stands there before the first one.
-
-    ``moments``: the scores of a recorded run by ``unit`` ({0: scores, 100: scores, …}), of which ``scores`` is one; a
-    slider and a button play them, cells are small and coloured, and the caption of the chosen cell is quoted. Below,
-    ``lines`` are drawn, numbers by name, one a moment.
 
     Mouse, touch and keyboard move it, the address of a page remembers what was moved, no kernel and no network is
     needed, and the same arguments give the same text. ``ValueError`` names what does not fit.
     """
     check(scores, positives, losses, together, curve)
-    for values in (moments or {}).values():
-        check(values, positives, losses, together, curve)
     names = list(losses)
     shape = tuple(scores.shape)
-    rows = [*rows] or [f"picture {q + 1}" for q in range(shape[0])]
     columns = [*columns] or [f"caption {j + 1}" for j in range(shape[1])]
-    for what, found, wanted in (
-        ("rows", rows, shape[0]),
-        ("columns", columns, shape[1]),
-        ("captions", captions, shape[1]),
-        ("pictures", pictures, shape[0]),
+    for what, found, allowed in (
+        ("columns", columns, (shape[1],)),
+        ("captions", captions, (0, shape[1])),
+        ("pictures", pictures, (0, shape[0])),
     ):
-        if len(found) not in ((wanted,) if what in ("rows", "columns") else (0, wanted)):
+        if len(found) not in allowed:
             raise ValueError(f"explorer: {len(found)} {what} for scores of {shape[0]} rows and {shape[1]} columns")
-    thumbnails = [thumbnail(picture) for picture in pictures]
     preset = {
         "rows": shape[0],
         "scores": [[round(float(s), 2) for s in row] for row in scores],
         "positives": positives.int().tolist(),
-        "rowNames": rows,
+        "rowNames": [f"picture {q + 1}" for q in range(shape[0])],
         "columnNames": columns,
         "captions": [*captions] or None,
-        "pictures": thumbnails if shape[0] > 1 and thumbnails else None,
-        "picture": thumbnails[0] if shape[0] == 1 and thumbnails else None,
-        "corner": "",
-        "query": query,
+        "pictures": [*map(thumbnail, pictures)] or None,
         "losses": [described(name, one) for name, one in losses.items()],
         "loss": names.index(choose(loss or names[0], names, "loss of the explorer")),
         "controls": [
@@ -125,7 +106,6 @@ def explorer(
         "curve": curve,
         "scale": SCALE,
         "selected": list(selected or positives.nonzero()[0].tolist()),
-        "moments": recorded(scores, moments, lines or {}, unit) if moments else None,
         "tour": [_step(step, names) for step in tour],
         "invitation": invitation,
     }
@@ -183,26 +163,6 @@ def check(scores: Tensor, positives: Tensor, losses: Mapping, together: bool, cu
         raise ValueError("explorer: each row needs a match and a candidate that is none")
     if (together or curve) and len(scores) > 1:
         raise ValueError("explorer: together= and curve= are for one query; give scores of one row")
-
-
-def recorded(scores: Tensor, moments: Mapping[int, Tensor], lines: Mapping[str, Sequence[float]], unit: str) -> dict:
-    """What the script needs of a recorded run; ``ValueError`` if ``scores`` is none of it or a line does not fit."""
-    same = [k for k, values in enumerate(moments.values()) if torch.equal(values, scores)]
-    if not same:
-        raise ValueError("explorer: scores must be those of one of the moments, which is shown first")
-    for name, values in lines.items():
-        if len(values) != len(moments):
-            raise ValueError(f"explorer: the line {name!r} has {len(values)} numbers for {len(moments)} moments")
-    tables = [[[round(float(s), 2) for s in row] for row in values] for values in moments.values()]
-    every = [s for table in tables for row in table for s in row]
-    return {
-        "unit": unit,
-        "values": list(moments),
-        "scores": tables,
-        "at": same[0],
-        "range": [min(every), max(every)],
-        "lines": {name: [round(float(v), 3) for v in values] for name, values in lines.items()},
-    }
 
 
 def described(key: str, loss: object) -> dict:

@@ -3,42 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import ClassVar
 
 import pytest
 import torch
-from torch import Tensor
 
 import icrlib
 from icrlib.auxiliary import Auxiliary, Criterion, Fixed, LagrangeMultiplier
 from icrlib.auxiliary.latent import LatentTarget
 from icrlib.auxiliary.matching import Matching
 from icrlib.auxiliary.tokens import TokenDecoder
-from icrlib.losses import IFM, Loss, NTXent, Pairs, SigLIP, SmoothAP, Triplet, TripletSH
+from icrlib.losses import IFM, NTXent, SigLIP, SmoothAP, Triplet, TripletSH
 from icrlib.training.config import resolve
 from icrlib.training.loop import prepare
 from tests.losses.slow import GM, OWN3, OWN24, OWN_GM, S3, S24
-
-
-@dataclass(frozen=True)
-class Sigmoid(Loss):
-    """A loss of a caller's own with a temperature and a bias, which scales no margin itself."""
-
-    tau: float = 0.1
-    bias: float = -2.0
-    learnable: ClassVar[tuple[str, ...]] = ("tau", "bias")
-
-    def terms(self, pairs: Pairs) -> Tensor:
-        logits = pairs.rows / self.tau + self.bias
-        own = pairs.own[:, 0] / self.tau + self.bias
-        return pairs.at_negatives(torch.nn.functional.softplus(logits), 0).sum(1) + torch.nn.functional.softplus(-own)
-
-    def term_weights(self, pairs: Pairs) -> Tensor:
-        row = pairs.at_negatives(torch.sigmoid(pairs.rows / self.tau + self.bias), 0) / self.tau
-        own = -torch.sigmoid(-(pairs.own / self.tau + self.bias)) / self.tau
-        return row.scatter(1, pairs.positive[:, None], own)
 
 
 def step(scores, update=0, positives=None):
@@ -62,13 +41,11 @@ def rebuilt(loss, t, bias):
 @pytest.mark.parametrize(
     ("loss", "learn"),
     [
-        (NTXent(0.1), ("tau",)),
         (NTXent(0.3), ("tau",)),
         (SmoothAP(0.05), ("tau",)),
         (IFM(0.07, 0.15), ("tau",)),  # its margin must be scaled, too
         (SigLIP(4.0, -3.0), ("tau",)),
         (SigLIP(4.0, -3.0), ("tau", "bias")),
-        (Sigmoid(), ("tau", "bias")),
     ],
     ids=repr,
 )
@@ -127,7 +104,7 @@ def test_the_scale_stays_below_a_hundred():
     criterion = Criterion(NTXent(0.01), learn=("tau",))
     criterion.log_scale.data += 3
     criterion.stepped()
-    assert float(criterion.log_scale.exp()) == pytest.approx(100, rel=1e-5)
+    assert float(criterion.log_scale.detach().exp()) == pytest.approx(100, rel=1e-5)
 
 
 def test_what_an_update_was_over_its_accumulated_batches():
@@ -161,18 +138,11 @@ def test_the_warm_up_loss_and_what_looks_at_it():
 @pytest.mark.parametrize(
     ("make", "word"),
     [
-        (lambda: Criterion(Triplet(), learn=("tau",)), "Triplet"),
-        (lambda: Criterion(NTXent(), learn=("bias",)), "bias"),
-        (lambda: Criterion(NTXent(), weighing=Fixed()), "weighing"),
-        (lambda: Fixed(-1.0), "beta"),
         (lambda: LagrangeMultiplier(0.0), "eta"),
         (lambda: LagrangeMultiplier(0.2, bounds=(2, 1)), "bounds"),
         (lambda: LagrangeMultiplier(0.2, init=200), "init"),
-        (lambda: LagrangeMultiplier(0.2, lr=0), "lr"),
-        (lambda: LagrangeMultiplier(0.2, momentum=2), "momentum"),
         (lambda: LagrangeMultiplier(0.2, rule="cut"), "published"),
         (lambda: TokenDecoder(softmax="words"), "softmax"),
-        (lambda: TokenDecoder(decoder_words=0), "decoder_words"),
         (lambda: LatentTarget(hidden=2.5), "hidden"),
         *((lambda wrong=wrong: Matching(temperature=wrong), "temperature") for wrong in (0, -1.0, True, "a", math.inf)),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -12,11 +11,7 @@ import torch
 import icrlib
 from icrlib.auxiliary.base import Step
 from icrlib.auxiliary.matching import Matching, drawn
-from icrlib.models.base import RetrievalModel
-from icrlib.models.matching import TwoStage
 from icrlib.sampling import Batch, Sampler
-from icrlib.training import loop
-from icrlib.training.config import resolve
 from tests.losses.slow import S3
 
 SMALL = {"embed_dim": 8, "word_dim": 6, "batch_size": 16}
@@ -33,11 +28,6 @@ class Head(torch.nn.Module):
 
     def match(self, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
         return self.layer(torch.cat([images, captions], 1))
-
-
-@pytest.fixture(scope="module")
-def scenes():
-    return icrlib.load_dataset("scenes", smoke=True, regions=True, progress=False)
 
 
 def ready(image_of: list[int], seed: int = 5, model: torch.nn.Module | None = None, **options) -> Matching:
@@ -166,26 +156,6 @@ def test_who_has_no_other_is_left_out():
     assert drawn(torch.tensor([[0.0, 0.0], [0.0, 1.0]]), made.dice(step([0], [0], OWN[:1, :1]))).tolist() == [-1, 1]
 
 
-def test_draws_follow_their_chances():
-    """Of 4,000 updates: each candidate as often as its chance says, within four standard deviations."""
-    made, times = ready([0, 1, 2, 3]), 4000
-    scores = torch.tensor([[0.5, 0.30, 0.25, 0.1], [0.2, 0.6, 0.31, 0.3], [0.0, 0.1, 0.4, 0.05], [0.2, 0.2, 0.2, 0.9]])
-    mask, seen = torch.eye(4, dtype=torch.bool), [Counter(), Counter()]
-    for update in range(times):
-        rows, columns, right = made.pairs(step([0, 1, 2, 3], [0, 1, 2, 3], mask, scores, update))
-        pairs = list(zip(rows.tolist(), columns.tolist(), strict=True))
-        assert right.tolist() == [1] * 4 + [0] * 8
-        seen[0].update(pairs[8:])  # a caption for each image
-        seen[1].update((column, row) for row, column in pairs[4:8])
-    for table, found in ((scores, seen[0]), (scores.T, seen[1])):
-        chances = made.chances(table, mask)
-        for q in range(4):
-            for c in range(4):
-                p = float(chances[q, c])
-                assert abs(found[q, c] - times * p) <= 4 * math.sqrt(times * p * (1 - p)) + 1e-9, (q, c)
-    assert len(seen[0]) == 12
-
-
 def test_its_dice_are_its_own():
     """From seed, update and rows alone: never torch's generator, and not what was drawn before."""
     mask = torch.eye(5, dtype=torch.bool)
@@ -215,18 +185,6 @@ def test_no_gradient_passes_through_the_draws():
     assert head.layer.weight.grad.abs().sum() > 0
 
 
-def test_the_head_is_the_model_s(scenes):
-    """Trained once, with the model's weights: nothing of it is the criterion's."""
-    config = resolve(scenes, "matching", "ntxent", given=SMALL)
-    model, criterion = loop.prepare(scenes, config)
-    assert criterion.auxiliary.match.__self__ is model and not list(criterion.auxiliary.parameters())
-    assert list(criterion.state_dict()) == ["log_scale"]
-    assert {name.partition(".")[0] for name in model.state_dict()} >= {"head", "project", "gru"}
-    assert criterion.auxiliary.seed == config.seed == 0
-    _, other = loop.prepare(scenes, resolve(scenes, "matching", "ntxent", seed=7, given=SMALL))
-    assert other.auxiliary.seed == 7
-
-
 def test_the_criterion_hands_on_what_it_has_learned(scenes, monkeypatch):
     seen = []
     monkeypatch.setattr(Matching, "forward", lambda self, step: seen.append(step.tau) or step.scores.sum() * 0)
@@ -237,31 +195,3 @@ def test_the_criterion_hands_on_what_it_has_learned(scenes, monkeypatch):
     seen.clear()
     icrlib.train(scenes, "matching", "goal:con x con", **settings)
     assert seen == [None] * 3
-
-
-@pytest.mark.parametrize("method", ["vse_infty", "cmn"])
-def test_a_method_without_a_head_is_told(scenes, method):
-    with pytest.raises(ValueError, match="matching head"):
-        icrlib.train(scenes, method, auxiliary="matching", updates=1, progress=False)
-    assert RetrievalModel.match is None and TwoStage.match is not None
-
-
-def test_a_killed_run_draws_the_same_pairs(scenes, tmp_path, monkeypatch):
-    """Broken off between two evaluations, it ends bit for bit as one that was not."""
-    settings = {**SMALL, "updates": 8, "evaluate_every": 4, "accumulate": 2, "progress": False}
-    whole = icrlib.train(scenes, "matching", **settings)
-    calls, forward = [], Matching.forward
-
-    def breaks(self, step):
-        calls.append(step.update)
-        if len(calls) == 12:
-            raise KeyboardInterrupt
-        return forward(self, step)
-
-    monkeypatch.setattr(Matching, "forward", breaks)
-    with pytest.raises(KeyboardInterrupt):
-        icrlib.train(scenes, "matching", out=tmp_path / "run", **settings)
-    again = icrlib.train(scenes, "matching", out=tmp_path / "run", **settings)
-    assert again.record["history"] == whole.record["history"]
-    for name, value in whole.model.state_dict().items():
-        assert torch.equal(again.model.state_dict()[name], value), name

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from icrlib import LagrangeMultiplier
-from icrlib.auxiliary import Fixed
 
 
 def replay(values, eta, rule, init=1.0, lr=5e-3, momentum=0.9, dampening=0.9, low=0.0, high=100.0):
@@ -46,29 +45,9 @@ def test_the_rules_part_where_the_constraint_was_met_for_long():
     assert float(both["projected"].value) > 0.5
 
 
-def test_the_momentum_is_kept_where_projection_cuts():
-    multiplier = LagrangeMultiplier(0.2, rule="projected", bounds=(0, 1))
-    multiplier.step(2.0)
-    assert float(multiplier.value) == 1 and float(multiplier.velocity) == pytest.approx(9.0)
-
-
 def test_the_penalty_uses_the_multiplier_before_its_step_and_holds_it():
     multiplier, value = LagrangeMultiplier(0.5, init=2.0), torch.tensor(0.8, requires_grad=True)
     penalty = multiplier.penalty(value)
     penalty.backward()
     assert float(penalty) == pytest.approx(2 * (0.8 / 0.5 - 1)) and float(value.grad) == pytest.approx(2 / 0.5)
     assert multiplier.raw.grad is None
-
-
-def test_it_survives_a_checkpoint():
-    first, second = LagrangeMultiplier(0.2), LagrangeMultiplier(0.2)
-    for value in (0.4, 0.1, 0.3):
-        first.step(value)
-    second.load_state_dict(first.state_dict())
-    for multiplier in (first, second):
-        multiplier.step(0.25)
-    assert torch.equal(first.raw, second.raw) and torch.equal(first.velocity, second.velocity)
-
-
-def test_fixed():
-    assert float(Fixed(0.5).penalty(torch.tensor(3.0))) == 1.5

@@ -248,7 +248,7 @@ def test_same_input_gives_the_same_small_text():
         ({"positives": torch.ones(4, 4, dtype=torch.bool)}, "needs a match"),
         ({"losses": {}}, "one loss at least"),
         ({"loss": "hinge"}, "hinge"),
-        ({"rows": ["a"]}, "1 rows for scores of 4 rows"),
+        ({"columns": ["a"]}, "1 columns for scores of 4 rows"),
         ({"captions": ["a"]}, "1 captions"),
         ({"together": True}, "for one query"),
         ({"controls": {"ntxent": {"tau": [0.5, 1.0]}}}, "tau of ntxent is 0.1, which is none"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from icrlib.data.scenes.generate import draw_split
 from icrlib.data.scenes.graph import Scene
@@ -38,3 +39,14 @@ def drawn() -> dict:
 @pytest.fixture(scope="module")
 def scenes(drawn) -> list[Scene]:
     return [Scene.from_json(data) for data in drawn["graphs"]]
+
+
+@pytest.fixture(scope="module")
+def split() -> SimpleNamespace:
+    """What a split knows of 150 scenes, without features."""
+    made = draw_split(150, np.random.default_rng(4))
+    graphs = [Scene.from_json(data) for data in made["graphs"]]
+    known = {name: made[name] for name in ("forms", "captions", "twin_kind")}
+    return SimpleNamespace(
+        graphs=graphs, image_of=torch.arange(750) // 5, twin_of=torch.tensor(made["twin_of"]), **known
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from scipy.stats import ks_2samp
 from torch import nn
 
 import icrlib
@@ -55,19 +55,11 @@ def test_windows_have_torchvisions_distribution():
         dtype=float,
     )[:, [1, 0, 3, 2]]
     for read in (lambda w: w[:, 2] * w[:, 3], lambda w: w[:, 2] / w[:, 3], lambda w: w[:, 0], lambda w: w[:, 1]):
-        a, b = np.sort(read(ours)), np.sort(read(theirs))
-        steps = np.concatenate([a, b])
-        distance = np.abs(np.searchsorted(a, steps, "right") - np.searchsorted(b, steps, "right")).max() / 3000
-        assert distance < 1.63 * math.sqrt(2 / 3000)  # the 1 % point; the draws are fixed
+        assert ks_2samp(read(ours), read(theirs)).pvalue > 0.01  # the draws are fixed
 
 
-def test_windows_lie_inside_pictures_of_every_size():
-    """One that never fits is torchvision's way out, after ten tries: 4:3 at most, centred."""
-    dice = np.random.default_rng(0)
-    for size in ((1, 1), (1, 300), (300, 1), (16, 16), (4000, 2500)) * 50:
-        left, top, width, height = pictures.window(*size, dice)
-        assert left >= 0 and top >= 0 and width > 0 and height > 0
-        assert left + width <= size[0] and top + height <= size[1]
+def test_a_window_that_never_fits_is_torchvisions_way_out():
+    """After ten tries: 4:3 at most, centred."""
     assert pictures.window(1000, 3, np.random.default_rng(0)) == (498, 0, 4, 3)
     assert pictures.window(3, 1000, np.random.default_rng(0)) == (0, 498, 3, 4)
 
@@ -135,42 +127,23 @@ def test_fewer_training_photos(data, pristine, readers_own):
     assert cached.train.captions == some.train.captions
 
 
-def test_what_is_refused(pristine, tmp_path, readers_own, data):
-    load, pictures_of = icrlib.load_dataset, {"images": "published", "backbone": readers_own}
-    for name, options, word in (
-        ("flickr8k", {"root": pristine, "images": "publised"}, "published"),
-        ("flickr8k", {"root": pristine, "features": tmp_path} | pictures_of, "features="),
-        ("coco", {"root": pristine, "backbon": "scenes"}, "backbone"),
-        ("coco", {"root": pristine / "nowhere"} | pictures_of, "nowhere"),
-        ("scenes", {"root": pristine}, "scenes"),
+def test_what_is_refused(pristine, tmp_path, readers_own):
+    pictures_of = {"images": "published", "backbone": readers_own}
+    for options, word in (
+        ({"images": "publised"}, "published"),
+        ({"features": tmp_path} | pictures_of, "features="),
+        ({"backbon": "scenes"}, "backbone"),
     ):
-        with pytest.raises((ValueError, FileNotFoundError), match=word):
-            load(name, **options)
+        with pytest.raises(ValueError, match=word):
+            icrlib.load_dataset("flickr8k", root=pristine, **options)
     root = Path(shutil.copytree(pristine, tmp_path / "photos"))
-    (root / "images" / "val3.jpg").unlink()
-    with pytest.raises(FileNotFoundError, match=r"val3\.jpg"):
-        load("flickr8k", root=root, **pictures_of)
     edit(root, lambda images: images[0].update(sentences=[{"raw": " "}]))
-    (root / "images" / "val3.jpg").write_text("broken")
-    with pytest.raises(ValueError, match=r"train0\.jpg"):
-        load("flickr8k", root=root, **pictures_of)
-    edit(root, lambda images: images[0].update(sentences=[{"raw": "a ring"}]))
-    broken = load("flickr8k", root=root, min_count=1, **pictures_of)
-    with pytest.raises(pictures.BadPicture, match=r"val3\.jpg"):
-        icrlib.train(broken, updates=1, **SIZES)
+    with pytest.raises(ValueError, match=r"train0\.jpg: no caption"):
+        icrlib.load_dataset("flickr8k", root=root, **pictures_of)
     without = backbones.load("scenes")
     without.crop = None
     with pytest.raises(ValueError, match="scenes.*crop="):
         icrlib.data.crops.Pictures([], without)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [{"batch_norm": "of"}, {"finetune_lr": 1e-4}, {"finetune_after": -1}, {"finetune_after": 0, "finetune_lr": -1.0}],
-)
-def test_options_about_the_network(data, given):
-    with pytest.raises(ValueError, match=next(reversed(given))):
-        icrlib.train(data, updates=1, **SIZES, **given)
 
 
 def test_cached_features_are_computed_once(pristine, tmp_path, monkeypatch):
@@ -199,7 +172,7 @@ def statistics(model):
 
 
 def test_a_published_network_is_not_frozen(data):
-    """Its weights stay, its statistics move; with batch_norm="eval" nothing does. Evaluation uses what is stored."""
+    """Its weights stay, its statistics move; with batch_norm="eval" nothing does. Its dropout is never on."""
     before = network().network
     for mode, moves in (("train", True), ("eval", False)):
         run = icrlib.train(data, updates=3, batch_norm=mode, **SIZES)
@@ -208,34 +181,7 @@ def test_a_published_network_is_not_frozen(data):
         stored = torch.cat([before[1].running_mean, before[1].running_var])
         assert torch.equal(statistics(run.model), stored) != moves
         assert run.record["config"]["backbone"] == data.options["backbone"]
-        assert run.record["config"]["batch_norm"] == mode
-        assert run.record["config"]["data_options"]["images"] == "published"
-
-
-def test_statistics_move_as_batch_norm_says(data):
-    """After one update: 0.9 of what was stored and 0.1 of the batch's own mean, over all cells of all crops."""
-    model = icrlib.train(data, updates=1, **SIZES).model
-    ((_, shown),) = batches(data.train, 1)
-    with torch.no_grad():
-        cells = network().network[0](shown)
-    torch.testing.assert_close(model.backbone[1].running_mean, 0.1 * cells.mean((0, 2, 3)))
-
-
-def test_dropout_of_the_network_stays_off(data):
-    model = icrlib.train(data, updates=1, **SIZES).model.train()
-    assert model.backbone[1].training and not model.backbone[3].training
-    assert not model.eval().backbone[1].training
-
-
-def test_vectors_by_hand(data):
-    model = icrlib.train(data, updates=1, **SIZES).model.eval()
-    shown = next(data.test.features.split(6))
-    with torch.no_grad():
-        pooled = model.backbone(shown).mean((2, 3))
-        expected = nn.functional.normalize(model.inner.project(nn.functional.normalize(pooled, dim=1)), dim=1)
-        torch.testing.assert_close(model.encode_images(shown), expected)
-    with pytest.raises(ValueError, match=r"pictures \(6, 6\): this model takes \(images, 3, height, width\)"):
-        model.encode_images(pooled)
+        assert run.record["config"]["batch_norm"] == mode and not run.model.train().backbone[3].training
 
 
 def test_batch_norm_is_put_back_without_a_trace():

@@ -24,22 +24,6 @@ def test_the_network_makes_the_features_of_scenes(both):
     assert pictures.test.twin_questions[0].shape == plain.test.twin_questions[0].shape
 
 
-def test_the_network_rests_and_then_learns(both):
-    _, pictures = both
-    network = pictures.train.features.backbone.network
-    start = {name: value.clone() for name, value in network.state_dict().items()}
-    common = {"updates": 6, "evaluate_every": 3, "batch_size": 8, "batch_norm": "eval", "progress": False}
-    rests = icrlib.train(pictures, "ltd", **common).model.backbone.state_dict()
-    assert all(torch.equal(v, rests[k]) for k, v in start.items())
-    learns = icrlib.train(pictures, "ltd", finetune_after=3, finetune_lr=1e-3, **common)
-    history = learns.record["history"]
-    assert learns.record["config"]["finetune_after"] == 3 and len(history) == 2
-    chosen = learns.record["chosen"]["update"]
-    now = learns.model.backbone.state_dict()
-    assert (chosen == 3) == all(torch.equal(v, now[k]) for k, v in start.items())
-    assert all(torch.equal(v, start[k]) for k, v in network.state_dict().items())  # what learnt was a copy
-
-
 def test_what_another_loader_takes_is_refused():
     with pytest.raises(ValueError, match="unknown option of the dataset 'rendered' 'regions'"):
         icrlib.load_dataset("rendered", regions=True)

@@ -1,24 +1,9 @@
 """What captions and pictures state, against a reading of the captions' words and of the scenes, case by case."""
 
-from types import SimpleNamespace
-
-import numpy as np
-import pytest
-import torch
-
-from icrlib.data.scenes import generate
 from icrlib.data.scenes.facts import facts
-from icrlib.data.scenes.graph import BACKGROUNDS, COLOURS, SHAPES, SIZES, Scene
+from icrlib.data.scenes.graph import BACKGROUNDS, COLOURS, SHAPES, SIZES
 
 from .test_scenes_grammar import read
-
-
-@pytest.fixture(scope="module")
-def split():
-    drawn = generate.draw_split(120, np.random.default_rng(7))
-    return SimpleNamespace(
-        graphs=[Scene.from_json(g) for g in drawn["graphs"]], forms=drawn["forms"], captions=drawn["captions"]
-    )
 
 
 def by_name(split, of):
@@ -106,23 +91,3 @@ def test_pictures_state_what_is_in_them(split):
         if sum(t.shape == a.shape for t in s.things) == 1
     )
     assert sorted(by_fact["size of a shape"].known.tolist()) == sizes
-
-
-def test_a_swap_turns_every_choice_around(split):
-    """Colours exchanged between two things: the same words, and the other answer."""
-    form = {
-        "things": [{"shape": "ring", "colour": "red"}, {"shape": "star", "colour": "blue"}],
-        "relation": "left of",
-        "count": None,
-        "background": None,
-    }
-    swapped = form | {"things": [{"shape": "ring", "colour": "blue"}, {"shape": "star", "colour": "red"}]}
-    pair = SimpleNamespace(forms=[form, swapped], graphs=[])
-    questions = by_name(pair, "caption")["whose colour"].asked
-    first, second = (questions[questions[:, 0] == row] for row in (0, 1))
-    assert torch.equal(first[:, 1:], second[:, [1, 3, 2]]) and len(first) == 2
-
-
-def test_unknown_kind(split):
-    with pytest.raises(ValueError, match="picture"):
-        facts(split, "image")

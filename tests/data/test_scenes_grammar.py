@@ -1,6 +1,5 @@
 """Captions, logical forms and their truth."""
 
-import json
 import re
 from collections import Counter
 from itertools import product
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 from icrlib.data.scenes import generate, grammar
-from icrlib.data.scenes.graph import Scene, Thing, twin
+from icrlib.data.scenes.graph import Scene, Thing
 
 
 def form(*things, relation=None, count=None, background=None):
@@ -72,50 +71,11 @@ def test_truth_matrix_on_crowded_scenes_with_equal_things():
     assert (grammar.truth_matrix(forms, scenes) == expected).all()
 
 
-def test_truth_by_hand():
-    red, blue = Thing("ring", "red", "small", "plain", 0), Thing("bar", "blue", "large", "striped", 4)
-    scene = Scene("grey", (red, blue))
-    ring, bar = {"shape": "ring", "colour": "red"}, {"shape": "bar"}
-    true = [
-        form(ring),
-        form(ring, bar),
-        form(bar, ring),
-        form(ring, bar, relation="left of"),
-        form(ring, count=2),
-        form(ring, bar, relation="above"),
-        form(bar, ring, relation="below", background="grey"),
-    ]
-    false = [
-        form({"shape": "ring", "colour": "blue"}),
-        form(ring, ring),
-        form(bar, ring, relation="left of"),
-        form(ring, count=3),
-        form(ring, background="dark"),
-        form(ring, bar, relation="below"),
-        form({"shape": "ring", "fill": "striped"}),
-    ]
-    for one in true + false:
-        assert grammar.truth(one, scene) == (one in true), one
-    assert grammar.truth_matrix(true + false, [scene])[:, 0].tolist() == [True] * 7 + [False] * 7
-
-
 def test_same_column_is_neither_left_nor_right():
     a, b = Thing("ring", "red", "small", "plain", 1, dx=-3), Thing("bar", "red", "small", "plain", 4, dx=3)
     assert not grammar.related(a, "left of", b) and not grammar.related(a, "right of", b)
     with pytest.raises(ValueError, match="beside"):
         grammar.related(a, "beside", b)
-
-
-def test_the_mix_of_captions():
-    drawn = generate.draw_split(600, np.random.default_rng(2))
-    forms = drawn["forms"]
-    share = Counter("relation" if one["relation"] else len(one["things"]) for one in forms)
-    assert abs(share["relation"] / len(forms) - 0.55) < 0.03
-    assert abs((share[2] + share[3]) / len(forms) - 0.30) < 0.03 and share[3] > 0.05 * len(forms)
-    assert abs(share[1] / len(forms) - 0.15) < 0.03
-    assert abs(sum(one["count"] is not None for one in forms) / len(forms) - 0.09) < 0.02
-    assert abs(sum(one["background"] is not None for one in forms) / len(forms) - 0.20) < 0.03
-    assert set(one["relation"] for one in forms) == {*grammar.RELATIONS, None}
 
 
 def read(text: str) -> dict:
@@ -142,32 +102,13 @@ def test_text_and_form_say_the_same(drawn):
         assert read(text) == one, text
     counts = Counter(word for text in drawn["captions"] for word in re.findall(r"\w+", text))
     assert all(counts[way] > 0 for ways in grammar.SYNONYMS.values() for way in ways)
-
-
-def test_forms_are_json_and_articles_are_right(drawn):
-    assert json.loads(json.dumps(drawn["forms"])) == drawn["forms"]
     assert not any(re.search(r"\ba [aeiou]|\ban [^aeiou]", text) for text in drawn["captions"])
 
 
-def test_captions_mention_only_some_facts(drawn):
-    for fact, least, most in (("colour", 0.8, 0.97), ("size", 0.35, 0.65)):
-        share = np.mean([fact in thing for one in drawn["forms"] for thing in one["things"]])
-        assert least < share < most
-
-
-def test_truth_as_score_ranks_well_but_not_perfectly(drawn, scenes):
+def test_truth_as_score_ranks_well_but_not_perfectly():
     """Acceptance: with truth as the score and random ties, text-to-image R@1 is at least 65."""
     drawn = generate.draw_split(500, np.random.default_rng(np.random.SeedSequence(0).spawn(3)[2]))
     graphs = [Scene.from_json(data) for data in drawn["graphs"]]
     true = grammar.truth_matrix(drawn["forms"], graphs)
     assert true[np.arange(2500), np.arange(2500) // 5].all()
     assert 65 <= 100 * (1 / true.sum(1)).mean() < 90
-
-
-def test_a_twin_makes_some_captions_false(scenes):
-    rng = np.random.default_rng(9)
-    telling = 0
-    for scene in scenes[:100]:
-        other, _ = twin(scene, rng)
-        telling += sum(not grammar.truth(grammar.caption(scene, rng)[1], other) for _ in range(5))
-    assert 50 < telling < 400

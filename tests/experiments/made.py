@@ -76,12 +76,10 @@ def rsum_of(i2t, t2i) -> float:
     return float(100 * sum((np.asarray(ranks) <= cut).mean() for ranks in (i2t, t2i) for cut in (1, 5, 10)))
 
 
-def on_photos(loss: str, seed: int, i2t, t2i, image_of=None, **config) -> dict:
-    """A record of photos with the ranks of its queries."""
+def on_photos(loss: str, seed: int, i2t, t2i, image_of, **config) -> dict:
+    """A record of photos with the ranks of its queries, and the image of each caption."""
     made = record(loss, seed, rsum_of(i2t, t2i), drawn=False, **config)
-    made["test"]["ranks"] = {"i2t": encoded(i2t), "t2i": encoded(t2i)}
-    if image_of is not None:
-        made["test"]["ranks"]["image_of"] = encoded(image_of)
+    made["test"]["ranks"] = {"i2t": encoded(i2t), "t2i": encoded(t2i), "image_of": encoded(image_of)}
     for side, ranks in (("i2t", i2t), ("t2i", t2i)):
         made["test"][side] |= {f"r{k}": 100 * float((np.asarray(ranks) <= k).mean()) for k in (1, 5, 10)}
     return made

@@ -14,7 +14,7 @@ from icrlib.experiments import compare, family, order, runs
 from icrlib.experiments.compare import Comparison
 from icrlib.experiments.intervals import over_pairs
 
-from .made import on_photos, side
+from .made import side
 
 FIVE = [400.0, 403.0, 401.0, 405.0, 402.0]
 
@@ -53,9 +53,6 @@ def test_the_same_runs_under_two_names_are_no_comparison():
     assert same.word == "the same runs" and family([same, strong]).all("ahead") is False
     assert family({"same": same, "strong": strong})["strong"].p == pytest.approx(0.02)  # it does not count
     assert compare(rate(0.1, 0.25), rate(0.2, 0.2500001), "lr").word != "the same runs"
-    ranks = ([1, 2, 9, 30], [1, 3, 11, 12])
-    photos = [on_photos(loss, seed, *ranks) for loss in ("triplet", "ntxent") for seed in range(3)]
-    assert photos[0]["test"]["rsum"] == photos[3]["test"]["rsum"]
 
 
 def with_p(p: float, n: int = 6, sign: int = 1) -> Comparison:

@@ -11,8 +11,7 @@ from scipy import stats
 
 from icrlib import paper
 from icrlib.experiments.ledger import DECIDED, LOSSES, MEASURES, ROWS, TABLES, Place, silent, weakest
-from icrlib.paper import ecir, ltd
-from icrlib.paper.claims import _COUNTS, WAYS
+from icrlib.paper import ecir
 
 from .made import named, record
 
@@ -152,17 +151,3 @@ def test_ecirs_claims_against_its_own_tables():
         (hardest,) = rows[rows["loss"] == "Triplet loss SH"][ecir.RECALLS].to_numpy()
         ahead += int((hardest > rows[ecir.RECALLS].to_numpy()).sum())
     assert ecir.COUNTS[1]()[:2] == (ahead, 72) == (72, 72)
-
-
-def test_claims_say_how_they_are_judged():
-    """By tables where they are counted, by records where parts are tested, by computation where a page has it."""
-    for name, count, tables in (("ecir", 31, ecir.COUNTS), ("ltd", 37, ltd.COUNTS), ("goal", 21, _COUNTS)):
-        judged = paper.claims(name)["judged"].str.split(", ")
-        assert list(judged.index) == list(range(1, count + 1)) and set(judged.explode()) <= set(WAYS)
-        assert set(tables) == {number for number, ways in judged.items() if "paper tables" in ways}
-    for name in ("ecir", "ltd"):
-        for number, row in paper.claims(name).to_dict("index").items():
-            assert row["broken"] or "not measurable as published" not in row["judged"], number
-            assert row["see"] or row["tests"] or "computation" not in row["judged"], number
-            if (name, number) != ("ltd", 4):  # L4: a chapter judges it
-                assert ("records" in row["judged"]) == bool(row["tests"]), number

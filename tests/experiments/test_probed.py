@@ -24,7 +24,6 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setattr(probed, "root", lambda: tmp_path)
     monkeypatch.setattr("icrlib.experiments.store.trained", lambda: tmp_path / "runs")
     monkeypatch.setattr(records, "root", lambda: tmp_path)
-    (tmp_path / "keys.csv").write_text("key,path\n")
     probed_runs = [*runs("scenes", objective="con", missing="train", **SHORT)]
     probed_runs += runs("scenes", objective="dual", target="form", missing="train", **SHORT)
     return tmp_path, probed_runs

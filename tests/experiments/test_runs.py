@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 import pytest
 
@@ -30,16 +28,6 @@ shown = rates.again(seed=[1, 2])
 def trained(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "trained", lambda: tmp_path / "runs")
     return tmp_path / "runs"
-
-
-@pytest.mark.slow
-def test_the_table_of_keys_is_that_of_the_records():
-    with (records.root() / "keys.csv").open(encoding="utf-8", newline="") as file:
-        rows = {row["path"]: row["key"] for row in csv.DictReader(file)}
-    for record in records.find(study="*"):
-        path = str(record["path"]).removeprefix(f"{records.root()}/")
-        assert rows.pop(path, None) == store.key_of(record["config"]), f"{path}: run scripts/make_keys.py"
-    assert not rows, f"no record any more: {rows}; run scripts/make_keys.py"
 
 
 def test_runs_of_the_book_are_those_that_were_asked_for():
@@ -117,7 +105,7 @@ def test_a_search_chooses_on_validation_data_and_says_where_it_ended_at_an_edge(
     values = {lr: group.mean("chosen.val_rsum") for lr, group in rates.candidates.by("lr").items()}
     best = max(values, key=values.get)
     assert rates.best["bow", "ntxent"]["lr"] == best and rates.moved["bow", "ntxent"] == {"lr"}
-    assert bool(rates.edges) == (best != 3e-3)
+    assert bool(rates.winners.loc["bow", "ntxent"].edge) == (best != 3e-3)
     assert rates.table.loc[("bow", "ntxent"), best] == pytest.approx(values[best])
     again = rates.again(seed=range(10))
     assert {record["config"]["lr"] for record in again} == {best} and len(again) == 10
@@ -131,7 +119,7 @@ def test_a_search_chooses_on_validation_data_and_says_where_it_ended_at_an_edge(
 def test_a_plan_takes_the_median_of_like_records_and_guesses_nothing(tmp_path):
     """Update for update; of a reader's own photos no record tells anything."""
     known = {"dataset": "scenes", "method": "vse++", "loss": "ntxent", "seed": 0, "embed_dim": 128, "updates": 1000}
-    every = map(records.load, store.below("scenes/vsepp/ntxent"))
+    every = map(records.load, records.below("scenes/vsepp/ntxent"))
     like = [r for r in every if r["config"]["model_options"] == {"embed_dim": 128, "word_dim": 64}]
     like = [r for r in like if r["config"]["batch_size"] == 128][: missing.LIKE]
     rate = np.median([record["wall_seconds"] / record["config"]["updates"] for record in like])

@@ -1,112 +1,79 @@
-"""VSRN's image branch once more, number by number: lists and loops, without torch's layers and without the library's.
+"""VSRN's image branch once more, image by image and pair by pair: without torch's layers and without the library's.
 
-It reads weights by name, and the layout of the weights is all that it shares with the model. Images are lists of
-regions, regions are lists of numbers.
+It reads weights by name, and the layout of the weights is all that it shares with the model.
 """
 
 from __future__ import annotations
 
-import math
+import torch
+from torch import Tensor
 
 
-def linear(weight, bias, vector):
-    return [sum(w * x for w, x in zip(row, vector, strict=True)) + b for row, b in zip(weight, bias, strict=True)]
+def linear(rows: Tensor, state: dict, name: str) -> Tensor:
+    return rows @ state[f"{name}.weight"].T + state[f"{name}.bias"]
 
 
-def batch_norm(rows, state, name, training):
+def batch_norm(rows: Tensor, state: dict, name: str, training: bool) -> Tensor:
     """Each feature minus its mean, by its deviation over the rows (divided by their number), or by the stored ones."""
-    out = [list(row) for row in rows]
-    for k in range(len(rows[0])):
-        if training:
-            mean = sum(row[k] for row in rows) / len(rows)
-            variance = sum((row[k] - mean) ** 2 for row in rows) / len(rows)
-        else:
-            mean, variance = state[f"{name}.running_mean"][k], state[f"{name}.running_var"][k]
-        scale, shift = state[f"{name}.weight"][k], state[f"{name}.bias"][k]
-        for row in out:
-            row[k] = (row[k] - mean) / math.sqrt(variance + 1e-5) * scale + shift
-    return out
+    mean, variance = state[f"{name}.running_mean"], state[f"{name}.running_var"]
+    if training:
+        mean = rows.sum(0) / len(rows)
+        variance = ((rows - mean) ** 2).sum(0) / len(rows)
+    return (rows - mean) / (variance + 1e-5).sqrt() * state[f"{name}.weight"] + state[f"{name}.bias"]
 
 
-def block(images, state, name, training):
+def block(images: Tensor, state: dict, name: str, training: bool) -> Tensor:
     """Conv1d of kernel 1 is a linear map of each region; weights of theta, phi and g lie below one another."""
-    size = len(images[0][0])
-    weight, bias = state[f"{name}relate.weight"], state[f"{name}relate.bias"]
-    maps = [(weight[k * size : (k + 1) * size], bias[k * size : (k + 1) * size]) for k in range(3)]
     mixed = []
     for regions in images:
-        theta, phi, g = ([linear(*one, region) for region in regions] for one in maps)
+        theta, phi, g = linear(regions, state, f"{name}.relate").chunk(3, 1)
         for i in range(len(regions)):
-            gathered = [0.0] * size
-            for j in range(len(regions)):
-                affinity = sum(a * b for a, b in zip(theta[i], phi[j], strict=True)) / len(regions)
-                gathered = [t + affinity * x for t, x in zip(gathered, g[j], strict=True)]
-            mixed.append(linear(state[f"{name}mix.weight"], state[f"{name}mix.bias"], gathered))
-    added = iter(batch_norm(mixed, state, f"{name}norm", training))
-    return [[[a + b for a, b in zip(region, next(added), strict=True)] for region in regions] for regions in images]
+            gathered = sum((theta[i] @ phi[j]) / len(regions) * g[j] for j in range(len(regions)))
+            mixed.append(linear(gathered, state, f"{name}.mix"))
+    return images + batch_norm(torch.stack(mixed), state, f"{name}.norm", training).view_as(images)
 
 
-def normed(regions, over):
+def unit(vector: Tensor) -> Tensor:
+    return vector / (vector**2).sum().sqrt()
+
+
+def normed(regions: Tensor, over: str) -> Tensor:
     """One image. "regions": each feature by its length over the regions; "features": each region by its own length."""
     if over == "none":
         return regions
-    if over == "features":
-        return [unit(region) for region in regions]
-    columns = [unit(column) for column in zip(*regions, strict=True)]
-    return [list(region) for region in zip(*columns, strict=True)]
+    return torch.stack([*map(unit, regions)]) if over == "features" else torch.stack([*map(unit, regions.T)]).T
 
 
-def unit(vector):
-    length = math.sqrt(sum(x * x for x in vector))
-    return [x / length for x in vector]
-
-
-def gru(regions, state, name):
+def gru(regions: Tensor, state: dict, name: str) -> Tensor:
     """The state after the last region."""
-    size = len(state[f"{name}.weight_hh_l0"][0])
-    h = [0.0] * size
+    h = torch.zeros(state[f"{name}.weight_hh_l0"].shape[1], dtype=regions.dtype)
     for region in regions:
-        i = linear(state[f"{name}.weight_ih_l0"], state[f"{name}.bias_ih_l0"], region)
-        f = linear(state[f"{name}.weight_hh_l0"], state[f"{name}.bias_hh_l0"], h)
-        now = []
-        for k in range(size):
-            reset = 1 / (1 + math.exp(-i[k] - f[k]))
-            update = 1 / (1 + math.exp(-i[size + k] - f[size + k]))
-            fresh = math.tanh(i[2 * size + k] + reset * f[2 * size + k])
-            now.append((1 - update) * fresh + update * h[k])
-        h = now
+        i = (state[f"{name}.weight_ih_l0"] @ region + state[f"{name}.bias_ih_l0"]).chunk(3)
+        f = (state[f"{name}.weight_hh_l0"] @ h + state[f"{name}.bias_hh_l0"]).chunk(3)
+        reset, update = (1 / (1 + torch.exp(-i[k] - f[k])) for k in (0, 1))
+        h = (1 - update) * torch.tanh(i[2] + reset * f[2]) + update * h
     return h
 
 
-def encode(images, state, options, training):
-    """Images (lists) to unit vectors, in the order of the release."""
-    project = state["project.weight"], state["project.bias"]
-    images = [normed([linear(*project, region) for region in regions], options["linear_norm"]) for regions in images]
+def encode(images: Tensor, state: dict, options: dict, training: bool) -> Tensor:
+    """Images (B, N, D) to unit vectors, in the order of the release."""
+    images = torch.stack([normed(linear(regions, state, "project"), options["linear_norm"]) for regions in images])
     for number in range(options["blocks"]):
-        images = block(images, state, f"graph.{number}.", training)
-    last = [gru(normed(regions, options["graph_norm"]), state, "reader") for regions in images]
-    if options["final_norm"]:
-        last = batch_norm(last, state, "final", training)
-    return [unit(vector) for vector in last]
+        images = block(images, state, f"graph.{number}", training)
+    last = torch.stack([gru(normed(regions, options["graph_norm"]), state, "reader") for regions in images])
+    return torch.stack([*map(unit, batch_norm(last, state, "final", training) if options["final_norm"] else last)])
 
 
-def fill(module):
+def fill(module: torch.nn.Module) -> None:
     """Set every weight and buffer of a torch module to numbers that follow from its place alone."""
     for number, (name, value) in enumerate(module.state_dict().items()):
         if value.is_floating_point():
-            flat = [math.sin(1.7 * k + number) for k in range(value.numel())]
-            low = name.endswith("running_var") or name.endswith("norm.weight") or name == "final.weight"
-            flat = [1 + 0.4 * x for x in flat] if low else [0.6 * x for x in flat]
-            value.copy_(value.new_tensor(flat).view_as(value))
+            waves = torch.sin(1.7 * torch.arange(value.numel(), dtype=value.dtype) + number).view_as(value)
+            positive = name.endswith(("running_var", "norm.weight")) or name == "final.weight"
+            value.copy_(1 + 0.4 * waves if positive else 0.6 * waves)
 
 
-def numbers(shape, start=0.0):
-    """Features (B, N, D) that follow from their place, as lists."""
-    images, regions, size = shape
-    return [
-        [
-            [0.5 + 0.5 * math.sin(2.3 * ((i * regions + j) * size + k) + start) for k in range(size)]
-            for j in range(regions)
-        ]
-        for i in range(images)
-    ]
+def numbers(shape: tuple[int, int, int], start: float = 0.0) -> Tensor:
+    """Features (B, N, D), float64, that follow from their place."""
+    count = torch.Size(shape).numel()
+    return (0.5 + 0.5 * torch.sin(2.3 * torch.arange(count, dtype=torch.float64) + start)).view(shape)

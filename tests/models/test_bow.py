@@ -10,7 +10,6 @@ import torch
 import icrlib
 from icrlib import models
 from icrlib.data.text import Vocabulary, tokenize
-from icrlib.names import label
 from icrlib.training.config import resolve
 
 CAPTIONS = ["a red disc left of a disc"] * 3 + ["a disc left of a red square", "a red disc"]
@@ -108,9 +107,3 @@ def test_one_is_the_bag_of_words_as_it_was(drawn):
     for method, ngrams in (("bow", 0), ("vse++", 2)):
         with pytest.raises(ValueError, match="ngrams"):
             resolve(drawn, method, "ntxent", given={"ngrams": ngrams})
-
-
-def test_its_names():
-    names = [label("bow", **({"ngrams": n} if n else {})) for n in (0, 1, 2, 3, 5)]
-    assert names[0] == names[1] == "bag of words"
-    assert names[2:] == ["bag of words, pairs", "bag of words, pairs and triples", "bag of words, runs of up to 5"]

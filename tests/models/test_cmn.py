@@ -9,16 +9,10 @@ import torch
 from torch.nn.functional import normalize
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-import icrlib
 from icrlib.models.cmn import CMN
 from icrlib.training.config import resolve
 
 WORDS, LENGTHS = torch.randint(4, 30, (6, 9), generator=torch.Generator().manual_seed(0)), [5, 9, 3, 7, 3, 8]
-
-
-@pytest.fixture(scope="module")
-def scenes():
-    return icrlib.load_dataset("scenes", smoke=True, regions=True, progress=False)
 
 
 def made(places: str = "boxes", **options) -> CMN:
@@ -126,12 +120,6 @@ def test_where_places_come_from(tiny, scenes, monkeypatch):
             made().encode_images(wrong)
     with pytest.raises(ValueError, match="8 regions"):
         made(places="cells").encode_images(features(2, 8))
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("mentions", 5), ("places", None), ("places", "grid"), ("relation", "offset"), ("find", "max")],
-)
-def test_what_is_refused(option, value):
-    with pytest.raises(ValueError, match=option):
-        made(**{option: value})
+    for option, value in (("mentions", 5), ("places", None), ("relation", "offset")):
+        with pytest.raises(ValueError, match=option):
+            made(**{option: value})

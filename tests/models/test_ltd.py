@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from types import SimpleNamespace
-
 import pytest
 import torch
 from torch import nn
@@ -68,14 +65,6 @@ def test_images():
     torch.testing.assert_close(model.encode_images(features), expected, rtol=0, atol=1e-12)
 
 
-def test_how_the_weights_start():
-    torch.manual_seed(0)
-    model = LTD(feature_dim=60, words=500, embed_dim=100, word_dim=40)
-    for layer, edge in ((model.image_head[0], math.sqrt(6 / 120)), (model.image_head[2], math.sqrt(6 / 160))):
-        assert 0.98 * edge < layer.weight.abs().max() <= edge and layer.bias is None
-    assert model.embed.weight.std().item() == pytest.approx(1, abs=0.02)
-
-
 def test_published_sizes():
     with torch.device("meta"):
         model = models.build("ltd", feature_dim=2048, words=11737)
@@ -97,22 +86,6 @@ def test_a_norm_behind_the_heads_is_an_option():
     normal = (plain - plain.mean(0)) / (plain.var(0, unbiased=False) + 1e-5).sqrt()
     torch.testing.assert_close(model.encode_images(features), nn.functional.normalize(normal, dim=1))
     assert not any(isinstance(part, nn.BatchNorm1d) for part in make().modules())
-
-
-def test_given_word_vectors_rest_until_they_may_learn(words):
-    model, vectors = make(), torch.randn(30, 6).double()
-    model.prepare(SimpleNamespace(vocabulary="words", word_vectors=vectors))
-    assert model.vocabulary == "words" and torch.equal(model.embed.weight, vectors)
-    model.encode_captions(words, LENGTHS).sum().backward()
-    assert model.embed.weight.grad is None
-    model.finetune()
-    model.encode_captions(words, LENGTHS).sum().backward()
-    assert model.embed.weight.grad is not None
-    with pytest.raises(ValueError, match="word_dim=9"):
-        make().prepare(SimpleNamespace(vocabulary="words", word_vectors=torch.randn(30, 9)))
-    without = make()
-    without.prepare(SimpleNamespace(vocabulary="words", word_vectors=None))
-    assert without.embed.weight.requires_grad
 
 
 @pytest.mark.parametrize(("option", "value"), [("embed_dim", 7), ("head_norm", 1), ("backward", "middle")])

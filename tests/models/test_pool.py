@@ -83,8 +83,3 @@ def test_gpo_without_scores_is_the_mean(golden):
     given = values(2, 5, 4)
     torch.testing.assert_close(golden(given, LENGTHS), pool.Mean()(given, LENGTHS))
     assert torch.equal(golden.weights(LENGTHS).sum(1), torch.ones(2, dtype=torch.float64))
-
-
-def test_another_name_is_refused():
-    with pytest.raises(ValueError, match="'maximum'"):
-        pool.pool_of("maximum")

@@ -73,8 +73,6 @@ def test_trained_saved_and_read_again(counts, tiny, tmp_path, loss):
     [
         ({"embed_dim": 4}, "embed_dim=3"),
         ({"caption_norm": True}, "caption_norm"),
-        ({"tuned": 1}, "tuned"),
-        ({"teacher": "lsa"}, "'sbert'"),
         ({"teacher": "own-00000000"}, "hold"),
         ({"teacher": "bert"}, "'bert'"),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import product
 
 import pytest
@@ -10,6 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from icrlib import models
+from icrlib.models.parts.graph import GraphBlock
 from icrlib.models.vsrn import AXES, VSRN, normed
 from tests.models import slow_vsrn as slow
 
@@ -25,12 +25,7 @@ def make(**options):
 
 
 def given(shape=SHAPE, start=0.0):
-    return torch.tensor(slow.numbers(shape, start), dtype=torch.float64)
-
-
-def by_loops(model, shape=SHAPE):
-    state = {name: value.tolist() for name, value in model.state_dict().items()}
-    return torch.tensor(slow.encode(slow.numbers(shape), state, model.options, model.training), dtype=torch.float64)
+    return slow.numbers(shape, start)
 
 
 def count(module):
@@ -54,29 +49,30 @@ def test_published_sizes():
     assert all(p.requires_grad for p in model.parameters())
 
 
-def test_how_the_weights_start():
-    torch.manual_seed(0)
-    model = VSRN(feature_dim=60, words=500, embed_dim=100, word_dim=40)
-    edge = math.sqrt(6 / 160)
-    assert 0.98 * edge < model.project.weight.abs().max() <= edge and not model.project.bias.any()
-    assert 0.098 < model.embed.weight.abs().max() <= 0.1 and model.embed.weight[0].abs().max() > 0.05
-    for block in model.graph:
-        assert not block.norm.weight.any() and not block.norm.bias.any()
-        for layer in (block.relate, block.mix):
-            assert 0.098 < layer.weight.abs().max() <= 0.1 and layer.bias.abs().max() <= 0.1  # 1 / sqrt(100)
-    assert all(0.098 < p.abs().max() <= 0.1 for gru in (model.reader, model.gru) for p in gru.parameters())
-    assert (model.final.weight == 1).all() and not model.final.bias.any()
-    alike = VSRN(feature_dim=5, words=9, embed_dim=4, word_dim=4)  # two GRUs, whatever their sizes
-    assert not {id(p) for p in alike.reader.parameters()} & {id(p) for p in alike.gru.parameters()}
-
-
 @pytest.mark.parametrize(
     ("training", "final", "linear", "graph"), list(product((True, False), (True, False), AXES, AXES))
 )
 def test_against_loops(training, final, linear, graph):
     model = make(final_norm=final, linear_norm=linear, graph_norm=graph, blocks=2).train(training)
-    expected = by_loops(model)
+    expected = slow.encode(given(), dict(model.state_dict()), model.options, training)
     torch.testing.assert_close(model.encode_images(given()), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_a_new_block_is_the_identity_and_opens_by_its_norm():
+    """To the last bit. Scale and shift get the first gradient; when they have moved, all others get one, too."""
+    block, regions = GraphBlock(5).double(), given()
+    for training in (True, False):
+        assert torch.equal(block.train(training)(regions), regions)
+    block.train()
+    rate = torch.optim.SGD(block.parameters(), lr=0.1)
+    (block(regions) ** 3).sum().backward()
+    assert {name for name, p in block.named_parameters() if p.grad.any()} == {"norm.weight", "norm.bias"}
+    rate.step()
+    rate.zero_grad()
+    (block(regions) ** 3).sum().backward()
+    assert all(p.grad.any() for name, p in block.named_parameters() if name != "mix.bias")
+    # What the batch normalisation subtracts again cannot matter: the bias of what it is given.
+    assert block.mix.bias.grad.abs().max() < 1e-9
 
 
 @pytest.mark.parametrize("data", ["flickr30k", "coco"])
@@ -118,14 +114,6 @@ def test_norms_are_torchs_own_and_survive_zeros(axis):
     assert model.eval().encode_images(torch.zeros(2, 3, 5, dtype=torch.float64)).isfinite().all()
 
 
-def test_captions_are_those_of_vse():
-    model, vse = make(), models.VSE(feature_dim=5, words=30, embed_dim=4, word_dim=6).double()
-    for part in ("embed", "gru"):
-        getattr(vse, part).load_state_dict(getattr(model, part).state_dict())
-    words, lengths = torch.tensor([[1, 5, 6, 7, 2], [1, 9, 2, 0, 0]]), torch.tensor([5, 3])
-    assert torch.equal(model.encode_captions(words, lengths), vse.encode_captions(words, lengths))
-
-
 @pytest.mark.parametrize("shape", [(4, 5), (4, 3, 6), (4, 0, 5), (4, 3, 2, 5)])
 def test_other_shapes_are_refused(shape):
     with pytest.raises(ValueError, match=r"this model takes \(images, regions, 5\)") as caught:
@@ -134,7 +122,6 @@ def test_other_shapes_are_refused(shape):
 
 
 def test_options_are_checked():
-    assert models.options_of("vsrn") == ["embed_dim", "word_dim", "blocks", "linear_norm", "graph_norm", "final_norm"]
     for name, value in (("linear_norm", "region"), ("graph_norm", "region"), ("final_norm", "no")):
         with pytest.raises(ValueError, match=f"{name}.*'{value}'"):
             models.build("vsrn", 5, 9, **{name: value})

@@ -41,13 +41,6 @@ def test_where_words_begin():
         assert ("td.col0" in rules(pd.DataFrame({"a": [text]}))) == breaks
 
 
-def test_below_a_group_only_the_last_heading_is_broken():
-    """A heading over several columns has the number of its first one, and is no heading of words."""
-    columns = pd.MultiIndex.from_tuples([("paper", "claim"), ("paper", "n")])
-    result = rules(pd.DataFrame([[SENTENCE, 3]], columns=columns))
-    assert "td.col0" in result and "th.level1.col0" in result and "th.level0.col0" not in result
-
-
 def test_a_range_is_one_number_where_both_ends_are_shown_alike():
     assert paper.span([3000, 2500, 2750]) == "2,500 to 3,000" and paper.span([7]) == "7"
     assert paper.span([0.31, 0.294], 2) == "0.29 to 0.31" and paper.span(x for x in (0.304, 0.296)) == "0"

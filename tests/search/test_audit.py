@@ -83,14 +83,6 @@ def test_what_is_left_is_what_a_loop_counts(trained, photos):
             assert row[f"effective negatives of {what}"] == pytest.approx(several[side] / queries[side], rel=1e-4)
 
 
-@pytest.mark.parametrize(("angle", "share"), [(0.0, 100.0), (3.0, 0.0)])
-def test_an_encoder_that_is_right_leaves_triplet_nothing(photos, angle, share):
-    """Cosines of 1 and 0, or of a wrong photo three times as near: every query has no gradient, or each has one."""
-    result = audit(Own(Knows(photos, angle), "knows"), photos, progress=False)
-    assert result.left.loc["Triplet", "captions without a gradient, %"] == share
-    assert (result.measures["t2i"]["r1"] == 100.0) == (angle == 0) and len(result.left) == len(LOSSES)
-
-
 def test_photos_that_cannot_be_audited(photos):
     encoder = Own(Knows(photos, 0.0), "knows")
     bare = dataclasses.replace(photos, captions=[*photos.captions[:-1], []])

@@ -32,9 +32,11 @@ def settings(**changes):
     )
 
 
-def test_steps_and_warm_up_of_the_rate():
+def test_steps_warm_up_and_cosine_of_the_rate():
     assert [optim.factor(u, settings(drops=[3, 5])) for u in range(7)] == pytest.approx([1, 1, 1, 0.1, 0.1, 0.01, 0.01])
     assert [optim.factor(u, settings(lr_warmup=4)) for u in range(5)] == [0.25, 0.5, 0.75, 1, 1]
+    cosine = [optim.factor(u, settings(schedule="cosine")) for u in (0, 25, 50, 99)]
+    assert cosine == pytest.approx([1, (1 + math.cos(math.pi / 4)) / 2, 0.5, (1 + math.cos(0.99 * math.pi)) / 2])
 
 
 def test_the_rates_of_ltds_release():
@@ -59,11 +61,6 @@ def test_the_rates_of_ltds_release():
         schedule.step()
     ours = [2e-4 * optim.factor(e * per_epoch, config) for e in range(30)]
     assert ours == pytest.approx(torch_rates, rel=1e-9)
-
-
-def test_a_cosine_over_updates():
-    found = [optim.factor(u, settings(schedule="cosine")) for u in (0, 25, 50, 99)]
-    assert found == pytest.approx([1, (1 + math.cos(math.pi / 4)) / 2, 0.5, (1 + math.cos(0.99 * math.pi)) / 2])
 
 
 @pytest.mark.parametrize("optimiser", ["adamw", "adamp"])
@@ -187,30 +184,3 @@ def test_erased_pictures():
         assert len(rows) == height * width and (found[place] == 0).sum() == 3 * len(rows)  # one rectangle, all colours
         areas.append(height * width / (32 * 48))
     assert min(areas) > 0.01 and max(areas) < 0.36 and abs(np.mean(areas) - 0.175) < 0.04
-
-
-def test_word_dropout_in_the_loop(tiny):
-    plain, dropped = (icrlib.train(tiny, updates=30, drop_words=p, progress=False) for p in (0.0, 0.3))
-    assert plain.history[0]["loss"] != dropped.history[0]["loss"]
-    assert icrlib.train(tiny, updates=30, drop_words=0.3, progress=False).history == dropped.history
-
-
-def test_a_rate_of_zero_learns_nothing_at_first(tiny):
-    slow = icrlib.train(tiny, updates=12, lr_warmup=1000, evaluate_every=12, progress=False)
-    fast = icrlib.train(tiny, updates=12, evaluate_every=12, progress=False)
-    assert slow.history[0]["lr"] < 0.02 * fast.history[0]["lr"] and slow.history[0]["loss"] > fast.history[0]["loss"]
-
-
-def test_an_average_goes_on_from_its_state():
-    """In the middle of an epoch; the loop's own checkpoints lie at the ends of epochs, where an average begins anew."""
-    weights = [torch.nn.Parameter(torch.zeros(2)) for _ in range(2)]
-    first, second = (Average([weight], 20, 0.5, 3) for weight in weights)
-    for update in range(20):
-        for weight in weights:
-            weight.data += update + 1.0
-        first.stepped(update)
-        if update == 15:
-            second.load_state_dict(first.state_dict())
-        elif update > 15:
-            second.stepped(update)
-    assert torch.equal(weights[0].data, weights[1].data) and first.count == second.count == 0

@@ -6,11 +6,11 @@ convolutions in half precision.
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from torch import nn
 
 from icrlib.data.scenes.pictures import SIDE
@@ -48,37 +48,12 @@ class Backbone(nn.Module):
         coordinates = self.coordinates.expand(len(pictures), -1, -1, -1)
         return self.layers(torch.cat([coordinates, colours], 1))
 
-    def folded(self) -> Backbone:
-        """The same function (in evaluation mode) without batch norm: its scale and shift move into the weights."""
-        plain = Backbone()
-        convolutions = [layer for layer in plain.layers if isinstance(layer, nn.Conv2d)]
-        trained = [layer for layer in self.layers if not isinstance(layer, nn.ReLU)]
-        with torch.no_grad():
-            for new, conv, norm in zip(convolutions, trained[::2], trained[1::2], strict=True):
-                scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
-                new.weight.copy_(conv.weight * scale[:, None, None, None])
-                new.bias.copy_(norm.bias - norm.running_mean * scale)
-        return plain.eval()
-
 
 def load_backbone(path: Path = WEIGHTS) -> Backbone:
-    """The committed network, float32, frozen. ``FileNotFoundError`` or ``ValueError`` if its file is not whole."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: the weights of the scenes backbone are missing; reinstall icrlib")
+    """The committed network, float32, frozen."""
     network = Backbone()
-    try:
-        network.load_state_dict({name: value.float() for name, value in load_file(path).items()})
-    except (SafetensorError, RuntimeError) as err:
-        raise ValueError(f"{path}: not the weights of the scenes backbone ({err}); reinstall icrlib") from err
+    network.load_state_dict({name: value.float() for name, value in load_file(path).items()})
     return network.eval().requires_grad_(False)
-
-
-@cache
-def _committed() -> Backbone:
-    return load_backbone()
 
 
 def box_weights(boxes: torch.Tensor) -> torch.Tensor:
@@ -111,7 +86,7 @@ def features(pictures: np.ndarray, boxes: np.ndarray | None = None, progress: bo
     Without ``boxes``: (N, 256), the mean over the map. With ``boxes`` (N, R, 4) in pixels: (N, R, 261), the mean of
     the map under each box and then the box's geometry.
     """
-    network, found = _committed(), []
+    network, found = load_backbone(), []
     for start in bar(range(0, len(pictures), _BATCH), "scenes: features", progress, delay=5):
         part = slice(start, start + _BATCH)
         maps = network(torch.from_numpy(pictures[part]))

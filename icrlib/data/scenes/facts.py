@@ -8,16 +8,18 @@ from knowing what is there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from icrlib.data.scenes.grammar import RELATIONS
-from icrlib.data.scenes.graph import BACKGROUNDS, COLOURS, COUNT_SHARES, FILLS, GRID, SHAPES, SIZES, VALUES, Thing
+from icrlib.data.scenes.graph import BACKGROUNDS, COLOURS, COUNT_SHARES, GRID, SHAPES, VALUES, Scene
+from icrlib.errors import choose
 
 KINDS = ("caption", "picture")
+COUNTS = tuple(COUNT_SHARES)  # of things in a scene
 
 
 @dataclass(frozen=True)
@@ -42,107 +44,70 @@ class Fact:
 
 def facts(split, of: str) -> list[Fact]:
     """All facts of the captions or of the pictures of a scenes ``split``; ``of`` is "caption" or "picture"."""
-    if of not in KINDS:
-        raise ValueError(f"of= must be one of {', '.join(KINDS)}; got {of!r}")
-    return list(_of_captions(split.forms) if of == "caption" else _of_pictures(split.graphs))
+    choose(of, KINDS, "kind of facts")
+    return [
+        _fact(of, *about) for about in (_of_captions(split.forms) if of == "caption" else _of_pictures(split.graphs))
+    ]
 
 
-def _plain(of: str, name: str, answers: int, cases: Iterable[tuple[int, int, int]]) -> Fact:
-    known = torch.tensor(list(cases), dtype=torch.long).view(-1, 3)
-    return Fact(of, name, answers, known, torch.cat([known, torch.full((len(known), 1), -1)], 1))
-
-
-def _choice(of: str, name: str, answers: int, known: Iterable[tuple], asked: Iterable[tuple]) -> Fact:
+def _fact(of: str, name: str, answers: int, known: list[tuple], asked: list[tuple] | None = None) -> Fact:
+    if asked is None:
+        asked = [(*case, -1) for case in known]
     return Fact(
         of,
         name,
         answers,
-        torch.tensor(list(known), dtype=torch.long).view(-1, 3),
-        torch.tensor(list(asked), dtype=torch.long).view(-1, 4),
+        torch.tensor(known, dtype=torch.long).view(-1, 3),
+        torch.tensor(asked, dtype=torch.long).view(-1, 4),
     )
 
 
-def _of_captions(forms: list[dict]) -> Iterator[Fact]:
-    for place, which in enumerate(("first", "second")):
-        there = [(row, form["things"][place]) for row, form in enumerate(forms) if len(form["things"]) > place]
-        for attribute in ("shape", "colour", "size"):
-            yield _plain(
-                "caption",
-                f"{attribute} of the {which}",
-                len(VALUES[attribute]),
-                [(row, 0, VALUES[attribute].index(told[attribute])) for row, told in there if attribute in told],
-            )
-        # Plain is never told, so the question is whether striped is.
-        yield _plain("caption", f"is the {which} striped?", 2, [(row, 0, int("fill" in told)) for row, told in there])
-    for key, values in (("relation", RELATIONS), ("count", tuple(COUNT_SHARES)), ("background", BACKGROUNDS)):
-        yield _plain(
-            "caption",
-            key,
-            len(values),
-            [(row, 0, values.index(form[key])) for row, form in enumerate(forms) if form[key] is not None],
-        )
+def _of_captions(forms: list[dict]) -> Iterator[tuple]:
     named = [form["things"] for form in forms]
+    for place, which in enumerate(("first", "second")):
+        there = [(row, things[place]) for row, things in enumerate(named) if len(things) > place]
+        for attribute in ("shape", "colour", "size"):
+            values = VALUES[attribute]
+            known = [(row, 0, values.index(thing[attribute])) for row, thing in there if attribute in thing]
+            yield f"{attribute} of the {which}", len(values), known
+        # Plain is never told, so the question is whether striped is.
+        yield f"is the {which} striped?", 2, [(row, 0, "fill" in thing) for row, thing in there]
+    for key, values in (("relation", RELATIONS), ("count", COUNTS), ("background", BACKGROUNDS)):
+        known = [(row, 0, values.index(form[key])) for row, form in enumerate(forms) if form[key] is not None]
+        yield key, len(values), known
     for attribute in ("shape", "colour"):
-        yield _plain(
-            "caption",
+        yield (
             f"{attribute}s named",
             2,
-            _presence(attribute, [{told[attribute] for told in things if attribute in told} for things in named]),
+            _presence(attribute, [{thing.get(attribute) for thing in some} for some in named]),
         )
-    yield _choice(
-        "caption",
-        "whose colour",
-        len(COLOURS),
-        *_whose([[(told["shape"], told.get("colour")) for told in things] for things in named], COLOURS.index),
-    )
-    for name, relations in (("who is left", ("left of", "right of")), ("who is above", ("above", "below"))):
-        pairs = [(row, *_in_order(form, relations)) for row, form in enumerate(forms) if form["relation"] in relations]
-        yield _choice(
-            "caption",
-            name,
-            len(SHAPES),
-            [(row, 0, one) for row, one, _ in pairs],
-            [(row, 0, one, other) for row, one, other in pairs if one != other],
-        )
+    coloured = [[(thing["shape"], thing.get("colour")) for thing in things] for things in named]
+    yield "whose colour", len(COLOURS), *_whose(coloured, COLOURS.index)
+    for name, straight, turned in (("who is left", "left of", "right of"), ("who is above", "above", "below")):
+        pairs = []
+        for row, form in enumerate(forms):
+            if form["relation"] in (straight, turned):
+                one, other = (SHAPES.index(thing["shape"]) for thing in form["things"])
+                pairs.append((row, 0, one, other) if form["relation"] == straight else (row, 0, other, one))
+        yield name, len(SHAPES), [pair[:3] for pair in pairs], [pair for pair in pairs if pair[2] != pair[3]]
 
 
-def _in_order(form: dict, relations: tuple[str, str]) -> list[int]:
-    """Shapes of the two things of a relation, the one on the left, or above, first."""
-    shapes = [SHAPES.index(told["shape"]) for told in form["things"]]
-    return shapes if form["relation"] == relations[0] else shapes[::-1]
-
-
-def _of_pictures(graphs: list) -> Iterator[Fact]:
-    counts = tuple(COUNT_SHARES)
-    yield _plain(
-        "picture", "count", len(counts), [(row, 0, counts.index(len(scene.things))) for row, scene in enumerate(graphs)]
-    )
-    yield _plain(
-        "picture",
-        "background",
-        len(BACKGROUNDS),
-        [(row, 0, BACKGROUNDS.index(scene.background)) for row, scene in enumerate(graphs)],
-    )
+def _of_pictures(graphs: list[Scene]) -> Iterator[tuple]:
+    yield "count", len(COUNTS), [(row, 0, COUNTS.index(len(scene.things))) for row, scene in enumerate(graphs)]
+    grounds = [(row, 0, BACKGROUNDS.index(scene.background)) for row, scene in enumerate(graphs)]
+    yield "background", len(BACKGROUNDS), grounds
     for attribute in ("shape", "colour"):
-        yield _plain(
-            "picture",
-            f"{attribute}s there",
-            2,
-            _presence(attribute, [{getattr(thing, attribute) for thing in scene.things} for scene in graphs]),
-        )
-    things = [list(scene.things) for scene in graphs]
-    for attribute, values in (("size", SIZES), ("fill", FILLS)):
-        held = [[(thing.shape, getattr(thing, attribute)) for thing in some] for some in things]
-        yield _plain("picture", f"{attribute} of a shape", 2, _whose(held, values.index)[0])
-    seen: tuple[tuple[str, int, Callable[[Thing], int]], ...] = (
-        ("whose colour", len(COLOURS), lambda thing: COLOURS.index(thing.colour)),
-        ("whose column", GRID, lambda thing: thing.column),
-        ("whose row", GRID, lambda thing: thing.row),
-    )
-    for name, answers, value in seen:
-        yield _choice(
-            "picture", name, answers, *_whose([[(thing.shape, value(thing)) for thing in some] for some in things], int)
-        )
+        sets = [{getattr(thing, attribute) for thing in scene.things} for scene in graphs]
+        yield f"{attribute}s there", 2, _presence(attribute, sets)
+
+    def held(attribute: str) -> list[list[tuple]]:
+        return [[(thing.shape, getattr(thing, attribute)) for thing in scene.things] for scene in graphs]
+
+    for attribute in ("size", "fill"):
+        yield f"{attribute} of a shape", 2, _whose(held(attribute), VALUES[attribute].index)[0]
+    yield "whose colour", len(COLOURS), *_whose(held("colour"), COLOURS.index)
+    yield "whose column", GRID, *_whose(held("column"), int)
+    yield "whose row", GRID, *_whose(held("row"), int)
 
 
 def _presence(attribute: str, sets: list[set]) -> list[tuple[int, int, int]]:

@@ -22,7 +22,7 @@ from icrlib.data.scenes.pictures import regions as draw_regions
 from icrlib.data.scenes.pictures import render
 from icrlib.data.splits import Dataset, Split
 from icrlib.data.text import Vocabulary
-from icrlib.errors import choose
+from icrlib.errors import at_least, choose
 from icrlib.files import cache_dir, sha256_of
 from icrlib.progress import bar
 
@@ -40,7 +40,7 @@ class ScenesSplit(Split):
     ``images`` uint8 (N, 64, 64, 3); ``graphs`` N scenes; ``forms`` C logical forms; ``twin_of`` (N,) int64, the
     picture that this one is a twin of, or -1; ``twin_kind`` "swap", "attribute" or ""; ``boxes`` uint8 (N, R, 4), x0,
     y0, x1, y1 in pixels; ``region_of`` int64 (N, R), which thing of the graph each box holds, -1 for a distractor;
-    ``phrasing`` of its captions.
+    ``phrasing`` of its captions; ``others``: the same split in other forms, by name.
     """
 
     images: np.ndarray = field(kw_only=True)
@@ -51,19 +51,15 @@ class ScenesSplit(Split):
     boxes: np.ndarray = field(kw_only=True)
     region_of: Tensor = field(kw_only=True)
     phrasing: str = field(default="plain", kw_only=True)
+    others: dict[str, Split] = field(default_factory=dict, kw_only=True)
+    _false: dict[int, list[dict]] = field(default_factory=dict, init=False)
 
     def foils(self, rows: Tensor, dice: np.random.Generator) -> list[str]:
         """For each of the captions ``rows`` (M,) a false one of the same words, drawn by the ``dice``."""
-        return [PHRASINGS[self.phrasing](pick(dice, self._false(row)), dice) for row in rows.tolist()]
-
-    def _false(self, row: int) -> list[dict]:
-        if row not in self._known:
-            self._known[row] = false_forms(self.forms[row], self.graphs[int(self.image_of[row])])
-        return self._known[row]
-
-    @cached_property
-    def _known(self) -> dict[int, list[dict]]:
-        return {}
+        for row in rows.tolist():
+            if row not in self._false:
+                self._false[row] = false_forms(self.forms[row], self.graphs[int(self.image_of[row])])
+        return [PHRASINGS[self.phrasing](pick(dice, self._false[row]), dice) for row in rows.tolist()]
 
     @cached_property
     def relevance(self) -> Tensor:
@@ -95,7 +91,6 @@ def load(
     regions: bool = False,
     phrasing: str = "plain",
     smoke: bool = False,
-    cache: bool = True,
     progress: bool = True,
 ) -> Dataset:
     """Draw the dataset, or read it from the cache.
@@ -108,34 +103,30 @@ def load(
     and shape of its first thing, so that many pictures share a text (:func:`icrlib.data.scenes.grammar.label`).
     A damaged cache file is named and drawn anew; a cache that cannot be written is named and done without.
     """
-    if not isinstance(seed, int) or seed < 0:
-        raise ValueError(f"seed= must be a whole number, 0 or more; got {seed!r}")
+    at_least("seed=", seed, 0)
     choose(phrasing, PHRASINGS, "phrasing")
     given = {"train": train, "val": val, "test": test}
     sizes = {name: ABOUT["sizes"][name] if size is None else size for name, size in given.items()}
     sizes = dict(SMOKE_SIZES) if smoke else sizes
     for name, size in sizes.items():
-        if not isinstance(size, int) or size < 2:
-            raise ValueError(f"{name}= must be a whole number of at least 2 images; got {size!r}")
+        at_least(f"{name}=", size, 2)
     options = {"seed": seed, **sizes, "regions": regions}
     path = _cache_path(options)
-    stored = read_arrays(path, "this dataset", "drawing it") if cache else None
+    stored = read_arrays(path, "this dataset", "drawing it")
     if stored is None:
         stored = _draw(seed, sizes, regions, progress)
-        if cache:
-            keep_arrays(path, stored, "the dataset is")
+        keep_arrays(path, stored, "the dataset is")
     splits = {name: _split(name, stored) for name in sizes}
-    if phrasing == "apart":
-        splits = _told_apart(splits, seed)
-    if phrasing == "label":
-        splits = {name: _labelled(split) for name, split in splits.items()}
+    if phrasing != "plain":
+        streams = np.random.SeedSequence(seed).spawn(len(splits))
+        splits = {name: _phrased(splits[name], phrasing, stream) for name, stream in zip(splits, streams, strict=True)}
     vocabulary = Vocabulary.build(splits["train"].captions)
     return Dataset(
         "scenes",
         **splits,
         vocabulary=vocabulary,
         fingerprint=fingerprint(splits.values()),
-        options=options | _phrased(phrasing),
+        options=options | _named(phrasing),
         defaults=ABOUT["settings"],
         tuned=ABOUT["tuned"],
         drawn=True,
@@ -150,32 +141,25 @@ def outline(given: Mapping, *, seed: int = 0, smoke: bool = False, regions: bool
     return Outline(
         sizes,
         (8, 261) if regions else (256,),
-        options={"seed": given.get("seed", seed), **sizes, "regions": regions}
-        | _phrased(given.get("phrasing", "plain")),
+        options={"seed": given.get("seed", seed), **sizes, "regions": regions} | _named(given.get("phrasing", "plain")),
         defaults=ABOUT["settings"],
         tuned=ABOUT["tuned"],
         foils=True,
     )
 
 
-def _phrased(phrasing: str) -> dict:
+def _named(phrasing: str) -> dict:
     """The phrasing as an option: plain captions are how things were before there were others, and have no name."""
     return {} if phrasing == "plain" else {"phrasing": phrasing}
 
 
-def _told_apart(splits: dict[str, ScenesSplit], seed: int) -> dict[str, ScenesSplit]:
-    """The same splits with other captions of the same forms, from dice of their own: nothing else is drawn by them."""
-    streams = [stream.spawn(1)[0] for stream in np.random.SeedSequence(seed).spawn(len(splits))]
-    dice = dict(zip(splits, map(np.random.default_rng, streams), strict=True))
-    return {
-        name: replace(split, captions=[told_apart(form, dice[name]) for form in split.forms], phrasing="apart")
-        for name, split in splits.items()
-    }
-
-
-def _labelled(split: ScenesSplit) -> ScenesSplit:
+def _phrased(split: ScenesSplit, phrasing: str, stream: np.random.SeedSequence) -> ScenesSplit:
+    """The same split with other captions, from dice of their own: nothing else is drawn by them."""
+    dice = np.random.default_rng(stream.spawn(1)[0])
+    if phrasing == "apart":
+        return replace(split, captions=[told_apart(form, dice) for form in split.forms], phrasing=phrasing)
     texts, forms = zip(*map(label, split.forms), strict=True)
-    return replace(split, captions=list(texts), forms=list(forms), phrasing="label")
+    return replace(split, captions=list(texts), forms=list(forms), phrasing=phrasing)
 
 
 def fingerprint(splits) -> str:

@@ -8,9 +8,10 @@ things; its background is so.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from functools import cache
 from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -32,6 +33,7 @@ SYNONYMS = {
 }
 NUMBERS = ("no", "one", "two", "three", "four", "five")
 ORDER = ("first", "second", "third")
+LEADS = ("there is ", "we see ")  # before a single thing
 _MOST = len(NUMBERS) - 1
 
 
@@ -70,13 +72,22 @@ def _attributes(told: dict, rng: np.random.Generator, keys: Sequence[str] = ("si
 
 def _words(told: dict, rng: np.random.Generator) -> str:
     """A mention in English: article, size, fill, colour, shape."""
-    text = _attributes(told, rng)
-    return ("an " if text[0] in "aeiou" else "a ") + text
+    return with_article(_attributes(told, rng))
 
 
-def _joined(mentions: list[str], relation: str | None) -> str:
-    """Two mentions with a relation between them, or a list of two or three."""
-    return f" {relation} ".join(mentions) if relation else ", ".join(mentions[:-1]) + " and " + mentions[-1]
+def with_article(words: str) -> str:
+    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+
+
+def sentence(mentions: list[str], form: dict, lead: str = "") -> str:
+    """A caption of these mentions, with relation, count and background of its ``form``; ``lead`` stands in front."""
+    if form["relation"] is not None:
+        text = f" {form['relation']} ".join(mentions)
+    else:
+        text = lead + " and ".join(part for part in (", ".join(mentions[:-1]), mentions[-1]) if part)
+    if form["count"] is not None:
+        text += f" among {NUMBERS[form['count']]} things"
+    return text + (f" on a {form['background']} background" if form["background"] is not None else "")
 
 
 def caption(scene: Scene, rng: np.random.Generator) -> tuple[str, dict]:
@@ -87,34 +98,29 @@ def caption(scene: Scene, rng: np.random.Generator) -> tuple[str, dict]:
     """
     form = {"things": [], "relation": None, "count": None, "background": None}
     order = [scene.things[i] for i in rng.permutation(len(scene.things))]
-    kind = rng.random()
+    kind, lead = rng.random(), ""
     if kind < 0.55:
         choices = [(a, name, b) for a, b in permutations(scene.things, 2) for name in RELATIONS if related(a, name, b)]
         a, form["relation"], b = pick(rng, choices)
         form["things"] = [_mention(a, rng, 0.9, 0.45, 0.8), _mention(b, rng, 0.9, 0.45, 0.8)]
-        text = _joined([_words(told, rng) for told in form["things"]], form["relation"])
     elif kind < 0.85:
         some = order[: 2 + int(rng.random() < 0.5)]
         form["things"] = [_mention(thing, rng, 0.9, 0.5, 0.8) for thing in some]
-        text = _joined([_words(told, rng) for told in form["things"]], None)
     else:
         form["things"] = [_mention(order[0], rng, 1.0, 0.8, 1.0)]
-        text = pick(rng, ("there is ", "we see ")) + _words(form["things"][0], rng)
-        if rng.random() < 0.6:
-            form["count"] = len(scene.things)
-            text += f" among {NUMBERS[form['count']]} things"
+        lead = pick(rng, LEADS)
+    mentions = [_words(told, rng) for told in form["things"]]
+    if lead and rng.random() < 0.6:
+        form["count"] = len(scene.things)
     if rng.random() < 0.2:
         form["background"] = scene.background
-        text += f" on a {scene.background} background"
-    return text, form
+    return sentence(mentions, form, lead), form
 
 
 def told_plainly(form: dict, rng: np.random.Generator) -> str:
     """A form in words as :func:`caption` puts it, attributes before their shape; synonyms drawn at random."""
-    words = [_words(thing, rng) for thing in form["things"]]
-    text = _joined(words, form["relation"]) if len(words) > 1 else pick(rng, ("there is ", "we see ")) + words[0]
-    text += f" among {NUMBERS[form['count']]} things" if form["count"] is not None else ""
-    return text + (f" on a {form['background']} background" if form["background"] is not None else "")
+    mentions = [_words(thing, rng) for thing in form["things"]]
+    return sentence(mentions, form, "" if mentions[1:] else pick(rng, LEADS))
 
 
 def told_apart(form: dict, rng: np.random.Generator) -> str:
@@ -126,13 +132,9 @@ def told_apart(form: dict, rng: np.random.Generator) -> str:
     """
     heads = ["a " + _attributes(told, rng, ("shape",)) for told in form["things"]]
     facts = [_attributes(told, rng, ("size", "fill", "colour")) for told in form["things"]]
-    if len(heads) == 1:
-        text = pick(rng, ("there is ", "we see ")) + heads[0]
-        text += f" among {NUMBERS[form['count']]} things" if form["count"] is not None else ""
-        text += f", and it is {facts[0]}" if facts[0] else ""
-    else:
-        told = [f", the {which} {what}" for which, what in zip(ORDER, facts, strict=False) if what]
-        text = _joined(heads, form["relation"]) + "".join(told)
+    text = sentence(heads, form | {"background": None}, "" if heads[1:] else pick(rng, LEADS))
+    subjects = [f", the {which} " for which in ORDER] if heads[1:] else [", and it is "]
+    text += "".join(subject + fact for subject, fact in zip(subjects, facts, strict=False) if fact)
     return text + (f" on a {form['background']} background" if form["background"] is not None else "")
 
 
@@ -142,13 +144,8 @@ def label(form: dict) -> tuple[str, dict]:
     There are so few of them that many pictures share each, and no two ways to say one.
     """
     told = {key: value for key, value in form["things"][0].items() if key in ("shape", "colour")}
-    text = " ".join(told[key] for key in ("colour", "shape") if key in told)
-    return f"{'an' if text[0] in 'aeiou' else 'a'} {text}", form | {
-        "things": [told],
-        "relation": None,
-        "count": None,
-        "background": None,
-    }
+    text = with_article(" ".join(told[key] for key in ("colour", "shape") if key in told))
+    return text, {"things": [told], "relation": None, "count": None, "background": None}
 
 
 # -- truth ---------------------------------------------------------------------------------------------------
@@ -172,82 +169,45 @@ def truth(form: dict, scene: Scene) -> bool:
 
 
 def truth_matrix(forms: Sequence[dict], scenes: Sequence[Scene]) -> np.ndarray:
-    """``truth`` of every form in every scene, bool (len(forms), len(scenes)).
+    """:func:`truth` of every form in every scene, bool (len(forms), len(scenes)).
 
-    The things that match a description are the bits of one byte per scene. A relation holds if some thing that
-    stands in it to a matching first thing matches second. Descriptions without a relation need different things:
-    by Hall's theorem those exist if any k descriptions together match at least k things.
+    What :func:`truth` asks of one choice of things after the other stands in arrays with an axis of five for each thing
+    that is chosen, and the scenes along the last axis.
     """
-    facts = _Facts(scenes)
-    found = np.empty((len(forms), len(scenes)), bool)
-    seen: dict[str, int] = {}
-    for row, form in enumerate(forms):
-        key = json.dumps(form, sort_keys=True)
-        found[row] = found[seen[key]] if key in seen else facts.holds(form)
-        seen.setdefault(key, row)
-    return found
+    codes = {name: np.full((_MOST, len(scenes)), -1, np.int8) for name in (*VALUES, "row", "column")}
+    for i, scene in enumerate(scenes):
+        for j, thing in enumerate(scene.things):
+            for name, code in codes.items():
+                value = getattr(thing, name)
+                code[j, i] = VALUES[name].index(value) if name in VALUES else value
+    exists = codes["row"] >= 0
+    count = exists.sum(0)
+    background = np.array([scene.background for scene in scenes], dtype=object)
+    first, second = (
+        SimpleNamespace(**{name: np.expand_dims(codes[name], axis) for name in ("row", "column")}) for axis in (1, 0)
+    )
+    allowed: dict = {relation: related(first, relation, second) for relation in RELATIONS}
+    for things in (1, 2, 3):  # without a relation: different ones
+        allowed[things] = np.zeros((_MOST,) * things + (1,), bool)
+        allowed[things][tuple(zip(*permutations(range(_MOST), things), strict=True))] = True
 
+    @cache
+    def matching(told: frozenset) -> np.ndarray:
+        """Which things a description fits, bool (5, N)."""
+        fits = [codes[attribute] == VALUES[attribute].index(value) for attribute, value in told]
+        return np.logical_and.reduce([exists, *fits])
 
-class _Facts:
-    """The scenes as arrays: per attribute a code for each thing, (N, 5), padded with -1."""
-
-    _ones = np.array([bin(bits).count("1") for bits in range(1 << _MOST)], np.uint8)
-
-    def __init__(self, scenes: Sequence[Scene]) -> None:
-        shape = (len(scenes), _MOST)
-        self.codes = {name: np.full(shape, -1, np.int8) for name in (*VALUES, "row", "column")}
-        self.count = np.array([len(scene.things) for scene in scenes], np.int64)
-        self.background = np.array([scene.background for scene in scenes], dtype=object)
-        for i, scene in enumerate(scenes):
-            for j, thing in enumerate(scene.things):
-                for name, codes in self.codes.items():
-                    value = getattr(thing, name)
-                    codes[i, j] = VALUES[name].index(value) if name in VALUES else value
-        self.here = self.codes["row"] >= 0
-        self.matches: dict[tuple, np.ndarray] = {}
-        self.reach = {name: self._reach(name) for name in RELATIONS}
-
-    @staticmethod
-    def _bits(flags: np.ndarray) -> np.ndarray:
-        return (flags << np.arange(_MOST, dtype=np.uint8)).sum(-1, dtype=np.uint8)
-
-    def _reach(self, relation: str) -> np.ndarray:
-        """For every scene and set of things (as bits): the things to which one of the set stands in ``relation``."""
-        place = self.codes["column" if relation in ("left of", "right of") else "row"]
-        first, second = place[:, :, None], place[:, None, :]
-        holds = first < second if relation in ("left of", "above") else first > second
-        single = self._bits(holds & self.here[:, :, None] & self.here[:, None, :])
-        reach = np.zeros((len(place), 1 << _MOST), np.uint8)
-        for bits in range(1 << _MOST):
-            for thing in range(_MOST):
-                if bits >> thing & 1:
-                    reach[:, bits] |= single[:, thing]
-        return reach
-
-    def match(self, told: dict) -> np.ndarray:
-        """Things that a description fits, as bits, uint8 (N,)."""
-        key = tuple(sorted(told.items()))
-        if key not in self.matches:
-            flags = self.here.copy()
-            for attribute, value in key:
-                flags &= self.codes[attribute] == VALUES[attribute].index(value)
-            self.matches[key] = self._bits(flags)
-        return self.matches[key]
-
-    def holds(self, form: dict) -> np.ndarray:
-        """Truth of one form in all scenes, bool (N,)."""
-        things = [self.match(told) for told in form["things"]]
-        if form["relation"] is not None:
-            first, second = things
-            reached = self.reach[form["relation"]][np.arange(len(first)), first]
-            result = (reached & second) != 0
-        else:
-            result = np.ones(len(self.count), bool)
-            for chosen in range(1, 1 << len(things)):
-                some = [bits for k, bits in enumerate(things) if chosen >> k & 1]
-                result &= self._ones[np.bitwise_or.reduce(some)] >= len(some)
+    def holds(form: dict) -> np.ndarray:
+        things = form["things"]
+        ways = allowed[form["relation"] or len(things)]
+        for axis, told in enumerate(things):
+            others = [other for other in range(len(things)) if other != axis]
+            ways = ways & np.expand_dims(matching(frozenset(told.items())), others)
+        found = ways.reshape(-1, len(scenes)).any(0)
         if form["count"] is not None:
-            result &= self.count == form["count"]
+            found &= count == form["count"]
         if form["background"] is not None:
-            result &= self.background == form["background"]
-        return result
+            found &= background == form["background"]
+        return found
+
+    return np.array([holds(form) for form in forms]).reshape(len(forms), len(scenes))

@@ -103,8 +103,6 @@ def distractor(rng: np.random.Generator) -> tuple[int, int, int, int]:
 def regions(scene: Scene, rng: np.random.Generator, count: int = 8) -> tuple[np.ndarray, np.ndarray]:
     """Boxes of all things and distractors, shuffled: (count, 4) uint8, and the thing in each (count,) int8 or -1."""
     things = len(scene.things)
-    if things > count:
-        raise ValueError(f"a scene of {things} things does not fit in {count} regions")
     boxes = [box(thing) for thing in scene.things] + [distractor(rng) for _ in range(count - things)]
     which = list(range(things)) + [-1] * (count - things)
     order = rng.permutation(count)

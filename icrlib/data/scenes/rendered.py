@@ -24,7 +24,6 @@ def rendered(
     val: int | None = None,
     test: int | None = None,
     smoke: bool = False,
-    cache: bool = True,
     progress: bool = True,
 ) -> Dataset:
     """The scenes of ``seed`` with pictures, (3, 64, 64) in [0, 1], where others hold features.
@@ -32,7 +31,7 @@ def rendered(
     A frozen network makes the features of ``scenes`` out of them, up to the half precision in which those are kept. An
     update costs several times as much, for the network runs in each. Pictures are never mirrored: left is not right.
     """
-    plain = generate.load(seed, train=train, val=val, test=test, smoke=smoke, cache=cache, progress=progress)
+    plain = generate.load(seed, train=train, val=val, test=test, smoke=smoke, progress=progress)
     network = backbones.load(backbones.SCENES)
     splits = {
         split.name: replace(split, features=StampedPictures(split.images, network))

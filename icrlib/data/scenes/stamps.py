@@ -13,7 +13,7 @@ the pairs come is drawn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -55,11 +55,6 @@ USUAL = {"bits": 4, "rounds": 4}
 EVALUATION, TRAINING = 1, 2  # streams of dice
 
 
-def digits(numbers: np.ndarray) -> np.ndarray:
-    """Decimal digits (B, 6) of ``numbers`` (B,), with zeros in front."""
-    return numbers[:, None] // 10 ** np.arange(PLACES)[::-1] % 10
-
-
 def stamp(pictures: np.ndarray, numbers: np.ndarray, dice: np.random.Generator) -> np.ndarray:
     """Copies of ``pictures`` uint8 (B, 64, 64, 3) with ``numbers`` (B,) in a strip along the top edge.
 
@@ -70,7 +65,8 @@ def stamp(pictures: np.ndarray, numbers: np.ndarray, dice: np.random.Generator) 
     down, right = (dice.integers(0, CELL - side + 1, shape) for side in GLYPHS.shape[1:])
     light = dice.integers(DIMMEST, 256, shape)
     strip = np.zeros((*shape, CELL, CELL), np.uint8)
-    row, place, y, x = GLYPHS[digits(numbers)].nonzero()
+    digits = numbers[:, None] // 10 ** np.arange(PLACES)[::-1] % 10
+    row, place, y, x = GLYPHS[digits].nonzero()
     strip[row, place, y + down[row, place], x + right[row, place]] = light[row, place]
     stamped = pictures.copy()
     stamped[:, :CELL, : PLACES * CELL] = strip.transpose(0, 2, 1, 3).reshape(len(pictures), CELL, -1)[..., None]
@@ -121,29 +117,6 @@ class StampedPictures:
         return torch.from_numpy(found).permute(0, 3, 1, 2).float() / 255
 
 
-@dataclass(repr=False)
-class StampedTraining(Split):
-    """Pairs of pictures and captions with the same number: row r is picture ``of[r]`` with number ``numbers[r]``.
-
-    ``forms``: the captions' logical forms, which know nothing of numbers.
-    """
-
-    of: Tensor = field(kw_only=True)
-    numbers: Tensor = field(kw_only=True)
-    forms: list[dict] = field(kw_only=True)
-
-
-@dataclass(repr=False)
-class StampedSplit(ScenesSplit):
-    """A split for evaluation in one form, with or without stamps. ``others``: the same split in other forms, by name.
-
-    ``numbers`` (N,): what is stamped on each picture and its captions; None in the form without.
-    """
-
-    numbers: Tensor | None = field(default=None, kw_only=True)
-    others: dict[str, Split] = field(default_factory=dict, kw_only=True)
-
-
 def stamped(
     seed: int = 0,
     bits: int = USUAL["bits"],
@@ -153,7 +126,6 @@ def stamped(
     val: int | None = None,
     test: int | None = None,
     smoke: bool = False,
-    cache: bool = True,
     progress: bool = True,
 ) -> Dataset:
     """The scenes of ``seed``, with one of 2^``bits`` numbers on each pair; 0 bits: the same number on all of them.
@@ -163,29 +135,29 @@ def stamped(
     whoever collected such data would not know. ``test`` is without stamps, and ``test.others["stamped"]`` has them.
     ``ValueError`` for bits that are no whole number from 0 to 19.
     """
-    if isinstance(bits, bool) or not isinstance(bits, int) or not 0 <= bits <= MOST_BITS:
-        raise ValueError(f"bits= must be a whole number from 0 to {MOST_BITS}; got {bits!r}")
+    if at_least("bits=", bits, 0) > MOST_BITS:
+        raise ValueError(f"bits= must be at most {MOST_BITS}; got {bits!r}")
     at_least("rounds=", rounds, 1)
-    plain = generate.load(seed, train=train, val=val, test=test, smoke=smoke, cache=cache, progress=progress)
+    plain = generate.load(seed, train=train, val=val, test=test, smoke=smoke, progress=progress)
     network = backbones.load(backbones.SCENES)
     training = _training(plain.train, network, bits, rounds, seed)
-    tested = _form(plain.test, network, None, seed)
-    tested.others["stamped"] = _form(plain.test, network, bits, seed)
-    splits = {"train": training, "val": _form(plain.val, network, bits, seed), "test": tested}
-    told = [split.captions for split in (training, splits["val"], tested.others["stamped"])]
+    chosen, tested = (_evaluated(split, network, bits, seed) for split in (plain.val, plain.test))
+    bare = replace(plain.test, features=StampedPictures(plain.test.images, network), others={"stamped": tested})
     digest = sha256_of(
         plain.fingerprint,
-        repr((bits, rounds, training.numbers.tolist())),
-        repr(told),
+        repr((bits, rounds, training.features.numbers.tolist())),
+        repr([split.captions for split in (training, chosen, tested)]),
         GLYPHS.tobytes(),
-        splits["val"].images.tobytes(),
-        tested.others["stamped"].images.tobytes(),
+        chosen.images.tobytes(),
+        tested.images.tobytes(),
     )
     return replace(
         plain,
         name="stamps",
         foils=False,
-        **splits,
+        train=training,
+        val=chosen,
+        test=bare,
         vocabulary=Vocabulary.build(training.captions),
         fingerprint=digest,
         options=plain.options | {"bits": bits, "rounds": rounds, "backbone": network.name},
@@ -208,44 +180,28 @@ def outline(given: Mapping, *, seed: int = 0, smoke: bool = False, regions: bool
     )
 
 
-def _training(split: ScenesSplit, network: backbones.Backbone, bits: int, rounds: int, seed: int) -> StampedTraining:
-    """Every picture with each of its numbers, and its captions with the same ones."""
+def _training(split: ScenesSplit, network: backbones.Backbone, bits: int, rounds: int, seed: int) -> Split:
+    """Every picture with each of its numbers, in rows of their own, and its captions with the same ones."""
     count = 1 << bits
-    dice = np.random.default_rng((seed, TRAINING))
-    if rounds < count:
-        numbers = dice.integers(0, count, (len(split), rounds))
-    else:
+    numbers = np.random.default_rng((seed, TRAINING)).integers(0, count, (len(split), rounds))
+    if rounds >= count:
         numbers = np.tile(np.arange(count), (len(split), 1))
     each = numbers.shape[1]
     of, flat = np.arange(len(split)).repeat(each), numbers.reshape(-1)
-    own = split.image_of.tolist()
-    pairs = [(caption, row * each + turn) for caption, row in enumerate(own) for turn in range(each)]
-    return StampedTraining(
+    image_of = (split.image_of[:, None] * each + torch.arange(each)).reshape(-1)
+    texts = [text for text in split.captions for _ in range(each)]
+    return Split(
         split.name,
         StampedPictures(split.images, network, of, flat),
-        [write(split.captions[caption], int(flat[row])) for caption, row in pairs],
-        torch.tensor([row for _, row in pairs]),
+        [write(text, int(flat[row])) for text, row in zip(texts, image_of.tolist(), strict=True)],
+        image_of,
         [f"{split.image_ids[i]}-{n}" for i, n in zip(of, flat, strict=True)],
-        of=torch.from_numpy(of),
-        numbers=torch.from_numpy(flat),
-        forms=[split.forms[caption] for caption, _ in pairs],
     )
 
 
-def _form(split: ScenesSplit, network: backbones.Backbone, bits: int | None, seed: int) -> StampedSplit:
-    """A split for evaluation: as it is, or with number i mod 2^bits on picture i and its captions."""
-    known = {name: getattr(split, name) for name in split.__dataclass_fields__}
-    made = StampedSplit(**known | {"features": StampedPictures(split.images, network)})
-    if bits is None:
-        return made
+def _evaluated(split: ScenesSplit, network: backbones.Backbone, bits: int, seed: int) -> ScenesSplit:
+    """A split for evaluation, with number i mod 2^bits on picture i and its captions."""
     numbers = np.arange(len(split)) % (1 << bits)
     images = stamp(split.images, numbers, np.random.default_rng((seed, EVALUATION, len(split))))
     captions = [write(text, int(numbers[row])) for text, row in zip(split.captions, split.image_of, strict=True)]
-    return replace(
-        made,
-        images=images,
-        features=StampedPictures(images, network),
-        captions=captions,
-        others={},
-        numbers=torch.from_numpy(numbers),
-    )
+    return replace(split, images=images, features=StampedPictures(images, network), captions=captions)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -14,28 +15,22 @@ KINDS = ("swap", "attribute")
 FIELDS = ("shape", "colour", "cell", "other")
 
 
-def telling(
-    image_of: Tensor, forms: Sequence[dict], graphs: Sequence[Scene], twin_of: Tensor
-) -> Iterator[tuple[int, int, int]]:
-    """(caption, its image, the other twin) for every caption that is false of the other twin, both ways round."""
-    pairs = [(row, int(twin)) for row, twin in enumerate(twin_of) if twin >= 0]
-    captions_of: dict[int, list[int]] = {}
-    for caption, row in enumerate(image_of.tolist()):
-        captions_of.setdefault(row, []).append(caption)
-    for row, twin in (pair for a, b in pairs for pair in ((a, b), (b, a))):
-        for caption in captions_of[row]:
-            if not truth(forms[caption], graphs[twin]):
-                yield caption, row, twin
-
-
 def questions(split) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """What twins ask of a scenes ``split``, T times: caption, its image, that image's twin (T,) int64; is it a swap?"""
-    found = list(telling(split.image_of, split.forms, split.graphs, split.twin_of))
-    caption, own, other = torch.tensor(found, dtype=torch.long).view(-1, 3).unbind(1)
-    # Either picture of a pair may be the one that was made as the other's twin.
-    made = torch.where(split.twin_of[own] == other, own, other)
-    swap = torch.tensor([split.twin_kind[row] == "swap" for row in made.tolist()], dtype=torch.bool)
-    return caption, own, other, swap
+    """What twins ask of a scenes ``split``, T times: caption, its image, that image's twin (T,) int64; is it a swap?
+
+    A caption is asked where it is false of the other twin, both ways round.
+    """
+    captions_of = defaultdict(list)
+    for caption, row in enumerate(split.image_of.tolist()):
+        captions_of[row].append(caption)
+    found = []
+    for made, twin in enumerate(split.twin_of.tolist()):
+        for own, other in ((made, twin), (twin, made)) if twin >= 0 else ():
+            for caption in captions_of[own]:
+                if not truth(split.forms[caption], split.graphs[other]):
+                    found.append((caption, own, other, split.twin_kind[made] == "swap"))
+    caption, own, other, swap = torch.tensor(found, dtype=torch.long).view(-1, 4).unbind(1)
+    return caption, own, other, swap.bool()
 
 
 def field(scene: Scene, twin: Scene) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -82,7 +81,7 @@ def vectors(captions: Split | Sequence[str], teacher: Teacher, progress: bool = 
 
 
 def _part(captions: list[str], teacher: Teacher, progress: bool) -> Tensor:
-    """The vectors of some captions, from their file or into it; the file says whose they are."""
+    """The vectors of some captions, from their file or into it."""
     about = {
         "teacher": teacher.identity,
         "captions": sha256_of(json.dumps(captions)),
@@ -93,6 +92,5 @@ def _part(captions: list[str], teacher: Teacher, progress: bool) -> Tensor:
     if kept is not None:
         return torch.from_numpy(kept["vectors"])
     values = teacher.encode(captions, progress)
-    note = np.frombuffer(json.dumps(about).encode(), np.uint8)
-    keep_arrays(path, {"vectors": values.numpy(), "about": note}, "the target vectors are")
+    keep_arrays(path, {"vectors": values.numpy()}, "the target vectors are")
     return values

@@ -39,11 +39,9 @@ class LSA(Teacher):
     @cached_property
     def _fitted(self) -> tuple:
         """The counter, the projection, and the mean direction (d,) of the training captions."""
-        try:
-            from sklearn.decomposition import TruncatedSVD
-            from sklearn.feature_extraction.text import TfidfVectorizer
-        except ImportError as err:
-            raise ImportError("target 'lsa' needs scikit-learn: pip install scikit-learn") from err
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
         counts = TfidfVectorizer(tokenizer=tokenize, token_pattern=None, lowercase=False, sublinear_tf=True)
         projection = TruncatedSVD(self.size, n_iter=7, random_state=0)
         values = torch.from_numpy(projection.fit_transform(counts.fit_transform(self.captions)))

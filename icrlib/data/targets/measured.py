@@ -6,32 +6,28 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from icrlib.data.splits import Split
 from icrlib.data.targets.base import Teacher
-from icrlib.data.targets.order_sensitivity import order_sensitivity
+from icrlib.data.targets.order_sensitivity import PARAPHRASES, order_sensitivity
 
-TRUE = ("turned round", "one other word", "other words")
+TRUE = tuple(PARAPHRASES)
 COUNT, FLOOR_COUNT = 200, 1000  # captions that are changed, and captions that the floor is taken from
+TIE = 1e-6  # in 1 - cos: below it the rounding of float32 decides
 
 
 def seen(captions: Split | Sequence[str], teacher: Teacher, count: int = COUNT) -> dict[str, float]:
-    """Means of :func:`icrlib.data.targets.order_sensitivity` over the exchanges, each weighed by its captions.
+    """Means of :func:`icrlib.data.targets.order_sensitivity` over its rows.
 
     "swap": 1 - cos to the false caption; for each of TRUE its own 1 - cos, and as "…, nearer" the percentage of
     captions of which the true one is nearer than the false one.
     """
-    rows = [row for row in order_sensitivity(captions, teacher, count=count, progress=False) if row["n"]]
-
-    def mean(key: str, kinds: Sequence[str]) -> float:
-        kept = [row for row in rows if row["paraphrase"] in kinds]
-        return abs(float(np.average([row[key] for row in kept], weights=[row["n"] for row in kept])))  # no -0.0
-
+    rows = order_sensitivity(captions, teacher, count)
+    rows["nearer"] = 100.0 * (rows["to_swap"] - rows["to_paraphrase"] > TIE)
+    of = rows.groupby("paraphrase")[["to_paraphrase", "nearer"]].mean().abs()  # no -0.0
     return (
-        {"swap": mean("to_swap", TRUE)}
-        | {kind: mean("to_paraphrase", [kind]) for kind in TRUE}
-        | {f"{kind}, nearer": mean("accuracy", [kind]) for kind in TRUE}
+        {"swap": abs(float(rows["to_swap"].mean()))}
+        | {kind: float(of.loc[kind, "to_paraphrase"]) for kind in TRUE}
+        | {f"{kind}, nearer": float(of.loc[kind, "nearer"]) for kind in TRUE}
     )
 
 

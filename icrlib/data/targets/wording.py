@@ -9,11 +9,10 @@ import re
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from icrlib.data.scenes.grammar import NUMBERS, RELATIONS, SYNONYMS
+from icrlib.data.scenes.grammar import LEADS, NUMBERS, RELATIONS, SYNONYMS, sentence, with_article
 from icrlib.data.scenes.graph import BACKGROUNDS, VALUES
 
 TURNED = {"left of": "right of", "right of": "left of", "above": "below", "below": "above"}
-LEADS = ("there is ", "we see ")
 EXCHANGES = ("colour", "shape", "size", "place")
 ORDER = ("size", "fill", "colour", "shape")  # of the words that say a thing
 MEANS = {
@@ -49,14 +48,8 @@ class Wording:
     @property
     def text(self) -> str:
         """The caption in English; "an" before a vowel."""
-        mentions = [" ".join(thing[name] for name in ORDER if name in thing) for thing in self.things]
-        mentions = [("an " if words[0] in "aeiou" else "a ") + words for words in mentions]
-        if self.relation is not None:
-            text = f" {self.relation} ".join(mentions)
-        else:
-            text = self.lead + " and ".join([", ".join(mentions[:-1]), mentions[-1]] if mentions[1:] else mentions)
-        text += f" among {NUMBERS[self.count]} things" if self.count is not None else ""
-        return text + (f" on a {self.background} background" if self.background is not None else "")
+        mentions = [with_article(" ".join(thing[name] for name in ORDER if name in thing)) for thing in self.things]
+        return sentence(mentions, vars(self), self.lead)
 
 
 def parse(caption: str) -> Wording:

@@ -17,11 +17,10 @@ def experiment(row: str) -> dict:
     """Settings of one row of a published table.
 
     ``"ecir/1.1"`` to ``"ecir/2.8"`` are ECIR's Table 1, as the released job files ran it. ``"ltd/1.1"`` to
-    ``"ltd/4.2.2"`` are the rows of LTD's Tables 1 and 2, as the released job files ran them; ``"ltd/figure-2/0.1"`` is
-    a curve of its Figure 2.
+    ``"ltd/4.2.2"`` are the rows of LTD's Tables 1 and 2, as the released job files ran them.
 
     Keys are arguments of :func:`icrlib.load_dataset` (``dataset``) and :func:`icrlib.train`, and ``selection``,
-    ``seeds``, ``features`` and ``notes``, which say what cannot be said by an argument. Raises ``ValueError`` for an
+    ``seeds`` and ``features``, which say what cannot be said by an argument. Raises ``ValueError`` for an
     unknown row.
     """
     return PAPERS[choose(row, experiments(), "row").partition("/")[0]].experiment(row)
