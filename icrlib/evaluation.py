@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from icrlib.data.regions import Regions
 from icrlib.data.splits import Split
 from icrlib.data.text import Words
 from icrlib.errors import at_least
@@ -93,6 +94,7 @@ def evaluate(
     batch_size: int = 512,
     progress: bool = False,
     rerank: int | None = None,
+    distractors: Tensor | Regions | None = None,
 ) -> dict:
     """Measures of both directions: ``{"i2t": {…}, "t2i": {…}, "rsum": …}``, keys as in :mod:`icrlib.metrics`.
 
@@ -101,14 +103,33 @@ def evaluate(
     as labels and templates have it: there a perfect model's R@1 is near 0 by own pairs and 100 by texts. COCO's test
     split adds ``"folds_1k"``, the mean of five parts of 1,000 images, for own pairs. ``rerank=128`` adds
     ``"reranked"``, what the model's matching head makes of so many candidates of each query (:func:`rerank`).
+    ``distractors`` (D, …): features of images that no caption describes, such as
+    :func:`icrlib.data.precomputed.distractors` reads; they are candidates of captions beside the split's images.
     """
     if rerank is not None:
         check_head(model)
+        if distractors is not None:
+            raise ValueError("rerank= knows no distractors; leave one of both out")
     encoded = embed(model, split, batch_size, progress)
-    result = measure(*encoded, split, relevance, model.similarity, model.scores_at_once)
+    others = None if distractors is None else _more_images(model, split, distractors, batch_size)
+    result = measure(*encoded, split, relevance, model.similarity, model.scores_at_once, others)
     if rerank is not None:
         result["reranked"] = _by_head(model, split, None, rerank, relevance, encoded)
     return result
+
+
+@torch.no_grad()
+def _more_images(model: RetrievalModel, split: Split, features: Tensor | Regions, batch_size: int) -> Encodings:
+    """Encodings (D, …) of images that are not of the split."""
+    if len(features) == 0 or features.shape[-1] != split.features.shape[-1]:
+        size = f"{split.features.shape[-1]} numbers, as the split's"
+        raise ValueError(f"distractors= are features of one image or more, of {size}; got {tuple(features.shape)}")
+    check_lengths(type(model), features)
+    was_training = model.training
+    model.eval()
+    made = [model.encode_images(chunk.to(model.device).float()) for chunk in features.split(batch_size)]
+    model.train(was_training)
+    return join(made)
 
 
 def measure(
@@ -118,9 +139,18 @@ def measure(
     relevance: bool | str = False,
     similarity: Similarity = inner_products,
     at_once: int = RetrievalModel.scores_at_once,
+    distractors: Encodings | None = None,
 ) -> dict:
-    """:func:`evaluate` for encodings that are there already: images (N, …), captions (C, …)."""
+    """:func:`evaluate` for encodings that are there already: images (N, …), captions (C, …), distractors (D, …)."""
     found = rank(images, captions, split, relevance, similarity, at_once)
+    if distractors is not None:
+        image, caption = _relevant(split, relevance)
+        every, shape = join([images, distractors]), (len(captions), len(images) + len(distractors))
+
+        def of_captions(rows: slice) -> Tensor:
+            return finite(all_scores(every, captions[rows], similarity, at_once)).T
+
+        found["t2i"] = ranks_in_parts(of_captions, caption, image, *shape)
     result = _measures(found)
     if split.folds > 1 and relevance in (False, "own"):
         result["folds_1k"] = _folds(images, captions, split, similarity, at_once)

@@ -1,42 +1,42 @@
 """Measures where people, or a truth function, say which candidates are right: several for one query, none for another.
 
 :func:`icrlib.evaluate` counts a caption's own image as its only right answer. Crisscrossed Captions
-(:mod:`icrlib.data.cxc`) and the truth of ``scenes`` know of more.
+(:mod:`icrlib.data.cxc`) know of more.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from icrlib import evaluation
-from icrlib.data.judgements import SIDES, Judgements
-from icrlib.data.splits import Split
+from icrlib.data.judgements import Judgements
 from icrlib.metrics import Ranks, from_ranks
 from icrlib.models.base import RetrievalModel
 from icrlib.score_checks import finite
 
-Scores = Callable[[str, Tensor], Tensor]
-
 
 def evaluate_judged(
-    model: RetrievalModel | Tensor, split: Split, judgements: Judgements, batch_size: int = 512, progress: bool = False
+    model: RetrievalModel | Tensor, judgements: Judgements, batch_size: int = 512, progress: bool = False
 ) -> dict:
     """Measures of both directions, ``{"i2t": {…}, "t2i": {…}, "rsum": …}``, with the pairs of ``judgements`` as right.
 
-    ``model``: a model, or its scores (N, C) for the split. Keys of a direction are those of :mod:`icrlib.metrics`, and
-    ``map_at_r`` (see :func:`map_at_r`), ``queries`` that were asked, ``left_out``: those without a right answer, and
-    ``positives``: right answers of a query, on average. Every image and caption of the split is a candidate.
+    ``model``: a model, or its scores (N, C) for the judgements' split. Keys of a direction are those of
+    :mod:`icrlib.metrics`, and ``map_at_r`` (see :func:`map_at_r`), ``queries`` that have a right answer, ``left_out``:
+    those without one, and ``positives``: right answers of a query, on average. Every image and caption of the split is
+    a candidate. The score matrix is held at once.
     """
-    wanted, got = (len(split), len(split.captions)), (judgements.images, judgements.captions)
-    if wanted != got:
-        raise ValueError(
-            f"{judgements.name}: judgements for {got[0]} images and {got[1]} captions, but the split {split.name!r} "
-            f"has {wanted[0]} and {wanted[1]}; make them for it"
-        )
-    return _evaluate(_scores(model, split, batch_size, progress), judgements)
+    split = judgements.split
+    wanted = (len(split), len(split.captions))
+    scores = model if isinstance(model, Tensor) else evaluation.scores(model, split, batch_size, progress)
+    if scores.shape != wanted:
+        raise ValueError(f"scores {tuple(scores.shape)}: wanted {wanted}, images and captions of {split.name!r}")
+    finite(scores)
+    result = {
+        "i2t": _side(f"{judgements.name}, i2t", scores, judgements.image, judgements.caption),
+        "t2i": _side(f"{judgements.name}, t2i", scores.T, judgements.caption, judgements.image),
+    }
+    return result | {"rsum": sum(side[key] for side in result.values() for key in evaluation.RECALLS)}
 
 
 def map_at_r(found: Ranks) -> float:
@@ -48,67 +48,18 @@ def map_at_r(found: Ranks) -> float:
     return float((torch.zeros_like(relevant).index_add(0, found.query, precision) / relevant).mean())
 
 
-def _scores(model: RetrievalModel | Tensor, split: Split, batch_size: int, progress: bool) -> Scores:
-    """A function of a direction and rows of queries to their scores with all candidates.
-
-    The whole matrix is computed once if it has room (:data:`icrlib.evaluation.WHOLE`), else each part when it is asked.
-    """
-    if isinstance(model, Tensor):
-        if model.shape != (len(split), len(split.captions)):
-            raise ValueError(
-                f"scores {tuple(model.shape)}: wanted ({len(split)}, {len(split.captions)}), the images "
-                f"and captions of the split {split.name!r}"
-            )
-        return _of_matrix(model)
-    images, captions = evaluation.embed(model, split, batch_size, progress)
-    most = model.scores_at_once
-    if len(images) * len(captions) * 4 <= evaluation.WHOLE:
-        return _of_matrix(evaluation.all_scores(images, captions, model.similarity, most, progress))
-
-    def part(side: str, rows: Tensor) -> Tensor:
-        if side == "i2t":
-            return finite(evaluation.all_scores(images[rows], captions, model.similarity, most))
-        return _turned(finite(evaluation.all_scores(images, captions[rows], model.similarity, most)))
-
-    return part
-
-
-def _of_matrix(matrix: Tensor) -> Scores:
-    finite(matrix)
-    return lambda side, rows: matrix[rows] if side == "i2t" else _turned(matrix[:, rows])
-
-
-def _turned(part: Tensor) -> Tensor:
-    """The transpose as it would lie in memory: single queries are read from it, which is thrice as fast so."""
-    return part.T.contiguous()
-
-
-def _evaluate(scores: Scores, judgements: Judgements) -> dict:
-    result = {}
-    for side in SIDES:
-        found = _ranks(scores, judgements, side)
-        total = judgements.images if side == "i2t" else judgements.captions
-        result[side] = from_ranks(found) | {
-            "map_at_r": map_at_r(found),
-            "queries": found.queries,
-            "left_out": total - found.queries,
-            "positives": len(found.query) / found.queries,
-        }
-    return result | {"rsum": sum(result[side][key] for side in SIDES for key in evaluation.RECALLS)}
-
-
 @torch.no_grad()
-def _ranks(scores: Scores, judgements: Judgements, side: str) -> Ranks:
-    """Ranks of the right answers of all queries that have one."""
-    image, caption = getattr(judgements, side)
-    query, candidate = (image, caption) if side == "i2t" else (caption, image)
-    candidates = judgements.captions if side == "i2t" else judgements.images
+def _side(what: str, scores: Tensor, query: Tensor, candidate: Tensor) -> dict:
+    """Measures of one direction, over the queries (rows of ``scores``) that have a right answer."""
     if not len(query):
-        raise ValueError(f"{judgements.name}, {side}: no query has a right answer, so there is nothing to measure")
-    asked, query, count = query.unique(return_inverse=True, return_counts=True)
-    if (count == candidates).any():
-        raise ValueError(
-            f"{judgements.name}, {side}: every candidate is right for query "
-            f"{int(asked[count == candidates][0])}, so its ranks say nothing; leave it out"
-        )
-    return evaluation.ranks_in_parts(lambda rows: scores(side, asked[rows]), query, candidate, len(asked), candidates)
+        raise ValueError(f"{what}: no query has a right answer, so there is nothing to measure")
+    kept, query, count = query.unique(return_inverse=True, return_counts=True)
+    if (count == scores.shape[1]).any():
+        bad = int(kept[count == scores.shape[1]][0])
+        raise ValueError(f"{what}: every candidate is right for query {bad}, so its ranks say nothing; leave it out")
+    # Rows of a transpose are copied: single queries are read from them, which is thrice as fast so.
+    parts = evaluation.ranks_in_parts(
+        lambda rows: scores[kept[rows]].contiguous(), query, candidate, len(kept), scores.shape[1]
+    )
+    numbers = {"queries": len(kept), "left_out": len(scores) - len(kept), "positives": len(query) / len(kept)}
+    return from_ranks(parts) | {"map_at_r": map_at_r(parts)} | numbers

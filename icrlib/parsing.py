@@ -63,10 +63,17 @@ def text(path: str | os.PathLike) -> str:
         raise
     except UNREADABLE as err:  # a gzip that is cut off, damaged, or none
         raise BadFile(path, f"cannot be read ({err})") from err
+    way, begin = "iconv -f {} -t UTF-8 OLD > NEW converts it", raw[:1000]
+    marked = begin[:2] in (b"\xff\xfe", b"\xfe\xff")
+    if marked or 3 * begin.count(0) > len(begin):  # what Excel calls Unicode text
+        kind = "UTF-16" if marked else "UTF-16LE" if begin[1:2] == b"\0" else "UTF-16BE"
+        raise BadFile(path, f"not UTF-8 text but UTF-16; {way.format(kind)}")
+    if begin[:4] == b"PK\3\4":
+        raise BadFile(path, "not text but an archive or a spreadsheet; unpack it, or save the table as CSV in UTF-8")
     try:
         return raw.decode("utf-8").removeprefix(BOM)
     except UnicodeDecodeError as err:
-        why = f"not UTF-8 text ({err.reason} at byte {err.start}); convert it first, such as with iconv -t UTF-8"
+        why = f"not UTF-8 text ({err.reason} at byte {err.start}); if it is Latin-1, {way.format('LATIN1')}"
         raise BadFile(path, why, raw.count(b"\n", 0, err.start) + 1) from err
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 
 import pytest
@@ -50,20 +51,6 @@ def test_check_lists_every_problem_and_says_so_by_its_status(place, tmp_path):
     assert "train1.jpg" in result.output and "val2.jpg" in result.output
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ((), "say which folder"),
-        (("flickr7k", "--root", "x"), "flickr8k"),
-        (("flickr8k", "x", "y"), "say which folder"),
-        (("nowhere",), "nowhere"),
-    ],
-)
-def test_check_refuses(words, message):
-    result = icr("data", "check", *words)
-    assert result.exit_code in (1, 2) and message in result.output
-
-
 def test_search_by_words_and_by_picture(place, tmp_path):
     where = ("--features", str(place / "features"))
     for model in (place / "run", place / "run" / "record.json"):
@@ -76,6 +63,7 @@ def test_search_by_words_and_by_picture(place, tmp_path):
     lines = result.output.splitlines()
     assert result.exit_code == 0 and len(lines) == 6 and ".jpg" not in lines[0]
     assert "<h1>test0.jpg</h1>" in page.read_text()
+    assert "never read “zebra”" in icr("search", str(place / "run"), "a red zebra", *where).output
 
 
 def test_search_covers_every_split_unless_told(place):
@@ -88,18 +76,24 @@ def test_search_covers_every_split_unless_told(place):
 
 
 @pytest.mark.parametrize(
-    "words, what",
+    "words, message",
     [
-        (("a", "red", "ring"), "got 3 words"),
-        (("only",), "got 1 words"),
-        (("run", ""), "the query has no word"),
-        (("run", "a red zebra"), "never read “zebra”"),
-        (("run", "zebra"), "it knows no word of this"),
+        ("data check", "say which folder"),
+        ("data check flickr7k --root x", "flickr8k"),
+        ("data check flickr8k x y", "say which folder"),
+        ("data check nowhere", "nowhere"),
+        ("search RUN ring", "say where to search"),
+        ("search RUN ring --features nowhere", "nowhere: missing train_ims.npy"),
+        ("search a red ring --features FEATURES", "got 3 words"),
+        ("search only --features FEATURES", "got 1 words"),
+        ("search RUN '' --features FEATURES", "the query has no word"),
+        ("search RUN zebra --features FEATURES", "it knows no word of this"),
     ],
 )
-def test_search_says_what_it_wants_and_does_not_know(place, words, what):
-    words = tuple(str(place / "run") if word == "run" else word for word in words)
-    assert what in icr("search", *words, "--features", str(place / "features")).output
+def test_refusals(place, words, message):
+    known = {"RUN": place / "run", "FEATURES": place / "features"}
+    result = icr(*(known.get(word, word) for word in shlex.split(words)))
+    assert result.exit_code in (1, 2) and message in result.output, result.output
 
 
 def test_names_with_rare_line_ends_stay_with_their_photos(place, tmp_path):

@@ -18,6 +18,13 @@ from icrlib.search.audit import audit as measured
 @own_code
 @OWN
 @click.option("--split", type=click.Choice(["train", "val", "test"]), default="test", show_default=True)
+@click.option(
+    "--relevance",
+    type=click.Choice(["own", "text"]),
+    default="own",
+    show_default=True,
+    help="What is right for a caption: its own photo, or every photo with a caption of the same text.",
+)
 @click.option("--batch-size", default=128, show_default=True, help="Pairs in a batch that a loss would see.")
 def audit(
     photos: Path,
@@ -25,6 +32,7 @@ def audit(
     features: Path | None,
     encoder: str | None,
     split: str,
+    relevance: str,
     batch_size: int,
     **own: str | None,
 ) -> None:
@@ -41,10 +49,11 @@ def audit(
     """
     made = encoder_of(model, encoder, features, **own)
     some = karpathy.read(photos, complete=False)[split]
-    result = measured(made, some, batch_size)
-    captions = sum(map(len, some.captions))
+    result = measured(made, some, batch_size, relevance=relevance)
+    captions, bare = sum(map(len, some.captions)), some.captions.count([])
+    more = f", {bare:,} photos without caption as distractors" if bare else ""
     click.echo(
-        f"{made.name}: {len(some):,} photos of the split {split!r}, {captions:,} captions; rsum "
+        f"{made.name}: {len(some) - bare:,} photos of the split {split!r}, {captions:,} captions{more}; rsum "
         f"{result.measures['rsum']:.1f}"
     )
     click.echo(result.recalls().to_string(float_format="{:,.1f}".format))

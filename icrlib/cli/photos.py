@@ -64,11 +64,13 @@ def check(words: tuple[str, ...], root: str | None) -> None:
 @click.option("--image", metavar="COLUMN", help="The column that names pictures, where its name does not say so.")
 @click.option("--caption", metavar="COLUMN", help="The column with the captions, likewise.")
 @click.option("--template", default=making.TEMPLATE, show_default=True, help="The caption of a class, {} its name.")
-@click.option("--val", type=float, help="Share of the pictures to choose a model by; else 0.15, at most 1,000.")
-@click.option("--test", type=float, help="Share of the pictures to measure it on, likewise.")
+@click.option(
+    "--val", type=float, help="Share of the pictures, or how many, to choose a model by; else 0.15, at most 1,000."
+)
+@click.option("--test", type=float, help="Pictures to measure it on, likewise.")
 @click.option("--seed", default=0, show_default=True, help="Which pictures these are.")
 @click.option("--leave-out", is_flag=True, help="Go without pictures and captions that have no partner.")
-@click.option("--out", type=FOLDER, help="Where to write; else FOLDER/dataset.json.")
+@click.option("--distractors", is_flag=True, help="Pictures without caption join the test split, as wrong answers.")
 @click.option("--force", is_flag=True, help="Write over the file that is there.")
 def make(folder: Path, **options) -> None:
     """Write the dataset.json of the pictures in FOLDER, from captions in whatever form they are.
@@ -79,7 +81,7 @@ def make(folder: Path, **options) -> None:
     \b
     icr data make photos/ --captions captions.csv
     icr data make coco/ --captions captions_train2017.json --captions captions_val2017.json
-    icr data make photos/ --captions table.tsv --image id --caption says --val 0.1 --test 0.1
+    icr data make photos/ --captions table.tsv --image id --caption says --val 500 --test 0.1
     """
     made = making.make(folder, **options)
     click.echo(f"captions: {made.source}")

@@ -77,7 +77,7 @@ def judgements(
     }
     right = rated[rated["score"] >= threshold]
     image, caption = (torch.tensor([place[what][number] for number in right[what]]).long() for what in place)
-    return kept, Judgements.of_pairs(f"CxC ≥ {threshold:g}", kept, image, caption)
+    return kept, Judgements(f"CxC ≥ {threshold:g}", kept, image, caption)
 
 
 def ids_of(annotations: str | os.PathLike, split: Split) -> tuple[list[int], list[int]]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from icrlib import parsing
 from icrlib.data.cache import write_array
@@ -23,16 +22,16 @@ from icrlib.data.karpathy import Photos
 from icrlib.data.precomputed import (
     MARK,
     PARTS,
+    REST,
     UNFINISHED,
+    distractors,
     finished,
     lengths_wanted,
-    read_features,
     read_split,
 )
 from icrlib.data.regions import Regions
 from icrlib.files import write_bytes
 
-REST = "rest"  # the files of photos without a caption
 ABOUT = {
     "type": "object",
     "required": ["backbone", "key"],
@@ -153,8 +152,8 @@ def _part(folder: Path, name: str, part: str) -> Part:
     listed = folder / f"{part}_files.txt"
     files = parsing.lines(listed) if listed.is_file() else None
     if part == REST:
-        array, lengths = read_features(folder, part)
-        features = array if lengths is None else Regions(torch.from_numpy(array), torch.from_numpy(lengths))
+        features = distractors(folder)
+        features = features if isinstance(features, Regions) else features.numpy()
         made = Part(features, files or [], [], np.zeros(0, np.int64))
     else:
         split = read_split(folder, name, part)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from icrlib import parsing
 from icrlib.data.captions import notes_on, words_of
 from icrlib.data.pictures import ENDINGS, BadPicture, open_picture
+from icrlib.data.text import plain
+from icrlib.files import sha256_of
 from icrlib.progress import bar
 
 # Images of the splits of Karpathy and Fei-Fei (2015); COCO's train with restval.
@@ -83,26 +85,35 @@ def check(root: str | os.PathLike, progress: bool = True) -> tuple[dict[str, dic
     """Look at everything in ``root``: counts per split, all problems, each with its file, and notes on captions.
 
     Problems: images that are not as the format wants them, pictures that are missing or cannot be decoded, images
-    without caption, captions without a word, names or ids that occur twice, empty splits. A JSON that is none raises as
-    :func:`read` does.
+    without caption but in the test split, where they are distractors, captions without a word, names or ids that occur
+    twice, empty splits. Copies of a picture are noted. A JSON that is none raises as :func:`read` does.
     """
     splits, problems = _splits(Path(root), complete=True)
     counts, named = {}, Counter(file for split in splits.values() for file in split.files)
+    same, notes = defaultdict(list), []
     for name, split in splits.items():
         texts = [text for captions in split.captions for text in captions]
         counts[name] = {"images": len(split), "captions": len(texts), "words": words_of(texts).total()}
         photos = zip(split.files, split.captions, strict=True)
         for file, captions in bar(photos, f"checking {name}", progress, total=len(split)):
-            if empty := sum(not text.split() for text in captions):
+            if empty := sum(not plain(text).split() for text in captions):
                 problems.append(f"{file}: {empty} captions without a word")
-            elif not captions:
+            elif not captions and name != "test":
                 problems.append(f"{file}: no caption")
             try:
                 open_picture(file)
+                same[sha256_of(file)].append((name, file))
             except (BadPicture, FileNotFoundError) as err:
                 problems.append(str(err))
+        if bare := split.captions.count([]) if name == "test" else 0:
+            notes.append(f"{name}: {bare:,} pictures without caption; icr audit counts them as distractors")
     problems += [f"{file}: named by {n} images of the JSON" for file, n in named.items() if n > 1]
-    return counts, problems, notes_on({name: split.captions for name, split in splits.items()})
+    copies = [some for some in same.values() if len({file for _, file in some}) > 1]
+    if copies:
+        apart = sum(len({name for name, _ in some}) > 1 for some in copies)
+        names = " and ".join(str(file) for _, file in copies[0][:2])
+        notes.append(f"{len(copies):,} pictures are there more than once, {apart:,} in several splits, such as {names}")
+    return counts, problems, notes + notes_on({name: split.captions for name, split in splits.items()})
 
 
 def entries(place: str | os.PathLike) -> tuple[Path, list[dict]]:
@@ -155,8 +166,11 @@ def unusable(entry: dict, number: int) -> str | None:
     first = posixpath.normpath(inside).split("/")[0]
     name = _id(entry, number)
     if CONTROL.search(inside):
-        return f"filename holds a line break, a control character or no UTF-8; got {inside!r}; rename the file"
-    if first in ("", ".", "..") or re.match(r"[A-Za-z]:", first):
+        return (
+            f"filename holds a line break, a control character or no UTF-8; got {inside!r}; rename the file, or, where "
+            "the terminal's locale cannot write its letters, set LC_ALL=C.UTF-8"
+        )
+    if first in ("", ".", "..") or re.fullmatch(r"[A-Za-z]:", first) or Path(first).drive:
         return f"filename must lead to a file inside of the image folder; got {inside!r}"
     if CONTROL.search(name) or not name.strip():
         return f"its id must be one line of text; got {name[:60]!r}"

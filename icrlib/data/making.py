@@ -12,6 +12,7 @@ import json
 import os
 import posixpath
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ import numpy as np
 from icrlib import parsing
 from icrlib.data import karpathy
 from icrlib.data.pictures import ENDINGS
+from icrlib.data.text import plain
 from icrlib.errors import at_least
 from icrlib.files import write_bytes
 
@@ -37,15 +39,14 @@ IMAGES = (
 CAPTIONS = ("caption", "captions", "comment", "comments", "sentence", "description", "text", "title", "raw")
 DELIMITERS, LINE = (",", "\t", ";", "|"), re.compile(r"\r\n|\r|\n")
 NO_CLASS = re.compile(r"(?:.*/)?(?:(?:train|val|valid|validation|dev|test|unlabeled|images)[\d_-]*|[\d\W_]*)", re.I)
-ID = karpathy.ID
-IMAGE = {"type": "object", "required": ["id", "file_name"], "properties": {"id": ID, "file_name": {"type": "string"}}}
-ANNOTATION = {
+ID, TEXT = karpathy.ID, {"type": "string"}
+LISTS = {"images": {"id": ID, "file_name": TEXT}, "annotations": {"image_id": ID, "caption": TEXT}}
+ENTRIES = {what: {"type": "object", "required": [*has], "properties": has | {"id": ID}} for what, has in LISTS.items()}
+COCO = {
     "type": "object",
-    "required": ["image_id", "caption"],
-    "properties": {"image_id": ID, "caption": {"type": "string"}, "id": ID},
+    "required": [*LISTS],
+    "properties": {what: {"type": "array", "items": entry} for what, entry in ENTRIES.items()},
 }
-LISTS = {"images": {"type": "array", "items": IMAGE}, "annotations": {"type": "array", "items": ANNOTATION}}
-COCO = {"type": "object", "required": list(LISTS), "properties": LISTS}
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,6 @@ def make(
     folder: str | os.PathLike,
     captions: Iterable[str | os.PathLike] = (),
     *,
-    out: str | os.PathLike | None = None,
     image: str | None = None,
     caption: str | None = None,
     template: str = TEMPLATE,
@@ -80,40 +80,44 @@ def make(
     test: float | None = None,
     seed: int = 0,
     leave_out: bool = False,
+    distractors: bool = False,
     force: bool = False,
 ) -> Made:
-    """Write ``dataset.json`` into ``folder`` (or to ``out``), from ``captions`` or from what lies in the folder.
+    """Write ``dataset.json`` into ``folder``, from ``captions`` or from what lies in the folder.
 
     ``image``, ``caption``: columns of a table, where their names do not say what they are. ``template``: the caption of
-    a class. ``val``, ``test``: shares of the pictures, which ``seed`` draws. ``leave_out``: without pictures that have
-    no caption, captions without a word, and captions of pictures that are not there, all of which are refused
-    otherwise. ``ValueError`` for these and for a file that is there, unless ``force``; ``FileNotFoundError``.
+    a class. ``val``, ``test``: shares of the captioned pictures, or how many, which ``seed`` draws. ``leave_out``:
+    without pictures that have no caption, captions without a word, and captions of pictures that are not there, all of
+    which are refused otherwise. ``distractors``: pictures without caption join the test split, as further wrong answers
+    of a search. ``ValueError`` for these and for a file that is there, unless ``force``; ``FileNotFoundError``.
     """
     folder = Path(folder)
-    out = _free(folder, Path(out) if out else folder / NAME, force)
+    out = _free(folder, force)
     at_least("seed", seed, 0)
     pictures = _Pictures(folder)
     source, listed = _listed(folder, pictures, [Path(one) for one in captions], image, caption, template)
-    captions_of, notes = _matched(f"{folder}, with captions from {source}", pictures, listed, leave_out)
-    names = list(captions_of)
-    split_of = dict(zip(names, _drawn(folder, len(names), val, test, seed), strict=True))
-    entries = [_entry(number, name, split_of[name], captions_of[name]) for number, name in enumerate(names)]
+    what = f"{folder}, with captions from {source}"
+    captions_of, notes = _matched(what, pictures, listed, leave_out, distractors)
+    names = [name for name, some in captions_of.items() if some]
+    drawn = zip(names, _drawn(what, len(names), val, test, seed), strict=True)
+    split_of = dict.fromkeys(captions_of, "test") | dict(drawn)
+    entries = [_entry(number, name, split_of[name], some) for number, (name, some) in enumerate(captions_of.items())]
     about = {"captions": source, "seed": seed, "val": val, "test": test}
     content = {"images": entries, "dataset": folder.resolve().name, "made": about}
     write_bytes(out, json.dumps(content, ensure_ascii=False, indent=1).encode())
-    parts = {part: [captions_of[name] for name in names if split_of[name] == part] for part in SPLITS}
+    parts = {part: [some for name, some in captions_of.items() if split_of[name] == part] for part in SPLITS}
     counts = {part: (len(some), sum(map(len, some))) for part, some in parts.items()}
     return Made(out, source, counts, notes)
 
 
-def _free(folder: Path, out: Path, force: bool) -> Path:
-    """``out``, if nothing is there that is to stay, and the folder can be read once it is written."""
+def _free(folder: Path, force: bool) -> Path:
+    """Where to write, if nothing is there that is to stay, and the folder can be read once it is written."""
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder; give the one with the pictures")
+    out = folder / NAME
     if os.path.lexists(out) and not force:
         raise ValueError(f"{out} is there already. Move it away, or write over it with --force (force=True)")
-    others = [one for one in sorted(folder.glob("dataset*.json*")) if one.name != out.name]
-    if others and out.parent.resolve() == folder.resolve():
+    if others := [one for one in sorted(folder.glob("dataset*.json*")) if one.name != NAME]:
         raise ValueError(f"{others[0]} is there already, and a folder has one dataset*.json only; move it away")
     return out
 
@@ -134,12 +138,15 @@ class _Pictures:
         self.texts: dict[str, Path | None] = {}
         self.loose: dict[str, list[str]] = defaultdict(list)
         for path in paths:
-            inside, text = path.relative_to(self.folder), path.with_suffix(".txt")
+            inside = path.relative_to(self.folder)
             hidden = any(part.startswith((".", "__MACOSX")) for part in inside.parts)
             if path.suffix.lower() in ENDINGS and not hidden:
-                name = inside.as_posix()
-                self.texts[name] = text if text.is_file() else None
-                for last in (path.name.casefold(), path.stem.casefold()):
+                name, texts = inside.as_posix(), (path.with_suffix(end) for end in (".txt", ".TXT"))
+                odd = "a backslash, which the format takes for a folder; rename it" if "\\" in name else None
+                if odd := odd or karpathy.unusable({"filename": name}, 0):
+                    raise ValueError(f"{self.folder}, {name!r}: {odd}")
+                self.texts[name] = next((text for text in texts if text.is_file()), None)
+                for last in (_folded(path.name), _folded(path.stem)):
                     self.loose[last].append(name)
         if not self.texts:
             raise ValueError(f"{self.folder}: no pictures here; they end with {', '.join(ENDINGS)}, in capitals, too")
@@ -147,8 +154,9 @@ class _Pictures:
     def find(self, name: str, place: str) -> str | None:
         """The picture that a caption names: its path, or so much of its end as one picture only has; else None.
 
-        Case counts where it tells pictures apart. An ending may be missing, Flickr's "#0" may follow, folders of
-        another place may stand in front. ``ValueError`` with the caption's ``place`` for a name that may be two.
+        Case counts where it tells pictures apart; how accents are composed does not. An ending may be missing, Flickr's
+        "#0" may follow, folders of another place may stand in front. ``ValueError`` with the caption's ``place`` for a
+        name that may be two.
         """
         top = os.path.abspath(self.folder).replace("\\", "/") + "/"
         name = posixpath.normpath(name.strip().replace("\\", "/").removeprefix(top))
@@ -156,13 +164,17 @@ class _Pictures:
             if one in self.texts:
                 return one
             number = karpathy.COCO_2014.fullmatch(posixpath.basename(one))
-            wanted = (number[1] if number else one).casefold()
-            near = [name for name in self.loose.get(posixpath.basename(wanted), ()) if _meant(name.casefold(), wanted)]
+            wanted = _folded(number[1] if number else one)
+            near = [name for name in self.loose.get(posixpath.basename(wanted), ()) if _meant(_folded(name), wanted)]
             if len(near) > 1:
                 raise ValueError(f"{place}: {name!r} may be {near[0]} or {near[1]}; write its folder, too")
             if near:
                 return near[0]
         return None
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _meant(name: str, wanted: str) -> bool:
@@ -178,12 +190,12 @@ def _listed(
     beside = sum(text is not None for text in pictures.texts.values())
     if beside and not files:
         return f"{beside:,} text files beside pictures, a caption a line", _beside(pictures)
-    files = files or _files(folder)
-    if files:
-        lists = [file.name.lower().removesuffix(".gz").endswith(".json") for file in files]
+    if files := files or _files(folder):
         each = (
-            _annotations(file) if is_list else _table(file, pictures, image, caption)
-            for file, is_list in zip(files, lists, strict=True)
+            _annotations(file)
+            if re.search(r"\.json(\.gz)?$", file.name, re.I)
+            else _table(file, pictures, image, caption)
+            for file in files
         )
         return ", ".join(map(str, files)), (one for captions in each for one in captions)
     classes = {posixpath.dirname(name) for name in pictures.texts}
@@ -199,11 +211,8 @@ def _listed(
 
 def _files(folder: Path) -> list[Path]:
     """The one file that looks like captions, or those of COCO's parts."""
-    files = [
-        file
-        for file in sorted(folder.iterdir())
-        if re.fullmatch(r"(?!\.|dataset.*\.json).*\.(csv|tsv|token|json)|(captions|results).*\.txt", file.name, re.I)
-    ]
+    form = re.compile(r"(?!\.|dataset.*\.json).*\.(csv|tsv|token|json)|(captions|results).*\.txt", re.I)
+    files = [file for file in sorted(folder.iterdir()) if form.fullmatch(file.name)]
     if len(files) > 1:
         raise ValueError(f"{folder}: {', '.join(file.name for file in files)}: say which has captions, with --captions")
     return files or sorted((folder / "annotations").glob("captions_*.json"))
@@ -226,10 +235,8 @@ def _classes(pictures: _Pictures, template: str) -> Iterator[Caption]:
 def _annotations(file: Path) -> Iterator[Caption]:
     content = parsing.of_json(file)
     if wrong := parsing.misfit(content, COCO, "the file"):
-        raise parsing.BadFile(
-            file,
-            f"{wrong}. COCO's annotations of captions are wanted, captions_….json; Karpathy's are read as they are",
-        )
+        way = "COCO's annotations of captions are wanted, captions_….json; Karpathy's are read as they are"
+        raise parsing.BadFile(file, f"{wrong}. {way}")
     names = {entry["id"]: entry["file_name"] for entry in content["images"]}
     for number, one in enumerate(content["annotations"]):
         key = one["image_id"]
@@ -241,10 +248,13 @@ def _table(file: Path, pictures: _Pictures, image: str | None, caption: str | No
     text = parsing.text(file)
     delimiter, at, columns, width, headed = _columns(file, text, pictures, image, caption)
     for number, row in _rows(file, text, delimiter)[headed:]:
-        if len(row) < width:
-            raise parsing.BadFile(file, f"{len(row)} columns where the first line has {width}", number)
-        if columns[-1] == width - 1:  # a caption with commas that nobody quoted
+        while len(row) > width and not row[-1].strip():  # as Excel fills rows up
+            row.pop()
+        if len(row) > width and columns == [width - 1]:  # a caption with commas that nobody quoted
             row = [*row[: width - 1], delimiter.join(row[width - 1 :])]
+        if len(row) != width:
+            why = f"{len(row)} columns where the first line has {width}; a cell with {delimiter!r} in it needs quotes"
+            raise parsing.BadFile(file, why, number)
         cells = [row[column] for column in columns]
         filled = [cell for cell in cells if cell.strip()] or cells[:1]
         yield from (Caption(row[at], one, f"{file}, line {number}") for cell in filled for one in _several(cell))
@@ -278,8 +288,9 @@ def _columns(
     file: Path, text: str, pictures: _Pictures, image: str | None, caption: str | None
 ) -> tuple[str, int, list[int], int, bool]:
     """Delimiter, column of pictures, columns of captions, number of columns, and whether there is a header."""
-    line = LINE.split(text.strip("\r\n"), maxsplit=1)[0]
-    heads = {by: [cell.strip(' "') for cell in line.split(by)] for by in DELIMITERS if by in line}
+    line = LINE.split(text.strip("\r\n"), maxsplit=1)[0][: csv.field_size_limit() - 1]
+    rows = {by: next(csv.reader([line], delimiter=by)) for by in DELIMITERS if by in line}
+    heads = {by: [cell.strip(' "') for cell in row] for by, row in rows.items()}
     for by, head in heads.items():
         names, texts = _named(head, image, IMAGES), _named(head, caption, CAPTIONS)
         if names and (columns := [column for column in texts if column != names[0]]):
@@ -296,64 +307,60 @@ def _columns(
 
 def _named(head: list[str], name: str | None, usual: Sequence[str]) -> list[int]:
     """The columns of that name, or of the surest usual one with or without numbers behind it."""
-    plain = [_plain(cell) for cell in head]
-    forms = [rf"{one}_?\d*" for one in usual] if name is None else [re.escape(_plain(name))]
-    columns = ([place for place, cell in enumerate(plain) if re.fullmatch(form, cell)] for form in forms)
+    head, name = ([re.sub(r"[\s-]+", "_", cell.strip().casefold()) for cell in row] for row in (head, [name or ""]))
+    forms = [re.escape(name[0])] if name[0] else [rf"{one}_?\d*" for one in usual]
+    columns = ([place for place, cell in enumerate(head) if re.fullmatch(form, cell)] for form in forms)
     return next(filter(None, columns), [])
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[\s-]+", "_", name.strip().casefold())
-
-
 def _matched(
-    what: str, pictures: _Pictures, listed: Iterable[Caption], leave_out: bool
+    what: str, pictures: _Pictures, listed: Iterable[Caption], leave_out: bool, distractors: bool
 ) -> tuple[dict[str, list[Caption]], list[str]]:
     """The captions of each picture that has any, by name; and what is left out, or refused."""
     captions_of: dict[str, list[Caption]] = {name: [] for name in pictures.texts}
-    lost, empty, named = [], [], set()
+    lost, empty, named, notes = [], [], set(), []
     for one in listed:
         name, text = pictures.find(one.name, one.place), karpathy.one_line(one.text)
         named.add(name)
         if name is None:
             lost.append(one)
-        elif not text:
+        elif not plain(text).split():
             empty.append(one)
         else:
             captions_of[name].append(replace(one, text=text))
     bare = [name for name in captions_of if name not in named]
-    wrong = []
-    if lost:
-        wrong.append(f"{len(lost):,} captions name no picture, such as {lost[0].name!r} ({lost[0].place})")
-    if empty:
-        wrong.append(f"{len(empty):,} captions have no word, such as that of {empty[0].name!r} ({empty[0].place})")
-    if bare:
-        wrong.append(f"{len(bare):,} pictures have no caption, such as {bare[0]!r}")
-    if wrong and not leave_out:
-        raise ValueError(f"{what}: {'; '.join(wrong)}. Mend this, or leave these out with --leave-out")
-    captions_of = {name: captions for name, captions in captions_of.items() if captions}
-    for number, name in enumerate(captions_of):
-        if odd := karpathy.unusable({"filename": name}, number):
-            raise ValueError(f"{what}: {odd}")
-    return captions_of, [f"left out: {one}" for one in wrong]
+    if bare and distractors:
+        notes.append(f"test: {len(bare):,} pictures without caption, as distractors")
+    wrong = [
+        (lost, "captions name no picture, such as {0.name!r} ({0.place})"),
+        (empty, "captions have no word, such as that of {0.name!r} ({0.place})"),
+        ([] if distractors else bare, "pictures have no caption, such as {0!r}"),
+    ]
+    lines = [f"{len(some):,} {text.format(some[0])}" for some, text in wrong if some]
+    if lines and not leave_out:
+        raise ValueError(f"{what}: {'; '.join(lines)}. Mend this, or leave these out with --leave-out")
+    kept = set(bare if distractors else ())
+    captions_of = {name: captions for name, captions in captions_of.items() if captions or name in kept}
+    return captions_of, [*notes, *(f"left out: {line}" for line in lines)]
 
 
-def _drawn(folder: Path, count: int, val: float | None, test: float | None, seed: int) -> list[str]:
+def _drawn(what: str, count: int, val: float | None, test: float | None, seed: int) -> list[str]:
     """The split of each of so many pictures."""
     sizes = {}
     for part, share in (("val", val), ("test", test)):
-        if share is not None and not 0 < share < 1:
-            raise ValueError(f"--{part} is a share of the pictures between 0 and 1, such as 0.1; got {share}")
-        sizes[part] = max(1, min(MOST, round(SHARE * count)) if share is None else round(share * count))
+        share = min(MOST, max(1, round(SHARE * count))) if share is None else share
+        if not isinstance(share, (int, float)) or not (0 < share < 1 or share >= 1 and share % 1 == 0):
+            raise ValueError(f"--{part} is a share of the pictures, such as 0.1, or a number, as 500; got {share!r}")
+        sizes[part] = int(share) if share >= 1 else max(1, round(share * count))
     if sum(sizes.values()) >= count:
-        raise ValueError(f"{folder}: of {count} captioned pictures, {sizes} for val and test: none left to train on")
+        raise ValueError(f"{what}: of {count} captioned pictures, {sizes} for val and test: none left to train on")
     parts = np.array(["val"] * sizes["val"] + ["test"] * sizes["test"] + ["train"] * (count - sum(sizes.values())))
     return parts[np.random.default_rng(seed).permutation(count).argsort()].tolist()
 
 
 def _entry(number: int, name: str, split: str, captions: list[Caption]) -> dict:
     place, file = posixpath.split(name)
-    known = captions[0].ids.get("cocoid")
+    known = next((one.ids.get("cocoid") for one in captions), None)
     return (
         ({"filepath": place} if place else {})
         | {"filename": file, "split": split, "imgid": number}

@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 PARTS = {"train": "train", "val": "dev", "test": "test"}
 MARK = "features.json"  # what made the folder; written first and last, so that a folder half made is known
 UNFINISHED = "unfinished"
+REST = "rest"  # the files of photos without a caption
 SMOKE = 200  # images of each split that a smoke run sees
 
 
@@ -222,6 +223,14 @@ def read_features(
         f"{file.name}"
     )
     return array, lengths
+
+
+def distractors(folder: str | os.PathLike) -> torch.Tensor | Regions:
+    """Features (N, …) of the photos without caption that ``icr features`` put into ``folder``, for
+    ``icrlib.evaluate(…, distractors=…)``. ``FileNotFoundError`` where it has none."""
+    array, lengths = read_features(Path(folder), REST)
+    features = torch.from_numpy(array)
+    return features if lengths is None else Regions(features, torch.from_numpy(lengths))
 
 
 def read_lengths(path: Path, shape: tuple[int, ...]) -> np.ndarray:

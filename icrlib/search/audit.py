@@ -10,6 +10,7 @@ import torch
 from icrlib.cocos.over_training_set import per_batch
 from icrlib.data.karpathy import Photos
 from icrlib.data.splits import Split
+from icrlib.errors import choose
 from icrlib.evaluation import measure
 from icrlib.losses.build import by_name
 from icrlib.models.base import join
@@ -39,31 +40,44 @@ class Audit:
         return table.set_axis(["captions of a photo", "the photo of a caption"]).rename(columns=MEASURES)
 
 
-def audit(encoder: Encoder, photos: Photos, batch_size: int = 128, seed: int = 0, progress: bool = True) -> Audit:
+def audit(
+    encoder: Encoder,
+    photos: Photos,
+    batch_size: int = 128,
+    seed: int = 0,
+    progress: bool = True,
+    relevance: str = "own",
+) -> Audit:
     """Encode ``photos`` and their captions and compare all with all.
 
     ``encoder``: :class:`icrlib.search.Trained` for a model of this library, :class:`icrlib.search.Own` for any object
     with ``encode_images`` and ``encode_captions``. The losses see batches of ``batch_size`` pairs in which all captions
-    of a photo count as right. ``ValueError`` for fewer than two photos, a photo without a caption, and for pictures
-    that cannot be read, by name.
+    of a photo count as right. ``relevance="text"``: and all captions with the same text, in both tables. Photos without
+    a caption are distractors: candidates of the captions. ``ValueError`` for fewer than two photos with captions, and
+    for pictures that cannot be read, by name.
     """
+    choose(relevance, ("own", "text"), "relevance")
     bare = [file for file, texts in zip(photos.files, photos.captions, strict=True) if not texts]
-    if bare:
-        raise ValueError(f"{bare[0]} has no caption; an audit needs captions of every photo")
+    kept = [row for row, texts in enumerate(photos.captions) if texts]
+    photos = Photos(*([part[row] for row in kept] for part in (photos.files, photos.ids, photos.captions)))
     if len(photos) < 2:
-        raise ValueError(f"{len(photos)} photos; an audit needs two or more")
+        raise ValueError(f"{len(photos)} photos with captions; an audit needs two or more")
     encoder.ready()
     texts = [text for captions in photos.captions for text in captions]
     owner = torch.tensor([row for row, captions in enumerate(photos.captions) for _ in captions])
-    starts = bar(range(0, len(photos), TOGETHER), "encoding photos", progress and len(photos) > TOGETHER)
-    images = join([encoder.finish(encoder.pictures(photos.files[at : at + TOGETHER])).cpu() for at in starts])
+    files = [*photos.files, *bare]
+    starts = bar(range(0, len(files), TOGETHER), "encoding photos", progress and len(files) > TOGETHER)
+    every = join([encoder.finish(encoder.pictures(files[at : at + TOGETHER])).cpu() for at in starts])
+    images, others = every[: len(photos)], every[len(photos) :] if bare else None
     captions = encoded(encoder, texts)
     split = Split("audit", torch.zeros(len(photos), 1), texts, owner, list(photos.ids))
-    sampler = Sampler(split, seed, batch_size, positives="image")
+    if relevance == "text":
+        split.check_texts("relevance")
+    sampler = Sampler(split, seed, batch_size, positives="text" if relevance == "text" else "image")
     batches = [sampler[k] for k in range(sampler.per_epoch)]
     options = {"convention": "exact", "similarity": encoder.similarity, "progress": progress}
     left = {loss.label: _left(per_batch(loss, images, captions, batches, **options)) for loss in map(by_name, LOSSES)}
-    measures = measure(images, captions, split, similarity=encoder.similarity, at_once=encoder.at_once)
+    measures = measure(images, captions, split, relevance, encoder.similarity, encoder.at_once, others)
     return Audit(measures, pd.DataFrame(left).T)
 
 

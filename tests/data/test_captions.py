@@ -1,4 +1,4 @@
-"""What `icr data check` says about captions: words known, texts that photos share, scripts without spaces."""
+"""What `icr data check` says about captions: words known, texts that come again, letters and scripts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,25 @@ def test_texts_that_photos_share():
     assert captions.shared([["A dog.", "a cat"], ["a dog ."], ["a cow", "a cow"]]) == (1, 2)
 
 
-def test_notes():
-    notes = captions.notes_on({"train": [["a dog"]] * 4, "val": [["a dog runs"], ["two dogs"]], "test": []})
-    assert [line.split(" %")[0] for line in notes if "known" in line] == ["train: 100.0", "val: 40.0"]
-    assert "train: 1 texts stand with several photos each (4 captions)" in notes[1] and len(notes) == 3
-    notes = captions.notes_on({"train": [["一只狗"], ["犬が"]], "val": [["หมา"]]})
-    assert any("Han, Hiragana, Thai" in line for line in notes) and any("min_count" in line for line in notes)
+@pytest.mark.parametrize(
+    ("splits", "notes"),
+    [
+        (
+            {"train": [["a dog"]] * 4, "val": [["a dog runs"], ["two dogs"]], "test": []},
+            ["train: 100.0 %", "train: 1 texts stand with several photos each (4 captions)", "val: 40.0 %"],
+        ),
+        ({"train": [["a"]], "val": [["x"]]}, ["lower min_count", "lower min_count"]),
+        ({"train": [["a dog"]], "val": [["A  dog", "a cow"]]}, ["%", "%", "val: 1 of 2 captions stand in training"]),
+        ({"train": [["一只狗"], ["犬が"]], "val": [["หมา"]]}, ["%", "%", "between words: Han, Hiragana, Thai;"]),
+        ({"train": [["a dog, \u0430 d\u03bfg"]]}, ["%", "2 words have letters that only look like .*'\u0430' for 'a'"]),
+        ({"train": [["\u0430 \u0441\u043e\u043d"]]}, ["%"]),  # Russian, and nothing else beside it
+    ],
+)
+def test_notes(splits, notes):
+    found = captions.notes_on(splits)
+    assert len(found) == len(notes)
+    for note in notes:
+        assert any(all(part in line for part in note.split(" .*")) for line in found), (note, found)
 
 
 def test_a_vocabulary_without_words_says_what_helps():

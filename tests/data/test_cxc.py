@@ -83,11 +83,10 @@ def test_the_threshold_as_a_plain_loop_counts(made, threshold):
     assert any(float(score) == 3.0 for _, _, score, _ in rows)
     kept, found = cxc.judgements(file, path, split, threshold)
     images, captions = ids_in(path)
-    for image, caption in (found.i2t, found.t2i):
-        pairs = [(captions[c], images[i]) for i, c in zip(image.tolist(), caption.tolist(), strict=True)]
-        assert len(set(pairs)) == len(pairs)
-        assert set(pairs) == {(c, i) for c, i, score, _ in rows if float(score) >= threshold}
-    assert kept.captions == split.captions and image.dtype == torch.int64
+    pairs = [(captions[c], images[i]) for i, c in zip(found.image.tolist(), found.caption.tolist(), strict=True)]
+    assert len(set(pairs)) == len(pairs)
+    assert set(pairs) == {(c, i) for c, i, score, _ in rows if float(score) >= threshold}
+    assert kept.captions == split.captions and found.image.dtype == torch.int64
 
 
 def test_captions_that_nobody_rated_are_no_candidates(made):
@@ -97,7 +96,7 @@ def test_captions_that_nobody_rated_are_no_candidates(made):
     write_ratings(file, [row for row in rows if row[0] not in {captions[c] for c in out}])
     kept, found = cxc.judgements(file, path, split)
     assert kept.captions == [text for c, text in enumerate(split.captions) if c not in out] and len(kept) == len(split)
-    measured = evaluate_judged(torch.rand(len(kept), len(kept.captions)), kept, found)
+    measured = evaluate_judged(torch.rand(len(kept), len(kept.captions)), found)
     assert measured["t2i"]["queries"] + measured["t2i"]["left_out"] == len(kept.captions)
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import shutil
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import icrlib
@@ -43,25 +42,8 @@ READERS = {
     "run/config.json": lambda at: checkpoints._claim(at / "run", ANOTHER),
     "run/checkpoint.pt": lambda at: checkpoints.resume(at / "run", {"model": None}),
 }
-ODD = [
-    None,
-    True,
-    -1,
-    0.5,
-    10**12,
-    [],
-    {},
-    "",
-    "..",
-    "/",
-    "a\nb",
-    "train",
-    "x" * 400,
-    "a\0b",
-    [["raw"]],
-    [{"raw": None}],
-]
-TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), min_size=1, max_size=20)
+ODD = [None, True, -1, 0.5, 10**12, [], {}, "", "..", "/", "a\nb", "train", "x" * 400, "a\0b"]
+ODD += [[["raw"]], [{"raw": None}]]
 
 
 @pytest.fixture(scope="module")
@@ -93,13 +75,11 @@ def test_another_content_is_refused_by_name(good, tmp_path, file, content):
     assert str((at / file).parent) in str(err.value) and len(str(err.value).splitlines()) == 1
 
 
-def places(value, path=()):
-    """Where something stands in a JSON value."""
-    if path:
-        yield path
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in inside:
-        yield from places(item, (*path, key))
+def places(value):
+    """Everything in a JSON value that holds others, with each key there."""
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield value, key
+        yield from places(item)
 
 
 @pytest.mark.parametrize("file", ["photos/dataset_scenes.json", "run/record.json", "run/model.json"])
@@ -111,10 +91,7 @@ def test_json_with_something_odd_in_it_is_read_or_refused(good, file, data):
     value = json.loads(original)
     if "record" in file:
         value = {key: value[key] for key in ("schema", "identity", "config", "chosen", "test")}
-    *way, last = data.draw(st.sampled_from(sorted(places(value), key=repr)))
-    inside = value
-    for key in way:
-        inside = inside[key]
+    inside, last = data.draw(st.sampled_from(list(places(value))))
     if data.draw(st.booleans()):
         inside[last] = copy.deepcopy(data.draw(st.sampled_from(ODD)))
     else:
@@ -126,42 +103,3 @@ def test_json_with_something_odd_in_it_is_read_or_refused(good, file, data):
         assert str((good / file).parent) in str(err)
     finally:
         (good / file).write_text(original)
-
-
-@settings(max_examples=100)
-@given(captions=st.lists(TEXT.filter(lambda text: text.split()), min_size=2, max_size=8))
-@example(captions=["\xad", "\xad"])  # soft hyphens alone are no word
-def test_captions_come_back_as_they_were_written(tmp_path, captions):
-    folder = tmp_path / "f"
-    folder.mkdir(exist_ok=True)
-    for part in ("train", "dev", "test"):
-        np.save(folder / f"{part}_ims.npy", np.arange(len(captions) * 3, dtype=np.float32).reshape(-1, 3))
-        (folder / f"{part}_caps.txt").write_text("\n".join(captions) + "\n", encoding="utf-8", newline="\n")
-    try:
-        read = precomputed.load(folder, name="flickr8k", min_count=1).test.captions
-    except ValueError as err:
-        assert "no word occurs" in str(err)  # punctuation that the tokenizer drops
-        return
-    assert read == [captions[0].removeprefix("\ufeff"), *captions[1:]]
-
-
-@settings(max_examples=100)
-@given(names=st.lists(TEXT, min_size=4, max_size=4, unique=True))
-@example(names=["0", ".", "00", "000"])  # the folder itself is no file in it
-@example(names=["0", "../1", "2", "/etc/passwd"])
-def test_no_name_of_a_photo_leads_out_of_its_folder(tmp_path, names):
-    """Any name that a file can have is read, or refused with its number."""
-    (tmp_path / "images").mkdir(exist_ok=True)
-    parts = ("train", "train", "val", "test")
-    images = [
-        {"filename": name, "split": part, "imgid": number, "sentences": [{"raw": "a dog"}]}
-        for number, (name, part) in enumerate(zip(names, parts, strict=True))
-    ]
-    (tmp_path / "dataset.json").write_text(json.dumps({"images": images}))
-    try:
-        splits = karpathy.read(tmp_path)
-    except karpathy.BadAnnotations as err:
-        assert ", image " in str(err)
-        return
-    for photo in (file for split in splits.values() for file in split.files):
-        assert os.path.normpath(photo).startswith(f"{tmp_path / 'images'}{os.sep}")

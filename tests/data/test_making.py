@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import re
 import shutil
+import subprocess
+import sys
 
 import pytest
 from PIL import Image
 
 import icrlib
-from icrlib.data import karpathy
+from icrlib.data import karpathy, precomputed
 from icrlib.data.making import make
 
 from ..test_cli import icr
 
 NAMES = [f"p{number:02}.jpg" for number in range(12)]
+USUAL = [(name, f"a dog {n}") for n, name in enumerate(NAMES)]
 
 
 @pytest.fixture
@@ -26,14 +31,19 @@ def root(tmp_path):
     return tmp_path / "photos"
 
 
-def table(root, rows, name="captions.csv", by=",", head=("image", "caption")):
-    lines = [head, *rows] if head else rows
-    (root / name).write_text("\n".join(by.join(line) for line in lines) + "\n", encoding="utf-8")
+def table(root, rows=USUAL, name="captions.csv", by=",", head=("image", "caption"), encoding="utf-8"):
+    text = "".join(by.join(line) + "\n" for line in [*([head] if head else []), *rows])
+    (root / name).write_bytes(text.encode(encoding))
     return root / name
 
 
-def usual(ending=""):
-    return [(name.replace(".jpg", ending or ".jpg"), f"a dog {n}") for n, name in enumerate(NAMES)]
+def renamed(root, name_of):
+    """The pictures under other names, in folders that are made; what they are called now."""
+    names = [name_of(n, name) for n, name in enumerate(NAMES)]
+    for old, new in zip(NAMES, names, strict=True):
+        (root / new).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(root / old, root / new)
+    return names
 
 
 def captions_of(root):
@@ -46,41 +56,47 @@ def captions_of(root):
 
 
 @pytest.mark.parametrize(
-    "head, by, name",
+    "head, by, name, encoding",
     [
-        (("image", "caption"), ",", "captions.csv"),
-        (("image", "caption"), ",", "captions.txt"),  # Kaggle's Flickr8k
-        (("File Name", "Text"), "\t", "any.TSV"),
-        (("image_name", "comment"), "|", "results.csv"),  # Flickr30k
-        (("photo", "description"), ";", "excel.csv"),
-        (None, "\t", "captions.token"),
-        (None, ",", "a.csv"),
+        (("image", "caption"), ",", "captions.txt", "utf-8"),  # Kaggle's Flickr8k
+        (("File Name", "Text"), "\t", "any.TSV", "utf-8"),
+        (("image_name", "comment"), "|", "results.csv", "utf-8"),  # Flickr30k
+        (("photo", "description"), ";", "excel.csv", "utf-8-sig"),
+        (None, "\t", "captions.token", "utf-8"),
+        (None, ",", "a.csv", "utf-8-sig"),
+        (None, '","', "quoted.csv", "utf-8"),
     ],
 )
-def test_tables(root, head, by, name):
-    table(root, usual(), name, by, head)
+def test_tables(root, head, by, name, encoding):
+    rows = [(f'"{one}', f'{text}, it runs"') for one, text in USUAL] if by == '","' else USUAL
+    table(root, rows, name, by, head, encoding)
     made = make(root)
     assert made.counts == {"train": (8, 8), "val": (2, 2), "test": (2, 2)} and not made.notes
-    assert captions_of(root) == {name: [text] for name, text in usual()}
+    assert captions_of(root) == {one.strip('"'): [text.strip('"')] for one, text in rows}
 
 
 def test_what_tables_hold(root):
-    """Commas in quotes and without, several columns, lists, Flickr's numbers, Excel's mark, no endings, capitals."""
-    file = root / "t.csv"
-    rest = "".join(f"{name},,x\n" for name in NAMES[6:])
-    file.write_text(
-        "\ufeffnumber,caption_2,image,caption_1\r\n"
-        '1,,p00.jpg,"one, two"\r\n2,more,p01.jpg,three, four\r\n3,"over\ntwo lines",p02,x\r\n4,,P03.JPG,x\r\n'
-        '5,,images\\p04.jpg#0,"[""five"", ""six""]"\r\n\r\n6,,p05.jpg#3,x\r\n'
-        + "".join(f"7,,{line}" for line in rest.replace(",,", ",").splitlines(keepends=True)),
-        encoding="utf-8",
-        newline="",
+    """Commas in quotes and without, lists, Flickr's numbers, Excel's mark and its empty cells, no endings, capitals."""
+    rest = "".join(f"7,{name},x\r\n" for name in NAMES[7:])
+    (root / "t.csv").write_bytes(
+        b"\xef\xbb\xbfnumber,image,caption\r\n"
+        b'1,p00.jpg,"one, two"\r\n2,p01.jpg,three, four\r\n3,p02,"over\ntwo lines"\r\n4,P03.JPG,x,,\r\n'
+        b'5,D:\\my photos\\p04.jpg#0,"[""five"", ""six""]"\r\n\r\n6,p05.jpg#3,x\r\n6,"C:\\photos\\p06.jpg",x\r\n'
+        + rest.encode()
     )
     make(root)
     found = captions_of(root)
-    assert found["p00.jpg"] == ["one, two"] and found["p01.jpg"] == ["more", "three, four"]
-    assert found["p02.jpg"] == ["over two lines", "x"] and found["p03.jpg"] == found["p05.jpg"] == ["x"]
-    assert found["p04.jpg"] == ["five", "six"]
+    assert found["p00.jpg"] == ["one, two"] and found["p01.jpg"] == ["three, four"]
+    assert found["p02.jpg"] == ["over two lines"] and found["p04.jpg"] == ["five", "six"]
+    assert found["p03.jpg"] == found["p05.jpg"] == found["p06.jpg"] == ["x"]
+
+
+def test_several_columns_of_captions(root):
+    table(
+        root, [(name, "", f"{text} runs", text) for name, text in USUAL], head=("image", "a", "caption_1", "caption_2")
+    )
+    make(root)
+    assert captions_of(root)["p01.jpg"] == ["a dog 1 runs", "a dog 1"]
 
 
 def test_named_columns_and_quotes_between_tabs(root):
@@ -96,10 +112,8 @@ def test_named_columns_and_quotes_between_tabs(root):
 
 def coco(file, names, first=0):
     images = [{"id": 100 + n, "file_name": name} for n, name in enumerate(names, first)]
-    notes = [
-        {"id": 7 * n, "image_id": 100 + n // 2, "caption": f"a cat {n}\n"}
-        for n in range(2 * first, 2 * first + 2 * len(names))
-    ]
+    numbers = range(2 * first, 2 * first + 2 * len(names))
+    notes = [{"id": 7 * n, "image_id": 100 + n // 2, "caption": f"a cat {n}\n"} for n in numbers]
     file.parent.mkdir(exist_ok=True)
     file.write_text(json.dumps({"info": {}, "images": images, "annotations": notes}))
     return file
@@ -107,10 +121,7 @@ def coco(file, names, first=0):
 
 def test_annotations_of_coco(root):
     """Of both parts at once, whose pictures lie in folders that the annotations do not name."""
-    for part, some in (("train2017", NAMES[:8]), ("val2017", NAMES[8:])):
-        (root / part).mkdir()
-        for name in some:
-            shutil.move(root / name, root / part / name)
+    renamed(root, lambda n, name: f"{'train' if n < 8 else 'val'}2017/{name}")
     coco(root / "annotations" / "captions_train2017.json", NAMES[:8])
     coco(root / "annotations" / "captions_val2017.json", NAMES[8:], 8)
     make(root)
@@ -120,34 +131,25 @@ def test_annotations_of_coco(root):
 
 
 def test_pictures_of_2014_in_the_folders_of_2017(root):
-    for n, name in enumerate(NAMES):
-        shutil.move(root / name, root / f"{n:012}.jpg")
-    file = coco(root.parent / "c.json", [f"COCO_val2014_{n:012}.jpg" for n in range(12)])
-    make(root, [file])
+    names = renamed(root, lambda n, _: f"{n:012}.jpg")
+    make(root, [coco(root.parent / "c.json", [f"COCO_val2014_{name}" for name in names])])
     assert captions_of(root)["000000000003.jpg"] == ["a cat 6", "a cat 7"]
 
 
 def test_a_text_beside_each_picture(root):
-    """As img2dataset leaves them, in folders of shards, with its own notes beside them."""
-    (root / "00000").mkdir()
-    for n, name in enumerate(NAMES):
-        shutil.move(root / name, root / "00000" / name.replace("jpg", "JPG"))
-        (root / "00000" / name.replace("jpg", "txt")).write_text(f"a dog {n}\n\nit runs\n")
-        (root / "00000" / name.replace("jpg", "json")).write_text("{}")
+    """As img2dataset leaves them, in folders of shards, with its own notes beside them; endings in capitals, too."""
+    for n, name in enumerate(renamed(root, lambda _, name: f"00000/{name}".replace("jpg", "JPG"))):
+        (root / name).with_suffix(".TXT" if n == 7 else ".txt").write_text(f"a dog {n}\r\n\r\nit runs\r\n")
+        (root / name).with_suffix(".json").write_text("{}")
     (root / "00000_stats.json").write_text("{}")
-    made = make(root)
-    assert made.source.startswith("12 text files beside pictures")
+    assert make(root).source.startswith("12 text files beside pictures")
     assert captions_of(root)["00000/p07.JPG"] == ["a dog 7", "it runs"]
 
 
 def test_a_folder_a_class(root):
-    for n, name in enumerate(NAMES):
-        place = root / ("images" if n < 6 else "images/deep") / ("angry_dog" if n % 2 else "cat")
-        place.mkdir(parents=True, exist_ok=True)
-        shutil.move(root / name, place / name)
+    renamed(root, lambda n, name: f"images{'' if n < 6 else '/deep'}/{'angry_dog' if n % 2 else 'cat'}/{name}")
     result = icr("data", "make", str(root))
-    assert result.exit_code == 0, result.output
-    assert "the names of 4 folders, as 'a photo of a …'" in result.output
+    assert result.exit_code == 0 and "the names of 4 folders, as 'a photo of a …'" in result.output, result.output
     assert captions_of(root)["deep/angry_dog/p07.jpg"] == ["a photo of an angry dog"]
     make(root, template="this is {}.", force=True)
     assert captions_of(root)["cat/p00.jpg"] == ["this is cat."]
@@ -155,35 +157,40 @@ def test_a_folder_a_class(root):
         make(root, template="a photo", force=True)
 
 
-def test_folders_that_are_no_classes(root):
-    for n, name in enumerate(NAMES):
-        place = root / ("train2017" if n % 2 else "val2017")
-        place.mkdir(exist_ok=True)
-        shutil.move(root / name, place / name)
-    with pytest.raises(ValueError, match="--captions"):
-        make(root)
+@pytest.mark.parametrize(
+    "options, sizes", [({"val": 0.25, "test": 0.5}, (3, 6)), ({"val": 1, "test": 4.0}, (1, 4)), ({"val": 0.01}, (1, 2))]
+)
+def test_shares_and_numbers_of_pictures(root, options, sizes):
+    table(root)
+    assert [n for n, _ in make(root, **options).counts.values()] == [12 - sum(sizes), *sizes]
 
 
-def test_the_seed_draws_and_shares_are_kept(root):
-    table(root, usual())
-    drawn = {}
-    for seed in (0, 0, 1):
-        make(root, seed=seed, val=0.25, test=0.5, force=True)
+def test_the_seed_draws_the_same_split_for_ever(root):
+    table(root)
+    for seed, val, test in ((0, [2, 9], [4, 7]), (1, [8, 11], [4, 7])):
+        make(root, seed=seed, force=True)
         found = karpathy.read(root)
-        assert [len(found[part]) for part in ("train", "val", "test")] == [3, 3, 6]
-        drawn.setdefault(seed, []).append([file.name for file in found["test"].files])
-    assert drawn[0][0] == drawn[0][1] != drawn[1][0]
-    for options, word in (
-        ({"val": 0.5, "test": 0.5}, "none left to train on"),
-        *(({"val": share}, "--val") for share in (0, 1, -1, float("nan"), 20)),
+        assert [[int(file.stem[1:]) for file in found[part].files] for part in ("val", "test")] == [val, test]
+
+
+@pytest.mark.parametrize(
+    "options, word",
+    [
+        *(({part: share}, f"--{part} .*or a number") for part in ("val", "test") for share in (0, -1, 1.5, "0.1")),
+        ({"val": float("nan")}, "--val"),
+        ({"val": 6, "test": 0.5}, "none left to train on"),
+        ({"test": 20}, "none left to train on"),
         ({"seed": -1}, "seed"),
-    ):
-        with pytest.raises(ValueError, match=word):
-            make(root, force=True, **options)
+    ],
+)
+def test_splits_that_cannot_be(root, options, word):
+    table(root)
+    with pytest.raises(ValueError, match=word):
+        make(root, **options)
 
 
 def test_nothing_is_written_over(root):
-    table(root, usual())
+    table(root)
     for there in ("dataset.json", "dataset_old.json", "dataset.json.gz"):
         (root / there).write_bytes(gzip.compress(b"{}"))
         with pytest.raises(ValueError, match=f"{there} is there already"):
@@ -197,15 +204,14 @@ def test_nothing_is_written_over(root):
     assert (root / "dataset.json").read_bytes() == first
     make(root, seed=1, force=True)
     assert (root / "dataset.json").read_bytes() != first
-    assert make(root, out=root.parent / "dataset_b.json").path.is_file()
 
 
 @pytest.mark.parametrize(
     "rows, message",
     [
-        ([*usual(), ("q.jpg", "x"), ("r.jpg", "y")], "2 captions name no picture, such as 'q.jpg' (@, line 14)"),
-        (usual()[1:], "1 pictures have no caption, such as 'p00.jpg'"),
-        ([*usual()[1:], (NAMES[0], " ")], "1 captions have no word, such as that of 'p00.jpg' (@, line 13)"),
+        ([*USUAL, ("q.jpg", "x"), ("r.jpg", "y")], "2 captions name no picture, such as 'q.jpg' (@, line 14)"),
+        (USUAL[1:], "1 pictures have no caption, such as 'p00.jpg'"),
+        ([*USUAL[1:], (NAMES[0], "\xad")], "1 captions have no word, such as that of 'p00.jpg' (@, line 13)"),
     ],
 )
 def test_what_has_no_partner_is_refused_and_left_out_when_asked(root, rows, message):
@@ -215,42 +221,60 @@ def test_what_has_no_partner_is_refused_and_left_out_when_asked(root, rows, mess
     assert not (root / "dataset.json").exists()
     result = icr("data", "make", str(root), "--leave-out")
     assert result.exit_code == 0 and f"left out: {message}" in result.output
-    assert set(captions_of(root)) == {name for name, text in rows if text.strip() and name in NAMES}
-
-
-def test_no_name_leads_out_of_the_folder(root):
-    """A path of another place is found by its end, in the folder; a picture that is only elsewhere is not."""
-    Image.new("RGB", (24, 24)).save(root.parent / "q.jpg")
-    make(root, [table(root, [("../../p00.jpg", "a dog"), *usual()[1:]])])
-    assert captions_of(root)["p00.jpg"] == ["a dog"]
-    table(root, [("../q.jpg", "a dog"), *usual()])
-    with pytest.raises(ValueError, match="q.jpg"):
-        make(root, force=True)
+    assert set(captions_of(root)) == {name for name, text in rows if text != "\xad" and name in NAMES}
 
 
 def test_names_of_this_folder_and_of_two(root):
-    (root / "sub").mkdir()
-    shutil.copy(root / NAMES[0], root / "sub" / "twin.jpg")
-    (root / "other").mkdir()
-    shutil.copy(root / NAMES[0], root / "other" / "twin.jpg")
-    rows = usual()[1:]
+    """A path of another place is found by its end, in the folder; a picture that is only elsewhere is not."""
+    for place in ("sub", "other"):
+        (root / place).mkdir()
+        shutil.copy(root / NAMES[0], root / place / "twin.jpg")
+    shutil.copy(root / NAMES[0], root.parent / "q.jpg")
+    rows = [("../../p01.jpg", "u"), *USUAL[2:]]
     table(root, [(str(root / NAMES[0]), "x"), ("sub/twin.jpg", "y"), ("photos\\other\\twin.jpg", "z"), *rows])
     make(root)
-    assert captions_of(root)["p00.jpg"] == ["x"] and captions_of(root)["other/twin.jpg"] == ["z"]
-    table(root, [(NAMES[0], "x"), ("twin.jpg", "y"), *rows])
-    with pytest.raises(ValueError, match="line 3: .*other/twin.jpg or sub/twin.jpg"):
-        make(root, force=True)
+    found = captions_of(root)
+    assert (found["p00.jpg"], found["other/twin.jpg"], found["p01.jpg"]) == (["x"], ["z"], ["u"])
+    for name, word in (("twin.jpg", "line 2: .*other/twin.jpg or sub/twin.jpg"), ("../q.jpg", "q.jpg")):
+        table(root, [(name, "y"), *rows])
+        with pytest.raises(ValueError, match=word):
+            make(root, force=True)
+
+
+@pytest.mark.parametrize("name", ["my dog: {}.jpg", "a: {}.jpg", "cafe\u0301 {}.jpg", "a,{}.jpg"])
+def test_names_that_are_odd(root, name):
+    """Colons, spaces, commas in quotes, and accents that a table composes otherwise than the disk."""
+    names = renamed(root, lambda n, _: name.format(n))
+    table(root, [(f'"{one}"'.replace("e\u0301", "é"), "a dog") for one in names], head=None)
+    make(root)
+    assert set(captions_of(root)) == set(names) and all(file.is_file() for file in karpathy.read(root)["train"].files)
+
+
+@pytest.mark.parametrize(("name", "word"), [("a\nb.jpg", "line break"), ("a\\b.jpg", "backslash")])
+def test_names_that_the_format_cannot_hold(root, name, word):
+    (root / NAMES[0]).rename(root / name)
+    for one in (*NAMES[1:], name):
+        (root / one.replace("jpg", "txt")).write_text("x")
+    with pytest.raises(ValueError, match=word):
+        make(root)
+
+
+TEXT = "image,caption\np00.jpg,a café\n"
 
 
 @pytest.mark.parametrize(
     "name, content, word",
     [
-        ("t.csv", b"", "line 1: .*--image"),
-        ("t.csv", b"a line\n", "line 1: .*--image"),
+        *(("t.csv", content, "line 1: .*--image") for content in (b"", b"a line\n", b"x," + b"y" * 140_000)),
         ("t.csv", b'image,caption\np00.jpg,"a dog\np01.jpg,x\n', "line 2: .*quotation mark"),
-        ("t.csv", b"image,votes,caption\np00.jpg,x\n", "line 2: 2 columns"),
-        ("t.csv", b"image,caption\np00.jpg,\xff\xfe\n", "line 2: .*UTF-8"),
         ("t.csv", b"image,caption\np00.jpg," + b"x" * 140_000 + b"\n", "line 2: "),
+        ("t.csv", b"image,votes,caption\np00.jpg,x\n", "line 2: 2 columns where the first line has 3"),
+        ("t.csv", b"image,caption,votes\np00.jpg,a,7\np01.jpg,a dog, it runs,7\n", "line 3: 4 columns.*quotes"),
+        ("t.csv", b"caption,image\na dog, it runs,p00.jpg\n", "line 2: 3 columns.*quotes"),
+        ("t.csv", TEXT.encode("latin-1"), "line 2: .*iconv -f LATIN1 -t UTF-8"),
+        *(("t.csv", TEXT.encode(kind), f"iconv -f {kind} -t UTF-8") for kind in ("UTF-16", "UTF-16LE", "UTF-16BE")),
+        ("t.csv", b"PK\3\4\xff", "save the table as CSV"),
+        ("p00.txt", "a café".encode("latin-1"), "line 1: .*iconv"),
         ("c.json", b"{", "JSON"),
         ("c.json", b"[]", "COCO"),
         ("c.json", b'{"images": []}', "annotations"),
@@ -261,8 +285,9 @@ def test_names_of_this_folder_and_of_two(root):
 )
 def test_broken_files(root, name, content, word):
     (root / name).write_bytes(content)
-    with pytest.raises(ValueError, match=f"{name}.*{word}"):
+    with pytest.raises(ValueError, match=f"{name}.*{word}") as err:
         make(root)
+    assert "\n" not in str(err.value)
 
 
 def test_refusals_of_folders(root, tmp_path):
@@ -276,30 +301,55 @@ def test_refusals_of_folders(root, tmp_path):
     ):
         result = icr("data", "make", *words)
         assert result.exit_code == 1 and message in result.output and len(result.output.splitlines()) == 1
-    table(root, usual(), "a.csv")
-    table(root, usual(), "b.csv")
+    table(root, name="a.csv")
+    table(root, name="b.csv")
     with pytest.raises(ValueError, match="a.csv, b.csv"):
         make(root)
-
-
-def test_a_name_that_no_line_can_hold(root):
-    (root / NAMES[0]).rename(root / "a\nb.jpg")
-    for name in (*NAMES[1:], "a\nb.jpg"):
-        (root / name.replace("jpg", "txt")).write_text("x")
-    with pytest.raises(ValueError, match="line break"):
+    for one in ("a.csv", "b.csv"):
+        (root / one).unlink()
+    renamed(root, lambda n, name: f"{'train' if n % 2 else 'val'}2017/{name}")  # folders, but of no classes
+    with pytest.raises(ValueError, match="--captions"):
         make(root)
+
+
+@pytest.mark.process
+def test_a_locale_that_is_not_utf_8(root):
+    """What the disk and the table hold is UTF-8, whatever the terminal is; what it cannot write it gets as numbers."""
+    table(root, [(name, f"一只狗 {n} it’s") for n, name in enumerate(NAMES)])
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+    def icr_there(*words):
+        words = [sys.executable, "-m", "icrlib", *words]
+        return subprocess.run(words, env=os.environ | plain, capture_output=True, text=True, timeout=200)
+
+    result = icr_there("data", "make", str(root))
+    assert result.returncode == 0 and captions_of(root)["p03.jpg"] == ["一只狗 3 it’s"], result.stderr
+    (root / "p00.jpg").rename(root / "é.jpg")
+    (root / "captions.csv").write_text((root / "captions.csv").read_text("utf-8").replace("p00", "é"), "utf-8")
+    result = icr_there("data", "make", str(root), "--force")
+    assert result.returncode == 1 and re.fullmatch(r"Error: .*LC_ALL=C.UTF-8.*\n", result.stderr), result.stderr
 
 
 def test_from_a_table_to_a_training(root, tmp_path):
-    """As typed: make, check, features; then a model is trained on what came out, and searched."""
-    table(root, [(name, text) for n, name in enumerate(NAMES) for text in (f"a ring {n % 4}", f"a box {name}")])
-    assert icr("data", "make", str(root), "--val", "0.25").exit_code == 0
+    """As typed: make, check, features; then a model is trained on what came out, searched, and measured among pictures
+    without a caption."""
+    rows = [(name, text) for n, name in enumerate(NAMES[:10]) for text in (f"a ring {n % 5}", f"a box {name}")]
+    table(root, rows)
+    made = icr("data", "make", str(root), "--val", "3", "--distractors")
+    assert made.exit_code == 0 and "test: 2 pictures without caption, as distractors" in made.output, made.output
     result = icr("data", "check", str(root))
-    assert result.exit_code == 0 and "no problems" in result.output and "3 images" in result.output
-    result = icr("features", str(root), str(tmp_path / "features"), "--backbone", "scenes")
+    assert result.exit_code == 0 and "no problems" in result.output and "val           3 images" in result.output
+    assert "test: 2 pictures without caption" in result.output
+    features = tmp_path / "features"
+    result = icr("features", str(root), str(features), "--backbone", "scenes")
     assert result.exit_code == 0, result.output
-    data = icrlib.load_dataset("flickr8k", features=tmp_path / "features", min_count=1)
+    data = icrlib.load_dataset("flickr8k", features=features, min_count=1)
     sizes = {"updates": 2, "batch_size": 4, "embed_dim": 4, "word_dim": 4, "progress": False}
-    icrlib.train(data, out=tmp_path / "run", positives="text", relevance="text", **sizes)
-    words = ("search", str(tmp_path / "run"), "a ring 1", "--features", str(tmp_path / "features"), "--top", "12")
+    model = icrlib.train(data, out=tmp_path / "run", positives="text", relevance="text", **sizes).model
+    words = ("search", str(tmp_path / "run"), "a ring 1", "--features", str(features), "--top", "12")
     assert len(icr(*words).output.splitlines()) == 12
+    more = precomputed.distractors(features)
+    found = icrlib.evaluate(model, data.test, distractors=more)
+    assert len(more) == 2 and found["i2t"] == icrlib.evaluate(model, data.test)["i2t"]
+    result = icr("audit", str(root), "--model", str(tmp_path / "run"), "--features", str(features))
+    assert f"2 photos without caption as distractors; rsum {found['rsum']:.1f}" in result.output, result.output

@@ -86,16 +86,13 @@ def test_special_words_then_words_in_order_of_first_sight():
     vocabulary = Vocabulary.build(CAPTIONS, min_count=2)
     assert vocabulary.words == ["<pad>", "<start>", "<end>", "<unk>", "a", "dog", "cat"]
     assert [vocabulary.number[word] for word in SPECIAL] == [0, 1, 2, 3] and len(vocabulary) == 7
+    assert Vocabulary.build(["one two"] * 3 + ["one"]).words[4:] == ["one"]  # a word counts from four
+    assert Vocabulary.build(["<pad> <end> a"] * 4).words.count("<pad>") == 1  # no caption brings a second one
 
 
-def test_a_word_counts_from_four():
-    assert Vocabulary.build(["one two"] * 3 + ["one"]).words[4:] == ["one"]
-
-
-def test_a_caption_cannot_bring_its_own_special_words():
-    """NLTK splits the brackets off; were it to stop, a caption still could not add a second <pad>."""
-    assert Vocabulary.build(["<pad> <end> a"] * 4).words.count("<pad>") == 1
-    assert 0 not in Vocabulary.build(["<pad> a"] * 4).encode(["<pad> a"])[0][0].tolist()
+def test_what_a_caller_does_with_the_words_of_a_caption_stays_with_the_caller():
+    tokenize("a red ring.").append("more")
+    assert tokenize("a red ring.") == ["a", "red", "ring", "."]
 
 
 def test_encode():
@@ -106,12 +103,8 @@ def test_encode():
     assert lengths.tolist() == [4, 8]
     none, empty = vocabulary.encode([])
     assert none.shape == (0, 0) and empty.shape == (0,)
-
-
-@pytest.mark.parametrize("caption", ["", "  ", "\t"])
-def test_an_empty_caption_is_named(caption):
     with pytest.raises(ValueError, match="caption 1 is empty"):
-        Vocabulary.build(CAPTIONS, 1).encode(["a dog", caption])
+        vocabulary.encode(["a dog", "\t"])
 
 
 def test_json_round_trip(tmp_path):
@@ -121,44 +114,20 @@ def test_json_round_trip(tmp_path):
     assert json.loads((tmp_path / "vocabulary.json").read_text(encoding="utf-8")) == vocabulary.words
     assert [path.name for path in tmp_path.iterdir()] == ["vocabulary.json"]
     assert vocabulary != Vocabulary.build(CAPTIONS, 1) and vocabulary != vocabulary.words
-
-
-def test_a_byte_order_mark_is_no_word_and_a_missing_file_is_named(tmp_path):
-    path, words = tmp_path / "vocabulary.json", [*SPECIAL, "dog"]
-    with pytest.raises(FileNotFoundError, match=r"vocabulary.json: .*Vocabulary.build"):
-        Vocabulary.load(path)
-    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(words).encode())
-    assert Vocabulary.load(path).words == words
-
-
-class Trap:
-    """Writes a file when it is unpickled."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return (open, (str(self.path), "w"))
+    with pytest.raises(FileNotFoundError, match=r"nowhere: .*Vocabulary.build"):
+        Vocabulary.load(tmp_path / "nowhere")
 
 
 START = b'["<pad>", "<start>", "<end>", "<unk>"'
-BROKEN = [b"", START, b"{}", b'{"a": 1}', b"3", b"null", b'["a", "b"]', b'"text"']
-BROKEN += [START + more + b"]" for more in (b', "a", "a"', b", 7", b', ["a"]', b", null", b', "<pad>"')]
+BROKEN = [b"", START, b"{}", b'["a", "b"]', pickle.dumps([*SPECIAL])]
+BROKEN += [START + more + b"]" for more in (b', "a", "a"', b", 7", b', "<pad>"')]
 
 
-@pytest.mark.parametrize("content", [*BROKEN, None])
+@pytest.mark.parametrize("content", BROKEN)
 def test_what_is_no_vocabulary_is_refused(tmp_path, content):
-    """A pickle is never opened."""
-    content = pickle.dumps([*SPECIAL, Trap(tmp_path / "sprung")]) if content is None else content
     (tmp_path / "vocabulary.json").write_bytes(content)
     with pytest.raises(ValueError, match="vocabulary.json: not a vocabulary"):
         Vocabulary.load(tmp_path / "vocabulary.json")
-    assert not (tmp_path / "sprung").exists()
-
-
-def test_what_a_caller_does_with_the_words_of_a_caption_stays_with_the_caller():
-    tokenize("a red ring.").append("more")
-    assert tokenize("a red ring.") == ["a", "red", "ring", "."]
 
 
 def test_one_long_caption_makes_no_wide_table_for_all():

@@ -85,11 +85,30 @@ def test_what_is_left_is_what_a_loop_counts(trained, photos):
 
 def test_photos_that_cannot_be_audited(photos):
     encoder = Own(Knows(photos, 0.0), "knows")
-    bare = dataclasses.replace(photos, captions=[*photos.captions[:-1], []])
-    with pytest.raises(ValueError, match=photos.files[-1].name):
+    bare = dataclasses.replace(photos, captions=[photos.captions[0], *[[]] * (len(photos) - 1)])
+    with pytest.raises(ValueError, match="1 photos with captions"):
         audit(encoder, bare, progress=False)
-    with pytest.raises(ValueError, match="1 photos"):
-        audit(encoder, karpathy.Photos(photos.files[:1], photos.ids[:1], photos.captions[:1]), progress=False)
+    with pytest.raises(ValueError, match="'own', 'text'"):
+        audit(encoder, photos, progress=False, relevance="true")
+
+
+def test_photos_without_captions_are_distractors(photos):
+    """The encoder likes the next photo better than a caption's own, also where that one has no caption."""
+    encoder = Own(Knows(photos, 3.0), "knows")
+    bare = dataclasses.replace(photos, captions=[*photos.captions[:-1], []])
+    result = audit(encoder, bare, progress=False)
+    assert result.measures["t2i"]["r1"] == 0 and result.measures["i2t"]["r1"] > 0
+
+
+def test_equal_texts_count_as_right_in_both_tables(photos):
+    """Every second photo has the caption of the one before, whose vector its encoder gives."""
+    texts = [[photos.captions[row - row % 2][0]] for row in range(len(photos))]
+    same = dataclasses.replace(photos, captions=texts)
+    encoder = Own(Knows(same, 0.0), "knows")  # knows the later photo of two
+    own, text = (audit(encoder, same, progress=False, relevance=kind) for kind in ("own", "text"))
+    assert own.measures["t2i"]["r1"] == 50 and text.measures["t2i"]["r1"] == 100
+    share = [one.left.loc["Triplet", "captions without a gradient, %"] for one in (own, text)]
+    assert share == [50, 0]  # the farther of two right photos is always pulled
 
 
 def test_the_command(trained):
