@@ -21,7 +21,6 @@ def main(tables: tuple[str, ...], threads: int, device: str, once: bool) -> None
     from icrlib import devices
 
     timing.once = once
-
     devices.keep_freed()  # as the command line and the notebooks do
     device = devices.device(device)
     torch.set_num_threads(threads)

@@ -43,12 +43,8 @@ def count(loss: losses.Loss, queries: Tensor, candidates: Tensor, positives: Ten
 
 def loop(loss: losses.Loss, images: Tensor, captions: Tensor, part: list[Batch]) -> dict[str, list[tuple]]:
     """Both directions of each batch."""
-    counts = {"i2t": [], "t2i": []}
-    for batch in part:
-        x, y, positives = images[batch.images], captions[batch.captions], batch.positives.to(images.device)
-        counts["i2t"].append(count(loss, x, y, positives))
-        counts["t2i"].append(count(loss, y, x, positives.T))
-    return counts
+    parts = [(images[b.images], captions[b.captions], b.positives.to(images.device)) for b in part]
+    return {"i2t": [count(loss, x, y, p) for x, y, p in parts], "t2i": [count(loss, y, x, p.T) for x, y, p in parts]}
 
 
 def against_loop(name: str, images: Tensor, captions: Tensor) -> Row:

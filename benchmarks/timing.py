@@ -20,14 +20,14 @@ class Row(NamedTuple):
     ours: float
     theirs: float
     against: str
-    goal: str = ""
+    goal: str
     price: bool = False
 
     def __str__(self) -> str:
         ratio = self.ours / self.theirs if self.price else self.theirs / self.ours
         words = "times the cost of" if self.price else "times faster than"
         times = f"{self.ours * 1e3:9.1f} ms  {ratio:8.2f} {words} {self.against} ({self.theirs * 1e3:.1f} ms)"
-        return f"  {self.what:<42}{times}  [{self.goal}]" if self.goal else f"  {self.what:<42}{times}"
+        return f"  {self.what:<42}{times}  [{self.goal}]"
 
 
 def race(calls: list[Callable[[], object]], repeats: int = 7) -> list[float]:
@@ -47,7 +47,7 @@ def race(calls: list[Callable[[], object]], repeats: int = 7) -> list[float]:
     return [statistics.median(seconds) for seconds in times]
 
 
-def compare(what: str, ours: Callable, theirs: Callable, against: str, goal: str = "", price: bool = False) -> Row:
+def compare(what: str, ours: Callable, theirs: Callable, against: str, goal: str, price: bool = False) -> Row:
     """One row of a table: both timed in turns."""
     return Row(what, *race([ours, theirs]), against, goal, price)
 

@@ -67,9 +67,11 @@ def all_scores(
     at_once: int = RetrievalModel.scores_at_once,
     progress: bool = False,
 ) -> Tensor:
-    """Scores (N, C) of encodings that are there already, at most ``at_once`` of them in one call of ``similarity``."""
+    """Scores (N, C) of encodings that are there already, at most ``at_once`` of them in one call of ``similarity``;
+    inner products, which need no room beside their result, in one."""
+    plain = getattr(similarity, "__func__", similarity) in (inner_products, RetrievalModel.similarity)
     rows, columns = _block(len(images), len(captions), at_once)
-    if rows >= len(images) and columns >= len(captions):
+    if plain or (rows >= len(images) and columns >= len(captions)):
         return similarity(images, captions)
     made = None
     starts = range(0, len(images), rows)

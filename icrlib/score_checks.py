@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -25,11 +27,11 @@ def check(scores: Tensor, positives: Tensor) -> Tensor:
     if not scores.is_floating_point():
         raise ValueError(f"scores must be floating point; got {scores.dtype}")
     count = positives.sum(1, dtype=torch.int32)  # three times as fast as the int64 that it would be
-    for name, bad in (("positive", count == 0), ("negative", count == positives.shape[1])):
-        if bad.any():
+    for name, found, wrong in zip(("positive", "negative"), count.aminmax(), (0, positives.shape[1]), strict=True):
+        if int(found) == wrong:
             raise ValueError(
-                f"row {int(bad.nonzero()[0])} of positives has no {name}; every query needs at least one positive "
-                "and one negative candidate"
+                f"row {int((count == wrong).nonzero()[0])} of positives has no {name}; every query needs at least one "
+                "positive and one negative candidate"
             )
     finite(scores)
     return count
@@ -38,7 +40,7 @@ def check(scores: Tensor, positives: Tensor) -> Tensor:
 def finite(scores: Tensor) -> Tensor:
     """The same ``scores``; :class:`NonFiniteScores` names the first entry that is NaN or infinite."""
     # A finite sum has finite terms: one quick look, and a search only where the sum is not (it may also overflow).
-    if not torch.isfinite(scores.sum()) and not torch.isfinite(scores).all():
+    if not math.isfinite(scores.detach().sum()) and not torch.isfinite(scores).all():
         row, column = (~torch.isfinite(scores)).nonzero()[0].tolist()
         raise NonFiniteScores(f"scores[{row}, {column}] is {scores[row, column].item()}; find the NaN before the loss")
     return scores

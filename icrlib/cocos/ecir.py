@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from icrlib.cocos import exact
-from icrlib.losses.base import Loss, Pairs, lay_out
+from icrlib.losses.base import Loss, Pairs, chunked, lay_out
 from icrlib.losses.ntxent import NTXent
 from icrlib.losses.smoothap import SmoothAP
 from icrlib.losses.triplet import Triplet, TripletSH
@@ -100,14 +100,16 @@ def _shares(loss: NTXent, pairs: Pairs, eps: float) -> Tensor:
 
 def _steepness(loss: SmoothAP, pairs: Pairs) -> Tensor:
     """G(1-G)/R², (T, M): Eq. 13 without the 1/τ of G's derivative."""
-    above, rank, _ = loss._ranks(pairs)
+    _, positives_above, above, negatives_above = loss._ranks(pairs)
+    rank = 1 + positives_above.sum(1, keepdim=True) + negatives_above
+    above = above.scatter(1, pairs.columns(), positives_above)
     return above * (1 - above) / rank**2
 
 
 def _mean_over_positives(loss: Loss, scores: Tensor, positives: Tensor, value: Callable[[Pairs], Tensor]) -> Tensor:
     """Mean over each query's positives of ``value(pairs)``, (T,) or (T, K): (Q,) or (Q, K)."""
     parts, query = [], []
-    for q, positive in loss._chunks(positives, scores.element_size()):
+    for q, positive in chunked(scores, positives, loss.memory if scores.is_cuda else loss.cache):
         parts.append(value(lay_out(scores, positives, q, positive)).to(scores.dtype))
         query.append(q)
     values = torch.cat(parts)

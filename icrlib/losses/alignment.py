@@ -27,4 +27,4 @@ class Alignment(Loss):
         return 1 - pairs.own[:, 0]
 
     def term_weights(self, pairs: Pairs) -> Tensor:
-        return torch.zeros_like(pairs.rows).scatter(1, pairs.positive[:, None], -1.0)
+        return torch.zeros_like(pairs.rows).scatter_(1, pairs.positive[:, None], -1.0)

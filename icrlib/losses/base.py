@@ -12,7 +12,7 @@ of that term with respect to every score of the row. :class:`Pairs` lays out the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from typing import Any, ClassVar, Literal
@@ -44,8 +44,8 @@ def once(compute: Callable) -> Callable:
 class Pairs:
     """T (query, positive) pairs, each with the whole row of its query.
 
-    ``query`` and ``positive`` (T,) int64: row and column; ``own`` (T, 1): the pair's score; ``rows`` (T, M): all
-    scores of its query; ``mask`` (T, M) bool: the query's positives. ``single``: no query has a second one.
+    ``query`` and ``positive`` (T,) int64, query by query: row and column; ``own`` (T, 1): the pair's score; ``rows``
+    (T, M): all scores of its query; ``mask`` (T, M) bool: the query's positives. ``single``: no query has a second one.
     ``scores`` and ``positives`` (Q, M): the whole batch, for an objective that looks beyond its own row.
     """
 
@@ -53,11 +53,15 @@ class Pairs:
     positive: Tensor
     own: Tensor
     rows: Tensor
-    mask: Tensor
     single: bool
     scores: Tensor
     positives: Tensor
     memo: dict = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def mask(self) -> Tensor:
+        """The query's positives, bool (T, M)."""
+        return self.positives.index_select(0, self.query)
 
     @property
     def negatives(self) -> Tensor:
@@ -71,13 +75,29 @@ class Pairs:
 
     def at_negatives(self, values: Tensor, elsewhere: float) -> Tensor:
         """``values`` (T, M) at the negatives, ``elsewhere`` at all positives."""
-        if self.single:  # several times faster than a mask
-            return values.scatter(1, self.positive[:, None], elsewhere)
-        return values.masked_fill(self.mask, elsewhere)
+        return values.scatter(1, self.columns(), elsewhere)  # several times faster than a mask
 
     def without_others(self, values: Tensor, there: float) -> Tensor:
         """``values`` (T, M), but ``there`` at the query's other positives."""
-        return values if self.single else values.masked_fill(self.others, there)
+        if self.single:
+            return values
+        own = self.positive[:, None]
+        return values.scatter(1, self.columns(), there).scatter(1, own, values.gather(1, own))
+
+    @once
+    def columns(self) -> Tensor:
+        """Columns of the query's positives, (T, most of them) int64; a shorter list repeats the pair's own."""
+        if self.single:
+            return self.positive[:, None]
+        first = int(self.query[0])
+        mask = self.positives[first : int(self.query[-1]) + 1]
+        row, column = mask.nonzero(as_tuple=True)
+        count = mask.sum(1)
+        place = torch.arange(len(row), device=row.device) - (count.cumsum(0) - count)[row]
+        table = row.new_full((len(mask), int(count.max())), -1)
+        table[row, place] = column
+        table = table[self.query - first]
+        return torch.where(table < 0, self.positive[:, None], table)
 
     @once
     def first_hardest(self) -> Tensor:
@@ -86,9 +106,11 @@ class Pairs:
 
     @once
     def hardest_only(self) -> Pairs:
-        """The same pairs with that one negative; all other negatives count as left out."""
-        mask = torch.ones_like(self.mask).scatter(1, self.first_hardest(), False)
-        return replace(self, mask=mask, single=False, memo={})
+        """The same pairs with that one negative: rows of two scores, the positive's and the negative's, (T, 2)."""
+        rows = torch.cat([self.own, self.rows.gather(1, self.first_hardest())], 1)
+        mask = torch.zeros_like(rows, dtype=torch.bool)
+        mask[:, 0] = True
+        return lay_out(rows, mask, torch.arange(len(rows), device=rows.device), torch.zeros_like(self.positive))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +118,13 @@ class Loss:
     """Base of all losses. A subclass gives :meth:`terms` and :meth:`term_weights`; the rest follows.
 
     ``queries`` and ``directions`` say how ``loss(scores, positives)`` reduces over the queries of a direction and
-    over the two directions. ``memory_budget`` bounds, in bytes, each (pairs, M) matrix held at a time.
+    over the two directions.
     """
 
     queries: Reduction = "mean"
     directions: Reduction = "mean"
-    memory_budget: int = 256 << 20
+    memory: ClassVar[int] = 256 << 20  # bytes of each (pairs, M) matrix that is held at a time,
+    cache: ClassVar[int] = 1 << 20  # and on a CPU, where no autograd keeps it: all steps then stay in its cache
     label: ClassVar[str] = ""  # how the text writes the loss
     colour: ClassVar[str] = ""  # its own in every figure, of seaborn's palette for colour-blind readers; "": grey
     marker: ClassVar[str] = ""
@@ -133,21 +156,19 @@ class Loss:
         """Loss of each query, (Q,), one direction: rows are the queries."""
         count = check(scores, positives)
         total = scores.new_zeros(len(scores))
-        chunks = list(self._chunks(positives, scores.element_size()))
+        chunks = chunked(scores, positives, self.memory)
         # Where one chunk is enough, autograd keeps its matrices; else each chunk is computed again on the way back.
         again = len(chunks) > 1 and torch.is_grad_enabled() and scores.requires_grad
         for query, positive in chunks:
-            terms = (
-                checkpoint(self._chunk_terms, scores, positives, query, positive, use_reentrant=False)
-                if again
-                else self._chunk_terms(scores, positives, query, positive)
-            )
+            part = scores, positives, query, positive
+            terms = checkpoint(self._chunk_terms, *part, use_reentrant=False) if again else self._chunk_terms(*part)
             total = total.index_add(0, query, terms)
         return total / count
 
     def weights(self, scores: Tensor, positives: Tensor) -> Tensor:
         r"""Closed form of :math:`w_{qj} = \partial \ell_q / \partial s_{qj}`, (Q, M), one direction; no autograd."""
-        return self._values_and_weights(scores.detach(), positives, values=False)[1]
+        count = check(scores, positives)
+        return self._one_way(scores.detach(), positives, count, on_diagonal(positives, count), values=False)[1]
 
     def __call__(self, scores: Tensor, positives: Tensor) -> Tensor:
         """Scalar loss of both directions: rows as queries (image to text), then columns (text to image).
@@ -176,9 +197,13 @@ class Loss:
 
     def _value_and_gradient(self, scores: Tensor, positives: Tensor, values: bool = True) -> tuple[Tensor, Tensor]:
         # Rows are read and written as they lie in memory, hence the copies of the transposes.
-        losses, gradient = self._values_and_weights(scores, positives, values)
-        turned, mask, asked = columns_as_queries(scores, positives)
-        backwards, columns = self._values_and_weights(turned.contiguous(), mask.contiguous(), values)
+        count = check(scores, positives)
+        diagonal = on_diagonal(positives, count)
+        losses, gradient = self._one_way(scores, positives, count, diagonal, values)
+        turned, mask, asked = (scores.T, positives, None) if diagonal else columns_as_queries(scores, positives)
+        turned, mask = turned.contiguous(), mask.contiguous()
+        count = count if diagonal else check(turned, mask)
+        backwards, columns = self._one_way(turned, mask, count, diagonal, values)
         first, second = (1.0, 1.0) if self.queries == "sum" else (1 / len(scores), 1 / len(turned))
         if self.directions == "mean":
             first, second = first / 2, second / 2
@@ -190,20 +215,25 @@ class Loss:
         return value, gradient.index_add_(1, asked, columns.T.contiguous(), alpha=second)
 
     @torch.no_grad()
-    def _values_and_weights(self, scores: Tensor, positives: Tensor, values: bool = True) -> tuple[Tensor, Tensor]:
+    def _one_way(
+        self, scores: Tensor, positives: Tensor, count: Tensor, diagonal: bool, values: bool
+    ) -> tuple[Tensor, Tensor]:
         """Loss (Q,) and weights (Q, M) of one direction in closed form, chunk by chunk."""
-        count = check(scores, positives)
-        chunks = list(self._chunks(positives, scores.element_size()))
-        if len(chunks) == 1 and len(chunks[0][0]) == len(scores):  # one positive a query: nothing to add up
-            pairs = lay_out(scores, positives, *chunks[0])
+        single = diagonal or int(count.sum()) == len(count)
+        parts = chunked(scores, positives, self.memory if scores.is_cuda else self.cache, diagonal)
+        if single and len(parts) == 1:  # nothing to put together
+            pairs = lay_out(scores, positives, *parts[0], single)
             return (self.terms(pairs) if values else scores.new_zeros(())), self.term_weights(pairs)
-        total, weights = scores.new_zeros(len(scores)), torch.zeros_like(scores)
-        for query, positive in chunks:
-            pairs = lay_out(scores, positives, query, positive)
+        total, weights = scores.new_zeros(len(scores)), (torch.empty_like if single else torch.zeros_like)(scores)
+        for query, positive in parts:
+            pairs = lay_out(scores, positives, query, positive, single)
             if values:
                 total.index_add_(0, query, self.terms(pairs))
-            weights.index_add_(0, query, self.term_weights(pairs))
-        return total / count, weights / count[:, None]
+            if single:  # nothing to add up
+                weights[int(query[0]) : int(query[-1]) + 1] = self.term_weights(pairs)
+            else:
+                weights.index_add_(0, query, self.term_weights(pairs))
+        return (total, weights) if single else (total / count, weights / count[:, None])
 
     def collapsed(self, positives: Tensor) -> float:
         """The loss where a collapse sits: of all scores in [-1, 1] that every pair may share, the cheapest.
@@ -251,9 +281,6 @@ class Loss:
     def _chunk_terms(self, scores: Tensor, positives: Tensor, query: Tensor, positive: Tensor) -> Tensor:
         return self.terms(lay_out(scores, positives, query, positive))
 
-    def _chunks(self, positives: Tensor, element_size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        return chunks(positives, self.memory_budget // element_size)
-
 
 class _ClosedForm(torch.autograd.Function):
     """A ``value`` whose gradient by the scores is known; ``by_autograd(scores)`` is the same value, for where a
@@ -274,6 +301,14 @@ class _ClosedForm(torch.autograd.Function):
         return (gradient * by_value).to(scores.dtype), None, None, None
 
 
+def shares(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Softmax of each row of ``logits`` (T, M), and the log of the row's sum of exponentials (T, 1).
+
+    The largest share is 1 / M at least, so its logarithm is exact, and the exponentials are taken once."""
+    share = logits.softmax(1)
+    return share, logits.amax(1, keepdim=True) - share.amax(1, keepdim=True).log()
+
+
 def columns_as_queries(scores: Tensor, positives: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
     """The second direction: columns as rows (M', Q), their positives, and which columns these are (M',), None for all.
 
@@ -287,16 +322,25 @@ def columns_as_queries(scores: Tensor, positives: Tensor) -> tuple[Tensor, Tenso
     return scores.T[asked], positives.T[asked], asked
 
 
-def chunks(positives: Tensor, numbers: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """All (query, positive) pairs in order, in pieces whose rows hold at most ``numbers`` scores."""
-    query, positive = positives.nonzero(as_tuple=True)
-    rows = max(1, numbers // positives.shape[1])
-    return zip(query.split(rows), positive.split(rows), strict=True)
+def chunked(scores: Tensor, positives: Tensor, room: int, diagonal: bool = False) -> list[tuple[Tensor, Tensor]]:
+    """All (query, positive) pairs in order, in pieces whose rows of ``scores`` have at most ``room`` bytes."""
+    each = torch.arange(len(positives), device=positives.device)
+    query, positive = (each, each) if diagonal else positives.nonzero(as_tuple=True)
+    rows = max(1, room // (scores.element_size() * positives.shape[1]))
+    return list(zip(query.split(rows), positive.split(rows), strict=True)) if rows < len(query) else [(query, positive)]
 
 
-def lay_out(scores: Tensor, positives: Tensor, query: Tensor, positive: Tensor) -> Pairs:
-    """Gather the rows of the given (query, positive) pairs; no copy where each query has just one positive."""
-    single = len(query) == len(scores) == int(query[-1]) + 1 and bool((query.diff() == 1).all())
-    rows, mask = (scores, positives) if single else (scores.index_select(0, query), positives.index_select(0, query))
-    own = rows.gather(1, positive[:, None])
-    return Pairs(query, positive, own, rows, mask, single, scores, positives)
+def on_diagonal(positives: Tensor, count: Tensor) -> bool:
+    """Whether the one positive of row q is column q: the usual batch of pairs, which needs no search of the mask."""
+    return count.shape[0] == positives.shape[1] == int(count.sum()) and bool(positives.diagonal().all())
+
+
+def lay_out(scores: Tensor, positives: Tensor, query: Tensor, positive: Tensor, single: bool = False) -> Pairs:
+    """Gather the rows of the given (query, positive) pairs; ``single``: they are neighbours of one positive each, which
+    spares the copy."""
+    single = single or len(query) == len(scores) and torch.equal(query, torch.arange(len(query), device=query.device))
+    if single:
+        rows = scores if len(query) == len(scores) else scores[int(query[0]) : int(query[-1]) + 1]
+    else:
+        rows = scores.index_select(0, query)
+    return Pairs(query, positive, rows.gather(1, positive[:, None]), rows, single, scores, positives)

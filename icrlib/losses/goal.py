@@ -186,7 +186,7 @@ class GradientObjective(Loss):
 
     def term_weights(self, pairs: Pairs) -> Tensor:
         hardest, plus, minus = self._pair_weights(pairs)
-        return torch.zeros_like(pairs.rows).scatter(1, hardest, minus).scatter(1, pairs.positive[:, None], -plus)
+        return torch.zeros_like(pairs.rows).scatter_(1, hardest, minus).scatter_(1, pairs.positive[:, None], -plus)
 
     @once
     @torch.no_grad()

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from icrlib.losses.base import Loss, Pairs, once
+from icrlib.losses.base import Loss, Pairs, once, shares
 from icrlib.losses.known import softplus
 from icrlib.losses.ntxent import NTXent
 
@@ -54,24 +54,23 @@ class IFM(Loss):
             raise ValueError(f"eps must be zero or more; got {self.eps!r}")
 
     @once
-    def _lead(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits of the negatives (T, M), the log of their sum, and by how much that leads over the positive's (u)."""
-        logits = pairs.at_negatives(pairs.rows / self.tau, -torch.inf)
-        total = logits.logsumexp(1, keepdim=True)
-        return logits, total, total - pairs.own / self.tau
+    def _lead(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
+        """Shares of the negatives (T, M), and by how much the log of their sum leads over the positive's logit (u)."""
+        share, total = shares(pairs.at_negatives(pairs.rows / self.tau, -torch.inf))
+        return share, total - pairs.own / self.tau
 
     def terms(self, pairs: Pairs) -> Tensor:
-        *_, lead = self._lead(pairs)
+        _, lead = self._lead(pairs)
         return (softplus(lead) + softplus(lead + 2 * self.eps / self.tau))[:, 0] / 2
 
     def term_weights(self, pairs: Pairs) -> Tensor:
-        logits, total, lead = self._lead(pairs)
+        share, lead = self._lead(pairs)
         pull = (torch.sigmoid(lead) + torch.sigmoid(lead + 2 * self.eps / self.tau)) / (2 * self.tau)
-        return ((logits - total).exp() * pull).scatter(1, pairs.positive[:, None], -pull)
+        return (share * pull).scatter_(1, pairs.positive[:, None], -pull)
 
     def sharpened(self, scores: Tensor, positives: Tensor, log_scale: Tensor, bias: Tensor | None = None) -> Tensor:
         """As in the base. The margin is in units of the scores, so it is taken off before these are scaled."""
         exact = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
-        plain = NTXent(1.0, queries=self.queries, directions=self.directions, memory_budget=self.memory_budget)
+        plain = NTXent(1.0, queries=self.queries, directions=self.directions)
         harder = exact - 2 * self.eps * positives.to(exact.dtype)
         return (plain(exact * log_scale.exp(), positives) + plain(harder * log_scale.exp(), positives)) / 2

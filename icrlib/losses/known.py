@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from icrlib.errors import choose
-from icrlib.losses.base import Loss, Pairs, once
+from icrlib.losses.base import Loss, Pairs, once, shares
 
 
 def softplus(x: Tensor) -> Tensor:
@@ -42,8 +42,8 @@ class HardNTXent(Loss):
     def term_weights(self, pairs: Pairs) -> Tensor:
         hardest = pairs.first_hardest()
         weight = torch.sigmoid((pairs.rows.gather(1, hardest) - pairs.own) / self.tau) / self.tau
-        row = torch.zeros_like(pairs.rows).scatter(1, hardest, weight)
-        return row.scatter(1, pairs.positive[:, None], -weight)
+        row = torch.zeros_like(pairs.rows).scatter_(1, hardest, weight)
+        return row.scatter_(1, pairs.positive[:, None], -weight)
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,13 @@ class _Mined(Loss):
     def chosen(self, pairs: Pairs) -> Pairs:
         """The pairs with the negatives that count."""
         return pairs if self.negatives == "all" else pairs.hardest_only()
+
+    def spread(self, weights: Tensor, pairs: Pairs) -> Tensor:
+        """The ``weights`` of the chosen pairs as those of all candidates, (T, M)."""
+        if self.negatives == "all":
+            return weights
+        columns = torch.cat([pairs.positive[:, None], pairs.first_hardest()], 1)
+        return torch.zeros_like(pairs.rows).scatter_(1, columns, weights)
 
 
 @dataclass(frozen=True)
@@ -92,28 +99,28 @@ class Circle(_Mined):
         return super()._by_autograd(scores, positives)
 
     @once
-    def _logits(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
-        """Exponents of the positive (T, 1) and of the negatives (T, M), and the log of the latter's sum (T, 1)."""
+    def _lead(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
+        """Shares of the negatives (T, M), the pace of each, and the log of the sum in Circle's logarithm (T, 1)."""
         slow, fast = torch.relu(1 + self.margin - pairs.own), torch.relu(pairs.rows + self.margin)
         if self.detach:
             slow, fast = slow.detach(), fast.detach()
-        negative = pairs.at_negatives(self.gamma * fast * (pairs.rows - self.margin), -torch.inf)
-        return -self.gamma * slow * (pairs.own - 1 + self.margin), negative, negative.logsumexp(1, keepdim=True)
+        negative = pairs.at_negatives((pairs.rows - self.margin) * self.gamma * fast, -torch.inf)
+        share, total = shares(negative)
+        return share, fast, total - self.gamma * slow * (pairs.own - 1 + self.margin)
 
     def terms(self, pairs: Pairs) -> Tensor:
-        positive, _, total = self._logits(self.chosen(pairs))
-        return softplus(positive + total)[:, 0]
+        return softplus(self._lead(self.chosen(pairs))[2])[:, 0]
 
     def term_weights(self, pairs: Pairs) -> Tensor:
-        pairs = self.chosen(pairs)
-        positive, negative, total = self._logits(pairs)
-        slow, fast = torch.relu(1 + self.margin - pairs.own), torch.relu(pairs.rows + self.margin)
+        among, pairs = pairs, self.chosen(pairs)
+        share, fast, lead = self._lead(pairs)
+        slow = torch.relu(1 + self.margin - pairs.own)
         if not self.detach:  # the product rule's second term, where the pace is not cut off at 0
             slow = slow - (slow > 0) * (pairs.own - 1 + self.margin)
             fast = fast + (fast > 0) * (pairs.rows - self.margin)
-        whole = self.gamma * torch.sigmoid(positive + total)
-        row = (negative - total).exp() * fast * whole
-        return row.scatter(1, pairs.positive[:, None], -whole * slow)
+        whole = self.gamma * torch.sigmoid(lead)
+        row = (share * fast).mul_(whole)
+        return self.spread(row.scatter_(1, pairs.positive[:, None], -whole * slow), among)
 
 
 @dataclass(frozen=True)
@@ -138,18 +145,24 @@ class BinomialDeviance(_Mined):
     def _scales(self) -> tuple[float, float]:
         return (1 / self.alpha, 1 / self.beta) if self.scaled else (1.0, 1.0)
 
+    @once
+    def _negatives(self, pairs: Pairs) -> tuple[Tensor, Tensor | int]:
+        """Exponents of all candidates (T, M), and how many of them are negatives, (T, 1) or one number for all."""
+        positives = 1 if pairs.single else pairs.mask.sum(1, keepdim=True, dtype=pairs.rows.dtype)
+        return self.beta * (pairs.rows - self.lam), pairs.rows.shape[1] - positives
+
     def terms(self, pairs: Pairs) -> Tensor:
         pairs, (first, second) = self.chosen(pairs), self._scales()
-        costs = pairs.at_negatives(softplus(self.beta * (pairs.rows - self.lam)), 0).sum(1)
-        own = softplus(-self.alpha * (pairs.own[:, 0] - self.lam))
-        return first * own + second * costs / pairs.negatives.sum(1)
+        costs, number = self._negatives(pairs)
+        own = softplus(-self.alpha * (pairs.own - self.lam))
+        return (first * own + second * pairs.at_negatives(softplus(costs), 0).sum(1, keepdim=True) / number)[:, 0]
 
     def term_weights(self, pairs: Pairs) -> Tensor:
-        pairs, (first, second) = self.chosen(pairs), self._scales()
-        pushed = second * self.beta * torch.sigmoid(self.beta * (pairs.rows - self.lam))
+        among, pairs, (first, second) = pairs, self.chosen(pairs), self._scales()
+        costs, number = self._negatives(pairs)
         pulled = first * self.alpha * torch.sigmoid(-self.alpha * (pairs.own - self.lam))
-        row = pairs.at_negatives(pushed, 0) / pairs.negatives.sum(1, keepdim=True)
-        return row.scatter(1, pairs.positive[:, None], -pulled)
+        row = torch.sigmoid(costs).mul_(second * self.beta / number).scatter_(1, pairs.columns(), 0)
+        return self.spread(row.scatter_(1, pairs.positive[:, None], -pulled), among)
 
 
 @dataclass(frozen=True)
@@ -173,25 +186,23 @@ class MultiSimilarity(_Mined):
 
     @once
     def _mined(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
-        """Exponents of the negatives that the miner keeps (-inf elsewhere), the log of their sum, and if any is kept.
+        """Shares in the sum of the negatives that the miner keeps (T, M), its logarithm, and if any is kept (T, 1).
 
-        In a row without any, autograd through the sum gives NaN; ``where`` lets none of it through.
+        The sum's 1 stands in the positive's column, so no row is without an exponent.
         """
-        near = pairs.rows.detach() + self.eps > pairs.own.detach()
+        near = pairs.at_negatives(pairs.rows.detach() + self.eps > pairs.own.detach(), False)
         exponents = torch.where(near, self.beta * (pairs.rows - self.lam), -torch.inf)
-        exponents = pairs.at_negatives(exponents, -torch.inf)
-        total = exponents.logsumexp(1, keepdim=True)
-        return exponents, total, total > -torch.inf
+        share, total = shares(exponents.scatter(1, pairs.positive[:, None], 0.0))
+        return share, total, near.any(1, keepdim=True)
 
     def terms(self, pairs: Pairs) -> Tensor:
         pairs = self.chosen(pairs)
         _, total, kept = self._mined(pairs)
         pulled = softplus(-self.alpha * (pairs.own - self.lam)) * kept / self.alpha
-        return (pulled + softplus(total) / self.beta)[:, 0]
+        return (pulled + total / self.beta)[:, 0]
 
     def term_weights(self, pairs: Pairs) -> Tensor:
-        pairs = self.chosen(pairs)
-        exponents, total, kept = self._mined(pairs)
-        row = (exponents - softplus(total)).exp()
+        among, pairs = pairs, self.chosen(pairs)
+        share, _, kept = self._mined(pairs)
         pulled = torch.sigmoid(-self.alpha * (pairs.own - self.lam)) * kept
-        return row.scatter(1, pairs.positive[:, None], -pulled)
+        return self.spread(share.scatter(1, pairs.positive[:, None], -pulled), among)

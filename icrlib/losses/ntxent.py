@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from icrlib.losses.base import Loss, Pairs, once
+from icrlib.losses.base import Loss, Pairs, once, shares
 
 
 @dataclass(frozen=True)
@@ -45,23 +45,20 @@ class NTXent(Loss):
             raise ValueError(f"denominator must be 'all', 'negatives' or 'candidates'; got {self.denominator!r}")
 
     @once
-    def _logits(self, pairs: Pairs) -> Tensor:
+    def _shares(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
+        """Each candidate's share of the sum (T, M), and the log of the sum (T, 1)."""
         logits = pairs.rows / self.tau
-        if self.denominator == "candidates":
-            return logits
-        leave_out = pairs.without_others if self.denominator == "all" else pairs.at_negatives
-        return leave_out(logits, -torch.inf)
-
-    @once
-    def _normaliser(self, pairs: Pairs) -> Tensor:
-        return self._logits(pairs).logsumexp(1, keepdim=True)
+        if self.denominator != "candidates":
+            leave_out = pairs.without_others if self.denominator == "all" else pairs.at_negatives
+            logits = leave_out(logits, -torch.inf)
+        return shares(logits)
 
     def terms(self, pairs: Pairs) -> Tensor:
-        return (self._normaliser(pairs) - pairs.own / self.tau)[:, 0]
+        return (self._shares(pairs)[1] - pairs.own / self.tau)[:, 0]
 
     def term_weights(self, pairs: Pairs) -> Tensor:
-        chosen = (self._logits(pairs) - self._normaliser(pairs)).exp()
-        return chosen.scatter_add(1, pairs.positive[:, None], torch.full_like(pairs.own, -1)) / self.tau
+        pulled = torch.full_like(pairs.own, -1 / self.tau)
+        return (self._shares(pairs)[0] / self.tau).scatter_add_(1, pairs.positive[:, None], pulled)
 
 
 InfoNCE = NTXent

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from icrlib.losses.base import Loss, Pairs
+from icrlib.losses.base import Loss, Pairs, once
 from icrlib.losses.known import softplus
 
 
@@ -51,13 +51,18 @@ class SigLIP(Loss):
         """The temperature: what a learned scale starts from, and is shown as."""
         return 1 / self.scale
 
+    @once
+    def _logits(self, pairs: Pairs) -> Tensor:
+        return pairs.rows * self.scale + self.bias
+
     def terms(self, pairs: Pairs) -> Tensor:
-        pushed = pairs.at_negatives(softplus(self.scale * pairs.rows + self.bias), 0).sum(1)
+        pushed = pairs.at_negatives(softplus(self._logits(pairs)), 0).sum(1)
         return pushed + softplus(-self.scale * pairs.own[:, 0] - self.bias)
 
     def term_weights(self, pairs: Pairs) -> Tensor:
-        row = pairs.at_negatives(torch.sigmoid(self.scale * pairs.rows + self.bias), 0)
-        return self.scale * row.scatter(1, pairs.positive[:, None], -torch.sigmoid(-self.scale * pairs.own - self.bias))
+        row = torch.sigmoid(self._logits(pairs)).mul_(self.scale).scatter_(1, pairs.columns(), 0)
+        pulled = self.scale * torch.sigmoid(-self.scale * pairs.own - self.bias)
+        return row.scatter_(1, pairs.positive[:, None], -pulled)
 
     def sharpened(self, scores: Tensor, positives: Tensor, log_scale: Tensor, bias: Tensor | None = None) -> Tensor:
         """As in the base, by the name that the scale has here. Without ``bias`` the loss's own stays as it is."""

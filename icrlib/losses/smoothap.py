@@ -2,13 +2,13 @@ r"""SmoothAP: average precision with the step function replaced by a sigmoid."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
-from icrlib.losses.base import Loss, Pairs, chunks, once
+from icrlib.losses.base import Loss, Pairs, once
 
 
 @dataclass(frozen=True)
@@ -38,37 +38,27 @@ class SmoothAP(Loss):
     batches: ClassVar[str] = "images"  # it ranks several positives, and pairs have one
     learnable: ClassVar[tuple[str, ...]] = ("tau",)
 
-    def _chunks(self, positives: Tensor, element_size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        # Five positives a query make matrices that outgrow a CPU's cache; pieces of some 2 MB are a third faster.
-        budget = self.memory_budget if positives.is_cuda else min(self.memory_budget, 1 << 21)
-        return chunks(positives, budget // element_size)
-
     @once
-    def _ranks(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
-        """G (T, M), 0 at the pair's own column; R and C, (T, 1) each."""
-        above = (pairs.rows - pairs.own).mul_(1 / self.tau).sigmoid_()
-        own = pairs.positive[:, None]  # below in place where autograd does not mind: a copy costs as much as a product
-        above = above.scatter(1, own, 0.0) if above.requires_grad else above.scatter_(1, own, 0.0)
-        total = above.sum(1, keepdim=True)
-        negatives_above = total if pairs.single else (above * self._negatives(pairs)).sum(1, keepdim=True)
-        return above, 1 + total, negatives_above
-
-    @once
-    def _negatives(self, pairs: Pairs) -> Tensor:
-        """1 at negatives, 0 at positives, (T, M); products with it are far cheaper than a bool mask."""
-        return (~pairs.positives).to(pairs.rows.dtype).index_select(0, pairs.query)
+    def _ranks(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """(s_j - s_i)/τ (T, M); G of the positives, 0 at the pair's own column, (T, P); G of the negatives (T, M), 0 at
+        all positives; and C (T, 1), the sum of the latter."""
+        lead = (pairs.rows - pairs.own).mul_(1 / self.tau)
+        above, columns = lead.sigmoid(), pairs.columns()
+        positives_above = above.gather(1, columns).masked_fill(columns == pairs.positive[:, None], 0)
+        # In place where autograd does not mind: a copy costs as much as a product.
+        above = above.scatter(1, columns, 0.0) if above.requires_grad else above.scatter_(1, columns, 0.0)
+        return lead, positives_above, above, above.sum(1, keepdim=True)
 
     def terms(self, pairs: Pairs) -> Tensor:
-        _, rank, negatives_above = self._ranks(pairs)
+        _, positives_above, _, negatives_above = self._ranks(pairs)
+        rank = 1 + positives_above.sum(1, keepdim=True) + negatives_above
         return (negatives_above / rank)[:, 0]  # 1 - A/R = C/R, without the cancellation near a perfect rank
 
     def term_weights(self, pairs: Pairs) -> Tensor:
-        above, rank, negatives_above = self._ranks(pairs)
-        scale = 1 / (self.tau * rank**2)
+        lead, positives_above, above, negatives_above = self._ranks(pairs)
+        precise, columns = 1 + positives_above.sum(1, keepdim=True), pairs.columns()
+        scale = 1 / (self.tau * (precise + negatives_above) ** 2)
         # σ(x)σ(-x) and not σ(x)(1 - σ(x)): far ahead of the positive a float32 σ(x) is 1, and its weight would be 0.
-        row = (pairs.own - pairs.rows).mul_(1 / self.tau).sigmoid_().mul_(above)
-        if pairs.single:
-            row *= scale  # A is 1 with one positive
-        else:  # A = R - C at the negatives, -C at the positives
-            row *= (self._negatives(pairs) * (rank * scale)).sub_(negatives_above * scale)
+        row = (-lead).sigmoid_().mul_(above).mul_(precise * scale)
+        row.scatter_(1, columns, torch.sigmoid(-lead.gather(1, columns)) * positives_above * -negatives_above * scale)
         return row.scatter_(1, pairs.positive[:, None], -row.sum(1, keepdim=True))

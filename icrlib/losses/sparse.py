@@ -67,7 +67,7 @@ class SparseNTXent(Loss):
 
     def term_weights(self, pairs: Pairs) -> Tensor:
         shares = self._shares(pairs)
-        return shares.scatter(1, pairs.positive[:, None], -shares.sum(1, keepdim=True)) / self.tau
+        return (shares / self.tau).scatter_(1, pairs.positive[:, None], -shares.sum(1, keepdim=True) / self.tau)
 
 
 def sparsemax(logits: Tensor) -> Tensor:
@@ -77,16 +77,15 @@ def sparsemax(logits: Tensor) -> Tensor:
     those at most 1 below the highest, each round raises :math:`\theta` and drops those below, until none is dropped; a
     few rounds, where sorting would take far longer. -inf gets 0.
     """
-    below = logits - logits.detach().amax(1, keepdim=True)  # so that large scores keep their digits
+    below = (logits - logits.detach().amax(1, keepdim=True)).clamp(min=-2)  # so that large scores keep their digits
     with torch.no_grad():
-        above, kept = below > -1, None
-        while kept is None or not torch.equal(above, kept):
-            kept = above
-            above = kept & (below > _threshold(below, kept))
+        theta, last = torch.full_like(below[:, :1], -1), None
+        while last is None or not torch.equal(theta, last):
+            above = torch.gt(below, theta, out=torch.empty_like(below))  # numbers add up far faster than a mask
+            last, count = theta, above.sum(1, keepdim=True)
+            theta = torch.maximum(theta, (above.mul_(below).sum(1, keepdim=True) - 1) / count)
     # Not [·]_+ of all: one that was dropped at θ itself may lie above it by rounding, and would count in the slope.
-    return torch.where(kept, below - _threshold(below, kept), 0)
-
-
-def _threshold(values: Tensor, among: Tensor) -> Tensor:
-    """What leaves a sum of one of the ``values`` (T, M) at the places ``among``, taken off each of them, (T, 1)."""
-    return (torch.where(among, values, 0).sum(1, keepdim=True) - 1) / among.sum(1, keepdim=True)
+    kept = below > theta
+    return torch.where(
+        kept, below - (torch.where(kept, below, 0).sum(1, keepdim=True) - 1) / kept.sum(1, keepdim=True), 0
+    )

@@ -38,7 +38,7 @@ class Triplet(Loss):
 
     def term_weights(self, pairs: Pairs) -> Tensor:
         active = pairs.at_negatives((pairs.rows + (self.margin - pairs.own) > 0).to(pairs.rows.dtype), 0)
-        return active.scatter(1, pairs.positive[:, None], -active.sum(1, keepdim=True))
+        return active.scatter_(1, pairs.positive[:, None], -active.sum(1, keepdim=True))
 
 
 @dataclass(frozen=True)
@@ -61,4 +61,4 @@ class TripletSH(Triplet):
     def term_weights(self, pairs: Pairs) -> Tensor:
         hardest = pairs.first_hardest()
         active = (pairs.rows.gather(1, hardest) + (self.margin - pairs.own) > 0).to(pairs.rows.dtype)
-        return torch.zeros_like(pairs.rows).scatter(1, hardest, active).scatter(1, pairs.positive[:, None], -active)
+        return torch.zeros_like(pairs.rows).scatter_(1, hardest, active).scatter_(1, pairs.positive[:, None], -active)

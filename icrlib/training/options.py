@@ -12,7 +12,7 @@ from icrlib.models.build import options_of as model_options_of
 from icrlib.names import AUXILIARIES, LOSSES, METHODS
 from icrlib.training.settings import SETTINGS, checked
 
-NOT_OPTIONS = ("memory_budget", "triplet_weight", "pair_weight")  # the first changes no number, the others are the name
+NOT_OPTIONS = ("triplet_weight", "pair_weight")  # they are the name
 
 HELP = {name: field.metadata["help"] for name, field in SETTINGS.items()}
 

@@ -170,7 +170,6 @@ def described(key: str, loss: object) -> dict:
     kinds = {LOSSES[name]: name for name in LOSSES}
     options = {f.name: getattr(loss, f.name) for f in fields(loss)}  # type: ignore[arg-type]
     reduced = {name: options.pop(name) for name in ("queries", "directions")}
-    options.pop("memory_budget")
     name = "goal" if "triplet_weight" in options else kinds.get(type(loss))
     if name is None or options.pop("convention", "paper") != "paper":
         raise ValueError(

@@ -32,6 +32,7 @@ from icrlib.losses import (
     TripletSH,
     by_name,
 )
+from icrlib.losses.base import chunked
 from icrlib.losses.build import kind_of
 
 from . import slow
@@ -153,14 +154,21 @@ def test_reductions(loss, queries, directions):
 
 
 @pytest.mark.parametrize("loss", ALL, ids=repr)
-def test_a_tiny_memory_budget_changes_nothing(loss):
-    tight = dataclasses.replace(loss, memory_budget=700)  # two rows of 40 float64 at a time
-    assert len(list(tight._chunks(OWN_GM, 8))) == 20 and len(list(loss._chunks(OWN_GM, 8))) == 1
-    torch.testing.assert_close(tight.per_query(GM, OWN_GM), loss.per_query(GM, OWN_GM), rtol=1e-12, atol=1e-14)
-    torch.testing.assert_close(tight.weights(GM, OWN_GM), loss.weights(GM, OWN_GM), rtol=1e-12, atol=1e-14)
-    torch.testing.assert_close(
-        slow.gradient(tight, GM, OWN_GM), slow.gradient(loss, GM, OWN_GM), rtol=1e-12, atol=1e-14
-    )
+def test_a_little_room_changes_nothing(loss, monkeypatch):
+    """Captions five an image, pairs on the diagonal, and pairs in another order, two rows or so at a time."""
+    square, other = GM[:, 2::5], torch.eye(8, dtype=torch.bool)
+    assert len(chunked(GM, OWN_GM, 700)) == 20 and len(chunked(GM, OWN_GM, loss.memory)) == 1
+    for scores, mask in ((GM, OWN_GM), (square, other), (square, other.roll(3, 1))):
+
+        def call(s=scores, m=mask):
+            return loss.per_query(s, m), loss.weights(s, m), slow.gradient(loss, s, m), loss(s, m)
+
+        with monkeypatch.context() as patch:
+            whole = call()
+            patch.setattr(type(loss), "memory", 700)
+            patch.setattr(type(loss), "cache", 700 if scores is GM else 130)
+            for tight, wide in zip(call(), whole, strict=True):
+                torch.testing.assert_close(tight, wide, rtol=1e-12, atol=1e-14)
 
 
 class _Recorder(torch.overrides.TorchFunctionMode):
@@ -247,6 +255,9 @@ def test_scores_and_masks_that_are_refused(loss, call):
     ):
         with pytest.raises(ValueError, match=message):
             getattr(loss, call)(scores, positives)
+    if call in ("score_gradient", "__call__"):  # and of a column as a query: the second direction is checked, too
+        with pytest.raises(ValueError, match="row 0 of positives has no negative"):
+            getattr(loss, call)(S3, torch.tensor([[True, False, False]] * 3))
     for value in (math.nan, math.inf):
         with pytest.raises(NonFiniteScores, match=r"scores\[2, 1\] is (nan|inf)"):
             getattr(loss, call)(changed(S3, (2, 1), value), OWN3)
