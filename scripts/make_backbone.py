@@ -58,9 +58,9 @@ def draw(count: int, seed: int) -> dict[str, Tensor]:
 
 def folded(network: backbone.Backbone) -> backbone.Backbone:
     """The same function (in evaluation mode) without batch norm: its scale and shift move into the weights."""
-    layers, plain = network.eval().layers, backbone.Backbone()
-    for place, (convolution, norm) in enumerate(zip(layers[::3], layers[1::3], strict=True)):
-        plain.layers[2 * place] = fuse_conv_bn_eval(convolution, norm)
+    plain, layers = backbone.Backbone(), network.eval().layers
+    for place, pair in enumerate(zip(layers[::3], layers[1::3], strict=True)):
+        plain.layers[2 * place] = fuse_conv_bn_eval(*pair)
     return plain.eval()
 
 
@@ -108,17 +108,11 @@ def quality(trainer: Trainer, data: dict[str, Tensor]) -> dict:
     out = [trainer(p, b) for p, b in zip(data["pictures"].split(250), data["boxes"].split(250), strict=True)]
     pooled, region = torch.cat([a for a, _ in out]) > 0, torch.cat([b for _, b in out])
     report: dict = {"pooled": {}, "region": {}}
-    for name, said, true in zip(
-        BLOCKS,
-        pooled.split(list(BLOCKS.values()), 1),
-        data["labels"].bool().split(list(BLOCKS.values()), 1),
-        strict=True,
-    ):
-        both = float((said & true).sum())
-        report["pooled"][name] = {
-            "precision": round(both / max(1, int(said.sum())), 3),
-            "recall": round(both / int(true.sum()), 3),
-        }
+    sizes = list(BLOCKS.values())
+    for name, found, true in zip(BLOCKS, pooled.split(sizes, 1), data["labels"].bool().split(sizes, 1), strict=True):
+        both = float((found & true).sum())
+        shares = {"precision": both / max(1, int(found.sum())), "recall": both / int(true.sum())}
+        report["pooled"][name] = {key: round(share, 3) for key, share in shares.items()}
     parts = region.split([len(values) for values in graph.VALUES.values()], dim=-1)
     for k, (name, part) in enumerate(zip(graph.VALUES, parts, strict=True)):
         there = data["things"][..., k] >= 0

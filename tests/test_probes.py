@@ -131,6 +131,10 @@ def test_the_penalty_is_chosen_on_val_and_never_on_test(splits):
     turned = encoded | {"test": (encoded["test"][0], -encoded["test"][1])}
     assert probes.read(turned, splits)["penalty"].equals(first["penalty"])
     assert not probes.read(turned, splits)["accuracy"].equals(first["accuracy"])
+    rows = first[first["of"] == "caption"].itertuples()
+    for row, trained, fact in zip(rows, *(facts(splits[name], "caption") for name in ("train", "test")), strict=True):
+        weights = probes.fit(trained, encoded["train"][1], row.penalty)
+        assert row.accuracy == pytest.approx(100 * probes.correct(fact, encoded["test"][1], weights).mean().item())
 
 
 def test_a_trained_model_and_what_is_refused(tiny, splits):

@@ -1,7 +1,9 @@
 """Loading ``scenes``: sizes, seeds, cache, features, fingerprint."""
 
+import hashlib
 import json
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from click.testing import CliRunner
 
 import icrlib
 import make_backbone
+from icrlib.data import augment
 from icrlib.data.scenes import backbone, generate, graph, load
 from icrlib.files import sha256_of
 
@@ -57,6 +60,25 @@ def test_same_seed_same_data_with_and_without_the_cache(tmp_path, monkeypatch):
     written, cached = load(**SMALL), load(**SMALL)
     monkeypatch.setenv("ICRLIB_CACHE", str(tmp_path / "other"))
     assert same(written, cached) and same(written, load(**SMALL)) and not same(written, load(seed=1, **SMALL))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "start"),
+    [
+        ("scenes", {"phrasing": "apart"}, "8fde7ffe"),
+        ("scenes", {"phrasing": "label"}, "2011fa30"),
+        ("rendered", {}, "a1e0960c"),
+        ("stamps", {"bits": 4}, "b83bf482"),
+    ],
+)
+def test_data_of_records_are_drawn_as_they_were(name, options, start):
+    data = icrlib.load_dataset(name, seed=3, train=160, val=40, test=80, progress=False, **options)
+    assert data.fingerprint[:8] == start
+    if options.get("phrasing") == "apart":
+        for phrasing, foils in (("apart", "0a92e216"), ("plain", "0e1c4b86")):
+            train = replace(data.train, phrasing=phrasing)
+            texts = train.foils(torch.arange(0, 800, 3), augment.dice(0, 1, augment.FOILS))
+            assert hashlib.sha256(repr(texts).encode()).hexdigest()[:8] == foils
 
 
 def test_sizes_of_one_split_do_not_change_another_and_splits_differ():
