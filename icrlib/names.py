@@ -152,7 +152,7 @@ LOSSES = Registry(
         "siglip": "icrlib.losses.siglip:SigLIP",
         "dcl": "icrlib.losses.dcl:DCL",
         "ntxent_sparse": "icrlib.losses.sparse:SparseNTXent",
-        "alignment": "icrlib.losses.alignment:Alignment",
+        "alignment": "icrlib.losses.known:Alignment",
     },
     {"infonce": "ntxent"},
     usual="ntxent",

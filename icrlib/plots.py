@@ -155,20 +155,3 @@ def gallery(
         if frames is not None:
             ax.set_xlabel("true" if frames[i] else "false", color=RIGHT if frames[i] else WRONG, fontweight="bold")
     return fig
-
-
-def top_k(split, caption: int, scores: Tensor, k: int = 5) -> Figure:
-    """The ``k`` images of ``split`` that score highest for a caption; framed by whether the caption is true of them.
-
-    ``scores`` (N,): the caption's similarity to every image. The caption's own image is marked in its title.
-    """
-    best = torch.as_tensor(scores).topk(k)
-    own, true = int(split.image_of[caption]), split.relevance[caption]
-    titles = [
-        f"{value:.2f}" + (" (its own)" if int(row) == own else "")
-        for value, row in zip(best.values.tolist(), best.indices, strict=True)
-    ]
-    # Three in a row, so that they can be told apart on a phone.
-    fig = gallery(split.images[best.indices.numpy()], titles, frames=true[best.indices].tolist(), columns=3, size=2.15)
-    fig.suptitle(textwrap.fill(f"“{split.captions[caption]}”", 62), fontsize=12)
-    return fig

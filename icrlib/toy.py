@@ -7,7 +7,6 @@ everything (θ = 1), and not even then does it fall below its floor.
 
 from __future__ import annotations
 
-import hashlib
 import html
 import json
 
@@ -32,33 +31,25 @@ CHOICES = {
     "lr": [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
     "momentum": [0, 0.5, 0.9, 0.99, 0.999],
 }
+START = {"eta": 0.3, "lr": 0.005, "momentum": 0.9}
 RULES = {"published": "published: only λ is clipped", "projected": "projected: x is put back"}
 LABELS = {"eta": "bound η", "lr": "learning rate of λ", "momentum": "momentum of λ (and dampening)"}
 SCRIPT, STYLE = "wind-up.js", "wind-up.css"
 
 
-def wind_up(eta: float = 0.3, lr: float = 0.005, momentum: float = 0.9, rule: str = "published") -> HTML:
+def wind_up() -> HTML:
     """The problem with sliders for η, learning rate and momentum of λ, a choice of the rule, and a cursor over steps.
 
-    The arguments say where the sliders start; each is one of ``CHOICES``, and the rule one of ``RULES``, else a
-    ``ValueError``. The script computes the run anew at each move, by the rule of :class:`icrlib.LagrangeMultiplier`
-    with dampening equal to momentum; it needs no kernel and asks nothing of any other machine. The same arguments give
-    the same text. An element keeps its last run as ``element.windUp``, for tests.
+    They start at :data:`START` and the published rule. The script computes the run anew at each move, by the rule of
+    :class:`icrlib.LagrangeMultiplier` with dampening equal to momentum; it needs no kernel and asks nothing of any
+    other machine. An element keeps its last run as ``element.windUp``, for tests.
     """
-    given = {"eta": eta, "lr": lr, "momentum": momentum}
-    for name, value in given.items():
-        if value not in CHOICES[name]:
-            raise ValueError(f"{name} must be one of {CHOICES[name]}, where its slider can stand; got {value!r}")
-    if rule not in RULES:
-        raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}; got {rule!r}")
-    uid = "wind-up-" + hashlib.sha256(json.dumps([given, rule]).encode()).hexdigest()[:6]
     ranges = "".join(
-        _range(uid, name, LABELS[name], CHOICES[name].index(value), len(CHOICES[name]) - 1)
-        for name, value in given.items()
+        _range(name, LABELS[name], CHOICES[name].index(value), len(CHOICES[name]) - 1) for name, value in START.items()
     )
-    cursor = _range(uid, "step", "look at step", PROBLEM["steps"], PROBLEM["steps"], PROBLEM["steps"] // 300)
+    cursor = _range("step", "look at step", PROBLEM["steps"], PROBLEM["steps"], PROBLEM["steps"] // 300)
     radios = "".join(
-        f'<label><input type="radio" name="{uid}" value="{name}"{" checked" if name == rule else ""} '
+        f'<label><input type="radio" name="wind-up" value="{name}"{" checked" if name == "published" else ""} '
         f'autocomplete="off"> {html.escape(text)}</label>'
         for name, text in RULES.items()
     )
@@ -76,10 +67,10 @@ def wind_up(eta: float = 0.3, lr: float = 0.005, momentum: float = 0.9, rule: st
     )
 
 
-def _range(uid: str, name: str, label: str, value: int, last: int, step: int = 1) -> str:
+def _range(name: str, label: str, value: int, last: int, step: int = 1) -> str:
     """A labelled slider; what it stands at is shown behind its label."""
     return (
-        f'<div><label for="{uid}-{name}">{label}: <b data-say="{name}"></b></label><input type="range" '
-        f'id="{uid}-{name}" data-control="{name}" min="0" max="{last}" step="{step}" value="{value}" '
+        f'<div><label for="wind-up-{name}">{label}: <b data-say="{name}"></b></label><input type="range" '
+        f'id="wind-up-{name}" data-control="{name}" min="0" max="{last}" step="{step}" value="{value}" '
         'autocomplete="off"></div>'
     )

@@ -18,7 +18,7 @@ from icrlib.data.splits import Dataset
 from icrlib.data.targets import teacher, vectors
 from icrlib.data.targets.teachers import TEACHERS
 from icrlib.experiments import probed, store
-from icrlib.experiments.training import train_one
+from icrlib.experiments.named import train_one
 from icrlib.files import write_bytes
 from icrlib.models.base import RetrievalModel
 from icrlib.names import handed

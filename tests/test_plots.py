@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -92,17 +90,3 @@ def test_gallery_frames_say_true_and_false_and_spare_places_are_empty():
     assert [ax.get_xlabel() for ax in fig.axes] == ["true", "false", "true", ""]
     edges = [ax.spines["left"].get_edgecolor() for ax in fig.axes[:3]]
     assert [colors.same_color(edge, plots.RIGHT) for edge in edges] == [True, False, True]
-
-
-def test_top_k_orders_by_score_marks_its_own_and_frames_by_truth():
-    split = SimpleNamespace(
-        images=np.arange(4 * 12, dtype=np.uint8).reshape(4, 2, 2, 3),
-        captions=["a ring", "a box"],
-        image_of=torch.tensor([3, 0]),
-        relevance=torch.tensor([[1, 0, 0, 1], [1, 0, 0, 0]]).bool(),
-    )
-    fig = plots.top_k(split, 0, torch.tensor([0.3, 0.1, 0.5, 0.4]), k=3)
-    assert [ax.get_title() for ax in fig.axes] == ["0.50", "0.40 (its own)", "0.30"]
-    assert [ax.get_xlabel() for ax in fig.axes] == ["false", "true", "true"]
-    assert [int(ax.images[0].get_array()[0, 0, 0]) // 12 for ax in fig.axes] == [2, 3, 0]
-    assert "a ring" in fig.get_suptitle()

@@ -243,7 +243,7 @@ check("Over the last 5,000 steps L_{rec} is 0.300 on average and λ 0.0194.", f"
 # 4. $\eta = 0.3$, projected, momentum 0.999: why is it late now?
 
 # %%
-toy.wind_up(eta=0.3)
+toy.wind_up()
 
 # %% [markdown]
 # At $\eta = 0.2$ λ returns again and again, each time too late and then for too long, so that $L_{rec}$ swings around the bound. At

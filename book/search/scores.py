@@ -187,19 +187,21 @@ if not smoke:
 
 # %% tags=["remove-input"] mystnb={"image": {"alt": "The five test pictures that a bag-of-words model ranks first for one caption. Green frames mark pictures that the caption is true of, red ones those it is false of."}, "figure": {"name": "fig-top5", "caption": "The five pictures that the model puts first for one caption, framed by the truth. The benchmark accepts the caption's own picture only, and calls the first place wrong."}}
 images, captions = icrlib.evaluation.embed(run.model, split)
-five = (captions @ images.T).topk(5).indices  # captions x 5
+found, five = (captions @ images.T).topk(5)  # scores and rows, captions x 5
 best_true = split.relevance.gather(1, five)[:, 0] & (five[:, 0] != split.image_of)
 cases = (best_true & (five == split.image_of[:, None]).any(1)).nonzero().flatten().tolist()
 one = cases[0] if cases else asked
-plots.top_k(split, one, images @ captions[one]);
+rows, true = five[one], split.relevance[one, five[one]].tolist()
+titles = [f"{s:.2f}" + " (its own)" * int(row == split.image_of[one]) for s, row in zip(found[one], rows, strict=True)]
+fig = plots.gallery(split.images[rows.numpy()], titles, frames=true, columns=3, size=2.15)
+fig.suptitle(f"“{split.captions[one]}”", fontsize=12);
 
 # %% [markdown]
 # ## What a loss does with the table
 #
 # A loss reads a score matrix and answers with **weights**: $w_j = \partial \ell / \partial s_j$, one for each score. A training step
 # lowers a score with a positive weight and raises one with a negative weight. All else, the encoders and their thousands of
-# parameters, follows by the chain rule. The next part of the book is about these weights. Two things can be said of them before one
-# knows any formula.
+# parameters, follows by the chain rule. The next part of the book is about these weights. Two things about them need no formula.
 #
 # **A loss pushes true pairs, too.** A training batch knows own pairs only: any other caption is a negative, also if it is true. We
 # draw twenty batches of 128 training pairs and ask how much of each loss's push falls on captions that are true of the picture.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from icrlib.experiments import keys, missing, store, training
+from icrlib.experiments import keys, missing, named, store
 from icrlib.files import write_bytes
 from icrlib.parameters import pairs, read_value
 from icrlib.progress import bar
@@ -39,8 +39,8 @@ def train(page: Path, given: tuple[str, ...], plan: bool, features: Path | None,
     depend on a search are known when the search is finished, so a page may take several rounds.
     """
     before: list[str] = []
-    named, values = ROOT / "book" / f"{page}.py", {name: read_value(text) for name, text in pairs(given).items()}
-    page = named if named.is_file() else page
+    of_book, values = ROOT / "book" / f"{page}.py", {name: read_value(text) for name, text in pairs(given).items()}
+    page = of_book if of_book.is_file() else page
     while wanted := missing.wanted_by(page, values):
         click.echo(missing.plan(wanted))
         these = [keys.key(one) for one in wanted]
@@ -52,7 +52,7 @@ def train(page: Path, given: tuple[str, ...], plan: bool, features: Path | None,
             _by_snakemake(wanted, features, profile)
         else:
             for one in bar(wanted, "runs"):
-                training.train_one(one, keys.folder(one), features)
+                named.train_one(one, keys.folder(one), features)
         before = these
     click.echo(f"{page}: no run is missing")
 

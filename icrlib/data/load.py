@@ -7,9 +7,8 @@ import os
 from collections.abc import Callable
 
 from icrlib.data import karpathy, photos, precomputed
-from icrlib.data.outline import Outline
 from icrlib.data.scenes import generate, rendered, stamps
-from icrlib.data.splits import Dataset
+from icrlib.data.splits import Dataset, Outline
 from icrlib.errors import choose, true_or_false
 
 # Drawn from a seed, by a function: nothing to fetch, and known before anything is drawn.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -144,3 +145,17 @@ def draw_images(images: int, count: int) -> torch.Tensor:
     if at_least("train", count, 1) > images:
         raise ValueError(f"train={count} images are wanted, and the training split has {images}")
     return torch.from_numpy(np.sort(np.random.default_rng(DRAW).choice(images, count, replace=False)))
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What is known of a data set before it is drawn or read: ``images`` of each split, ``shape`` of one image's
+    features, whether the data holds ``pictures``; the others are those of :class:`Dataset`."""
+
+    images: Mapping[str, int]
+    shape: tuple[int, ...]
+    pictures: bool = False
+    options: Mapping = field(default_factory=dict)
+    defaults: Mapping = field(default_factory=dict)
+    tuned: Mapping = field(default_factory=dict)
+    foils: bool = False

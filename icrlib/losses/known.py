@@ -2,7 +2,8 @@ r"""The losses of metric learning that GOAL's Table 1 names, each with all negat
 
 With several positives each is the mean over them of the one-positive loss, as everywhere in this package. Circle and
 Multi-Similarity have the defaults of pytorch-metric-learning, and for one positive a query its values; NT-Xent with the
-hardest negative and binomial deviance are not in it. Means over queries and directions.
+hardest negative and binomial deviance are not in it. Means over queries and directions. :class:`Alignment` is the pull
+without a push of LTD's Table 2.
 """
 
 from __future__ import annotations
@@ -206,3 +207,22 @@ class MultiSimilarity(_Mined):
         share, _, kept = self._mined(pairs)
         pulled = torch.sigmoid(-self.alpha * (pairs.own - self.lam)) * kept
         return self.spread(share.scatter(1, pairs.positive[:, None], -pulled), among)
+
+
+@dataclass(frozen=True)
+class Alignment(Loss):
+    r"""Pull the positive, push nobody (LTD Table 2, rows 4.*.1): :math:`\ell_q = 1 - s_{qp}`.
+
+    The loss of "fixed" targets: images learn to meet caption vectors that do not move (RF §6.12). Where both sides
+    learn, the best answer is to put everything in one place.
+
+    .. math:: \frac{\partial \ell_q}{\partial s_{qp}} = -1, \qquad \frac{\partial \ell_q}{\partial s_{qj}} = 0.
+    """
+
+    label: ClassVar[str] = "1 − cosine"
+
+    def terms(self, pairs: Pairs) -> Tensor:
+        return 1 - pairs.own[:, 0]
+
+    def term_weights(self, pairs: Pairs) -> Tensor:
+        return torch.zeros_like(pairs.rows).scatter_(1, pairs.positive[:, None], -1.0)

@@ -15,8 +15,7 @@ import torch
 
 from icrlib.data import karpathy
 from icrlib.data.load import DRAWN, OUTLINES, USUAL, load_dataset
-from icrlib.data.outline import Outline, photos_shape
-from icrlib.data.splits import Dataset, Split
+from icrlib.data.splits import Dataset, Outline, Split
 from icrlib.names import LOSSES, METHODS
 from icrlib.training.config import resolve
 from icrlib.training.settings import checked
@@ -88,7 +87,7 @@ def unread(dataset: str, method: str, seed: int = 0, smoke: bool = False, source
     images, each = _sizes(dataset, root)
     images = images | {"train": min(images["train"], source.get("train", images["train"]))}
     images = {name: min(n, 200) if smoke else n for name, n in images.items()}
-    shape = photos_shape(regions and not root)  # of photos on the way: one vector an image
+    shape = (36, 2048) if regions and not root else (2048,)  # as SCAN's; of photos on the way one vector an image
     return _unseen(dataset, Outline(images, shape, "images" in options, options=options), each)
 
 

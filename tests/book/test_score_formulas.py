@@ -25,7 +25,7 @@ from icrlib.losses import (
     TripletSH,
     goal,
 )
-from icrlib.losses.alignment import Alignment
+from icrlib.losses.known import Alignment
 from icrlib.widgets import score_table
 from score_tables import FOUR, example
 

@@ -8,9 +8,10 @@ import torch
 
 import icrlib
 from icrlib.data.scenes.grammar import truth
-from icrlib.data.targets import floor, measured, order_sensitivity, teacher
+from icrlib.data.targets import floor, order_sensitivity, teacher
 from icrlib.data.targets.base import Teacher
 from icrlib.data.targets.form import BLOCKS, FACTS, SCALE, Form, form_vectors
+from icrlib.data.targets.order_sensitivity import FLOOR_COUNT, PARAPHRASES, recorded, seen
 from icrlib.data.targets.wording import EXCHANGES, exchanged, meaning, parse, reworded, turned
 
 
@@ -121,10 +122,10 @@ class Bag(Teacher):
 
 
 def test_the_oracle_reads_and_a_bag_does_not(drawn):
-    of = measured.seen(drawn["captions"], teacher("form"), 150)
-    assert of["swap"] > 0.2 and all(of[kind] < 1e-6 and of[f"{kind}, nearer"] == 100 for kind in measured.TRUE)
-    of = measured.seen(drawn["captions"], Bag(), 150)
-    assert of["swap"] < 1e-6 and all(of[f"{kind}, nearer"] == 0 for kind in measured.TRUE) and of["other words"] > 0.05
+    of = seen(drawn["captions"], teacher("form"), 150)
+    assert of["swap"] > 0.2 and all(of[kind] < 1e-6 and of[f"{kind}, nearer"] == 100 for kind in PARAPHRASES)
+    of = seen(drawn["captions"], Bag(), 150)
+    assert of["swap"] < 1e-6 and all(of[f"{kind}, nearer"] == 0 for kind in PARAPHRASES) and of["other words"] > 0.05
 
 
 def test_distances_and_means_by_hand():
@@ -137,7 +138,7 @@ def test_distances_and_means_by_hand():
         assert some["to_swap"][caption] == pytest.approx(float(1 - values[0] @ values[1]))
     # A caption counts once for each exchange: the first has three, the second two.
     assert len(some) == 2 and rows.groupby("caption").size().tolist() == [6, 9]
-    of = measured.seen(captions, Bag())
+    of = seen(captions, Bag())
     ring, disc = (
         1 - float(torch.cosine_similarity(*Bag().encode([text, other]), dim=0))
         for text, other in (
@@ -152,8 +153,8 @@ def test_distances_and_means_by_hand():
 def test_what_is_written_of_the_small_encoder_is_measured_again():
     """Another processor may turn the near tie of a caption, worth up to 0.7 points; a distance it hardly moves."""
     data, sbert = icrlib.load_dataset("scenes", seed=0), teacher("sbert")
-    some = data.train.captions[: measured.FLOOR_COUNT]
-    means = measured.seen(data.val, sbert) | {"floor": floor(sbert.encode(some))}
-    for key, value in measured.recorded("sbert").items():
+    some = data.train.captions[:FLOOR_COUNT]
+    means = seen(data.val, sbert) | {"floor": floor(sbert.encode(some))}
+    for key, value in recorded("sbert").items():
         assert means[key] == pytest.approx(value, abs=0.7 if key.endswith("nearer") else 5e-5), key
-    assert set(measured.recorded("mpnet")) == set(means)
+    assert set(recorded("mpnet")) == set(means)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from icrlib import paper, records
-from icrlib.experiments import keys, missing, published, store, training
+from icrlib.experiments import keys, missing, named, published, store
 from tests.data.photos import make
 from tests.killing import ROOT
 
@@ -53,7 +53,7 @@ def test_rows_on_photos_have_fresh_crops(tmp_path):
         missing.wanted_by(PAGE, given | {"table": "ltd/1"})
     one = {"dataset": "flickr8k", "method": "vse++", "loss": "ntxent", "seed": 0, "updates": 2, "evaluate_every": 2}
     one |= {"root": given["root"], "images": "published", "backbone": "scenes", "embed_dim": 8, "word_dim": 8}
-    training.train_one(one, tmp_path / "run")
+    named.train_one(one, tmp_path / "run")
     record = records.load(tmp_path / "run" / "record.json")
     assert store.key_of(record["config"]) == keys.key(one) and record["config"]["data_options"]["images"] == "published"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from icrlib import records
-from icrlib.experiments import Missing, keys, missing, runs, search, store, training
+from icrlib.experiments import Missing, keys, missing, named, runs, search, store
 
 TINY = {"train": 24, "val": 8, "test": 8, "updates": 6, "evaluate_every": 3, "embed_dim": 16}
 PAGE = """
@@ -79,7 +79,7 @@ def test_a_page_is_trained_round_after_round(trained, tmp_path):
     while wanted := missing.wanted_by(page):
         rounds.append(len(wanted))
         for one in wanted:
-            training.train_one(one, trained / store.place_of("scenes", "bow", "ntxent", keys.key(one)))
+            named.train_one(one, trained / store.place_of("scenes", "bow", "ntxent", keys.key(one)))
     assert rounds == [2, 2]
     kept = store.keep(into=tmp_path / "kept")
     assert len(kept) == 4 and store.keep(into=tmp_path / "kept") == []
@@ -97,7 +97,7 @@ def test_a_page_with_a_fault_of_its_own_says_so(tmp_path):
 def test_photos_are_trained_only_where_their_features_are(trained):
     one = {"dataset": "flickr8k", "method": "bow", "loss": "ntxent", "seed": 77}
     with pytest.raises(ValueError, match="--features"):
-        training.train_one(one, trained / "one")
+        named.train_one(one, trained / "one")
 
 
 def test_a_search_chooses_on_validation_data_and_says_where_it_ended_at_an_edge():

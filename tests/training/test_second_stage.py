@@ -191,7 +191,7 @@ def test_snakemake_gets_second_stages_in_the_next_round(page, tmp_path, monkeypa
         rounds.append(json.loads((tmp_path / "runs" / "missing.json").read_text()))
         for one in missing.wanted_by(page):
             if "start_from" not in one:
-                train.training.train_one(one, keys.folder(one))
+                train.named.train_one(one, keys.folder(one))
     assert len(rounds[0]) == len(rounds[1]) == 6 and not any("start_from" in command for command in rounds[0].values())
     starts = [word for command in rounds[1].values() for word in shlex.split(command) if word.startswith("start_from=")]
     assert sorted(starts) == sorted(f"start_from={folder}" for folder in rounds[0])

@@ -13,14 +13,13 @@ import torch
 from torch import Tensor
 
 from icrlib.data.cache import keep_arrays, read_arrays
-from icrlib.data.outline import Outline
 from icrlib.data.scenes import backbone, twins
 from icrlib.data.scenes.foils import false_forms
 from icrlib.data.scenes.grammar import CAPTIONS_PER_IMAGE, caption, label, told_apart, told_plainly, truth_matrix
 from icrlib.data.scenes.graph import Scene, pick, sample, twin
 from icrlib.data.scenes.pictures import regions as draw_regions
 from icrlib.data.scenes.pictures import render
-from icrlib.data.splits import Dataset, Split
+from icrlib.data.splits import Dataset, Outline, Split
 from icrlib.data.text import Vocabulary
 from icrlib.errors import at_least, choose
 from icrlib.files import cache_dir, sha256_of

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from icrlib.data import backbones
-from icrlib.data.outline import Outline
 from icrlib.data.scenes import generate
 from icrlib.data.scenes.stamps import StampedPictures
-from icrlib.data.splits import Dataset
+from icrlib.data.splits import Dataset, Outline
 from icrlib.files import sha256_of
 
 

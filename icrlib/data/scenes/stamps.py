@@ -20,11 +20,10 @@ import torch
 from torch import Tensor
 
 from icrlib.data import backbones
-from icrlib.data.outline import Outline
 from icrlib.data.scenes import generate
 from icrlib.data.scenes.generate import ScenesSplit
 from icrlib.data.scenes.pictures import SIDE
-from icrlib.data.splits import Dataset, Split
+from icrlib.data.splits import Dataset, Outline, Split
 from icrlib.data.text import Vocabulary
 from icrlib.errors import at_least
 from icrlib.files import sha256_of
