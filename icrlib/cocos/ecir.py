@@ -100,9 +100,8 @@ def _shares(loss: NTXent, pairs: Pairs, eps: float) -> Tensor:
 
 def _steepness(loss: SmoothAP, pairs: Pairs) -> Tensor:
     """G(1-G)/R², (T, M): Eq. 13 without the 1/τ of G's derivative."""
-    _, positives_above, above, negatives_above = loss._ranks(pairs)
-    rank = 1 + positives_above.sum(1, keepdim=True) + negatives_above
-    above = above.scatter(1, pairs.columns(), positives_above)
+    above = ((pairs.rows - pairs.own) / loss.tau).sigmoid().scatter(1, pairs.positive[:, None], 0.0)
+    rank = 1 + above.sum(1, keepdim=True)
     return above * (1 - above) / rank**2
 
 
