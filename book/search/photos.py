@@ -110,7 +110,7 @@ print(json.dumps(entries[0] | {"sentences": entries[0]["sentences"][:1]}, indent
 # %% [markdown]
 # Decide on the split before you look at any result. Near-copies of a photo belong in the same part: a model that has seen one of
 # them in training finds the other too easily. From a CSV of captions, or a folder a class, `icr data make photos/` writes the file;
-# `--val 500 --test 500` are numbers of pictures, and with `--distractors` pictures without caption join the test split.
+# with `--distractors`, pictures without caption join the test split.
 #
 # ## Check before you compute
 #
