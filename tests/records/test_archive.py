@@ -59,7 +59,8 @@ def test_an_archive_is_read_as_its_files_were(places):
 def test_files_that_are_there_count_and_not_the_archive(places):
     pack(places[0].parent)
     new = files.write(content(5), places[0].with_name("a5.json"))
-    assert records.below("scenes/bow/ntxent") == [new] and not records.exists(places[0])
+    assert records.below("scenes/bow/ntxent") == [new] and records.below() == [new, places[3]]
+    assert not records.exists(places[0])
 
 
 def test_a_damaged_archive_is_named_with_its_line(places):
