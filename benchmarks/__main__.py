@@ -1,4 +1,4 @@
-"""Print the speed tables (README, "How fast is it?")."""
+"""Print the speed tables: ``make bench``."""
 
 from __future__ import annotations
 

@@ -77,8 +77,8 @@ ax.set(xlabel="answered, %", xlim=(45, 101), ylim=(len(SYSTEMS) - 0.5, -0.5));
 # - Maxima keep 64 %, means guess. ({numref}`Chapter {number} <ch-pooling>`)
 # - Left and right are told by a score that compares two places, and by no two towers of ours. ({numref}`Chapter {number}
 #   <ch-modular>`)
-# - A head that sees words and regions together reads what towers do not keep, but not places.
-#   ({numref}`Chapter {number} <ch-matching>`)
+# - A head that sees words and regions together reads more than towers where facts are told apart, but not places; on plain
+#   captions it buys nothing that shows. ({numref}`Chapter {number} <ch-matching>`)
 
 # %% tags=["remove-input"]
 # checked by machine

@@ -1,7 +1,7 @@
-"""Measures where people, or a truth function, say which candidates are right: several for one query, none for another.
+"""Measures where people say which candidates are right: several for one query, none for another.
 
 :func:`icrlib.evaluate` counts a caption's own image as its only right answer. Crisscrossed Captions
-(:mod:`icrlib.data.cxc`) know of more.
+(:mod:`icrlib.data.cxc`) have more.
 """
 
 from __future__ import annotations

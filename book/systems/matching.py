@@ -83,7 +83,7 @@ fig.suptitle(f"“{split.captions[shown]}”", fontsize=11);
 # %% [markdown]
 # **With the facts told apart, “a star left of a triangle, the first large, the second orange”, the head says in 70 % which of two pictures
 # is meant that have exchanged something, and towers twice as wide in 64 %: +6.2 [+3.6, +8.8] points.** It is the shapes that it tells
-# better. Recall does not follow: whether it rises or falls is undecided.
+# better. Recall does not follow: whether it rises or falls is undecided. And on plain captions the head buys nothing that shows.
 #
 # *You will be able to* say what a matching head sees that towers don't, and to read a recall after reranking with its ceiling · nine
 # minutes to read · forty seconds to run.
