@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import io
 import json
 import lzma
 import os
@@ -33,22 +32,13 @@ class BadFile(ValueError):
 
 @contextlib.contextmanager
 def opened(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """The content of a file as a stream of bytes, unpacked where its name ends in .gz, .xz or .zip (of one .txt file).
+    """The content of a file as a stream of bytes, unpacked where its name ends in .gz or .xz.
 
-    ``FileNotFoundError``; :class:`BadFile` for an archive with other files; on the way what ``UNREADABLE`` lists.
+    ``FileNotFoundError``; on the way what ``UNREADABLE`` lists.
     """
-    path = Path(path)
-    with contextlib.ExitStack() as stack:
-        file = stack.enter_context(open(path, "rb"))
-        if path.suffix in (".gz", ".xz"):
-            file = stack.enter_context({".gz": gzip, ".xz": lzma}[path.suffix].open(file))
-        elif path.suffix == ".zip":
-            archive = stack.enter_context(zipfile.ZipFile(file))
-            names = [name for name in archive.namelist() if name.endswith(".txt")]
-            if len(names) != 1:
-                raise BadFile(path, f"wanted one .txt file in the archive; it holds {archive.namelist()[:5]}")
-            file = io.BufferedReader(stack.enter_context(archive.open(names[0])))
-        yield file
+    packer = {".gz": gzip, ".xz": lzma}.get(Path(path).suffix)
+    with open(path, "rb") as file, packer.open(file) if packer else contextlib.nullcontext(file) as content:
+        yield content
 
 
 def text(path: str | os.PathLike) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from icrlib.data import feature_folder, karpathy, making
 from icrlib.data import features as extraction
+from icrlib.data import karpathy, making, precomputed
 from icrlib.data.backbones import NAMES
 from icrlib.data.load import DATASETS, DRAWN
 from icrlib.errors import choose
@@ -63,7 +63,6 @@ def check(words: tuple[str, ...], root: str | None) -> None:
 )
 @click.option("--image", metavar="COLUMN", help="The column that names pictures, where its name does not say so.")
 @click.option("--caption", metavar="COLUMN", help="The column with the captions, likewise.")
-@click.option("--template", default=making.TEMPLATE, show_default=True, help="The caption of a class, {} its name.")
 @click.option(
     "--val", type=float, help="Share of the pictures, or how many, to choose a model by; else 0.15, at most 1,000."
 )
@@ -110,8 +109,8 @@ def features(root: Path, folder: Path, **options) -> None:
     icr run book/reproduce/run.ipynb -p dataset=flickr8k -p features=features/ -p out=runs/mine
     """
     done = extraction.extract(root, folder, **options)
-    counts = feature_folder.noted(done).get("photos", {})
-    if rest := counts.get(feature_folder.REST):
+    counts = precomputed.noted(done).get("photos", {})
+    if rest := counts.get(precomputed.REST):
         click.echo(f"{rest:,} photos have no caption: no training uses them, and a search does")
     if not counts or "train" in counts:
         click.echo(f"{done}: ready; use it as features={done}")

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from icrlib import parsing
-from icrlib.data.captions import notes_on, words_of
 from icrlib.data.pictures import ENDINGS, BadPicture, open_picture
-from icrlib.data.text import plain
+from icrlib.data.text import plain, tokenize
 from icrlib.files import sha256_of
 from icrlib.progress import bar
 
@@ -93,7 +92,8 @@ def check(root: str | os.PathLike, progress: bool = True) -> tuple[dict[str, dic
     same, notes = defaultdict(list), []
     for name, split in splits.items():
         texts = [text for captions in split.captions for text in captions]
-        counts[name] = {"images": len(split), "captions": len(texts), "words": words_of(texts).total()}
+        words = sum(len(tokenize(text)) for text in texts)
+        counts[name] = {"images": len(split), "captions": len(texts), "words": words}
         photos = zip(split.files, split.captions, strict=True)
         for file, captions in bar(photos, f"checking {name}", progress, total=len(split)):
             if empty := sum(not plain(text).split() for text in captions):
@@ -113,7 +113,37 @@ def check(root: str | os.PathLike, progress: bool = True) -> tuple[dict[str, dic
         apart = sum(len({name for name, _ in some}) > 1 for some in copies)
         names = " and ".join(str(file) for _, file in copies[0][:2])
         notes.append(f"{len(copies):,} pictures are there more than once, {apart:,} in several splits, such as {names}")
-    return counts, problems, notes + notes_on({name: split.captions for name, split in splits.items()})
+    return counts, problems, notes + _notes_on({name: split.captions for name, split in splits.items()})
+
+
+def _notes_on(splits: dict[str, list[list[str]]]) -> list[str]:
+    """One line for each thing to know, of the captions of each photo by split; the first split is that of training.
+
+    Texts with the same words are equal.
+    """
+    read = {
+        name: [[tuple(tokenize(text)) for text in captions] for captions in split] for name, split in splits.items()
+    }
+    training, lines = next(iter(read)), []
+    trained = Counter(text for captions in read[training] for text in captions)
+    counts = Counter(word for text in trained.elements() for word in text)
+    for name, split in read.items():
+        texts = [text for captions in split for text in captions]
+        if words := [word for text in texts for word in text]:
+            share = 100 * sum(counts[word] >= 4 for word in words) / len(words)
+            way = "" if share else "; lower min_count, or add captions"
+            lines.append(
+                f"{name}: {share:.1f} % of the words are known (4 times or more in the training captions){way}"
+            )
+        if name != training and (again := sum(text in trained for text in texts)):
+            lines.append(f"{name}: {again:,} of {len(texts):,} captions stand in training, too, word by word")
+        photos = Counter(text for captions in split for text in set(captions) if text)
+        if several := [n for n in photos.values() if n > 1]:
+            lines.append(
+                f"{name}: {len(several):,} texts stand with several photos each ({sum(several):,} captions); a search "
+                "cannot tell these photos apart: count equal texts as right, -p positives=text -p relevance=text"
+            )
+    return lines
 
 
 def entries(place: str | os.PathLike) -> tuple[Path, list[dict]]:
@@ -170,7 +200,7 @@ def unusable(entry: dict, number: int) -> str | None:
             f"filename holds a line break, a control character or no UTF-8; got {inside!r}; rename the file, or, where "
             "the terminal's locale cannot write its letters, set LC_ALL=C.UTF-8"
         )
-    if first in ("", ".", "..") or re.fullmatch(r"[A-Za-z]:", first) or Path(first).drive:
+    if first in ("", ".", "..") or re.fullmatch(r"[A-Za-z]:", first):
         return f"filename must lead to a file inside of the image folder; got {inside!r}"
     if CONTROL.search(name) or not name.strip():
         return f"its id must be one line of text; got {name[:60]!r}"

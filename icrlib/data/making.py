@@ -15,8 +15,9 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,11 +25,9 @@ from icrlib import parsing
 from icrlib.data import karpathy
 from icrlib.data.pictures import ENDINGS
 from icrlib.data.text import plain
-from icrlib.errors import at_least
 from icrlib.files import write_bytes
 
 NAME = "dataset.json"
-TEMPLATE = "a photo of a {}"
 SHARE, MOST = 0.15, 1_000  # of validation and of test, by default: 8,000 photos give Flickr8k's 1,000 each
 SPLITS = ("train", "val", "test")
 # What a column is called, the surest name first; a number may follow, caption_1 and caption_2.
@@ -41,7 +40,7 @@ DELIMITERS, LINE = (",", "\t", ";", "|"), re.compile(r"\r\n|\r|\n")
 NO_CLASS = re.compile(r"(?:.*/)?(?:(?:train|val|valid|validation|dev|test|unlabeled|images)[\d_-]*|[\d\W_]*)", re.I)
 ID, TEXT = karpathy.ID, {"type": "string"}
 LISTS = {"images": {"id": ID, "file_name": TEXT}, "annotations": {"image_id": ID, "caption": TEXT}}
-ENTRIES = {what: {"type": "object", "required": [*has], "properties": has | {"id": ID}} for what, has in LISTS.items()}
+ENTRIES = {what: {"type": "object", "required": [*has], "properties": has} for what, has in LISTS.items()}
 COCO = {
     "type": "object",
     "required": [*LISTS],
@@ -49,14 +48,12 @@ COCO = {
 }
 
 
-@dataclass(frozen=True)
-class Caption:
-    """A caption as a file has it: the ``name`` of its picture, the ``text``, the ``place``, and COCO's ids."""
+class Caption(NamedTuple):
+    """A caption as a file has it: the ``name`` of its picture, the ``text``, and the ``place`` where it stands."""
 
     name: str
     text: str
     place: str
-    ids: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,6 @@ def make(
     *,
     image: str | None = None,
     caption: str | None = None,
-    template: str = TEMPLATE,
     val: float | None = None,
     test: float | None = None,
     seed: int = 0,
@@ -85,17 +81,16 @@ def make(
 ) -> Made:
     """Write ``dataset.json`` into ``folder``, from ``captions`` or from what lies in the folder.
 
-    ``image``, ``caption``: columns of a table, where their names do not say what they are. ``template``: the caption of
-    a class. ``val``, ``test``: shares of the captioned pictures, or how many, which ``seed`` draws. ``leave_out``:
-    without pictures that have no caption, captions without a word, and captions of pictures that are not there, all of
-    which are refused otherwise. ``distractors``: pictures without caption join the test split, as further wrong answers
-    of a search. ``ValueError`` for these and for a file that is there, unless ``force``; ``FileNotFoundError``.
+    ``image``, ``caption``: columns of a table, where their names do not say what they are. ``val``, ``test``: shares of
+    the captioned pictures, or how many, which ``seed`` draws. ``leave_out``: without pictures that have no caption,
+    captions without a word, and captions of pictures that are not there, all of which are refused otherwise.
+    ``distractors``: pictures without caption join the test split, as further wrong answers of a search. ``ValueError``
+    for these and for a file that is there, unless ``force``; ``FileNotFoundError``.
     """
     folder = Path(folder)
     out = _free(folder, force)
-    at_least("seed", seed, 0)
     pictures = _Pictures(folder)
-    source, listed = _listed(folder, pictures, [Path(one) for one in captions], image, caption, template)
+    source, listed = _listed(folder, pictures, [Path(one) for one in captions], image, caption)
     what = f"{folder}, with captions from {source}"
     captions_of, notes = _matched(what, pictures, listed, leave_out, distractors)
     names = [name for name, some in captions_of.items() if some]
@@ -105,8 +100,8 @@ def make(
     about = {"captions": source, "seed": seed, "val": val, "test": test}
     content = {"images": entries, "dataset": folder.resolve().name, "made": about}
     write_bytes(out, json.dumps(content, ensure_ascii=False, indent=1).encode())
-    parts = {part: [some for name, some in captions_of.items() if split_of[name] == part] for part in SPLITS}
-    counts = {part: (len(some), sum(map(len, some))) for part, some in parts.items()}
+    parts = {part: [len(some) for name, some in captions_of.items() if split_of[name] == part] for part in SPLITS}
+    counts = {part: (len(some), sum(some)) for part, some in parts.items()}
     return Made(out, source, counts, notes)
 
 
@@ -133,8 +128,7 @@ class _Pictures:
             self.folder = karpathy.images(folder)
         except FileNotFoundError:
             self.folder = folder
-        # A folder's own files come before the folders in it.
-        paths = sorted(self.folder.rglob("*"), key=lambda path: [*((1, part) for part in path.parent.parts), (0, path)])
+        paths = sorted(self.folder.rglob("*"), key=lambda path: (path.parent, path))  # own files, then folders
         self.texts: dict[str, Path | None] = {}
         self.loose: dict[str, list[str]] = defaultdict(list)
         for path in paths:
@@ -163,8 +157,7 @@ class _Pictures:
         for one in (name, re.sub(r"#\d+$", "", name)):
             if one in self.texts:
                 return one
-            number = karpathy.COCO_2014.fullmatch(posixpath.basename(one))
-            wanted = _folded(number[1] if number else one)
+            wanted = _folded(one)
             near = [name for name in self.loose.get(posixpath.basename(wanted), ()) if _meant(_folded(name), wanted)]
             if len(near) > 1:
                 raise ValueError(f"{place}: {name!r} may be {near[0]} or {near[1]}; write its folder, too")
@@ -184,7 +177,7 @@ def _meant(name: str, wanted: str) -> bool:
 
 
 def _listed(
-    folder: Path, pictures: _Pictures, files: Sequence[Path], image: str | None, caption: str | None, template: str
+    folder: Path, pictures: _Pictures, files: Sequence[Path], image: str | None, caption: str | None
 ) -> tuple[str, Iterator[Caption]]:
     """Where the captions come from, in words, and they themselves."""
     beside = sum(text is not None for text in pictures.texts.values())
@@ -204,9 +197,7 @@ def _listed(
             f"{folder}: no captions found. Name their file with --captions (a table with a column of pictures and one "
             "of captions, or COCO's annotations), put a .txt beside each picture, or pictures of a class into a folder"
         )
-    if template.count("{}") != 1:
-        raise ValueError(f"a class's caption is a text with one {{}} for its name, {TEMPLATE!r}; got {template!r}")
-    return f"the names of {len(classes):,} folders, as {template.replace('{}', '…')!r}", _classes(pictures, template)
+    return f"the names of {len(classes):,} folders, as 'a photo of a …'", _classes(pictures)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -225,11 +216,11 @@ def _beside(pictures: _Pictures) -> Iterator[Caption]:
         yield from (Caption(name, line, f"{path}, line {number}") for number, line in filled)
 
 
-def _classes(pictures: _Pictures, template: str) -> Iterator[Caption]:
+def _classes(pictures: _Pictures) -> Iterator[Caption]:
     for name in pictures.texts:
-        word = " ".join(re.split(r"[\s_-]+", posixpath.basename(posixpath.dirname(name)))).strip()
-        before = re.sub(r"\b([aA]) (?=\{\})", r"\1n ", template) if word[:1].lower() in "aeiou" else template
-        yield Caption(name, before.replace("{}", word), str(pictures.folder / name))
+        word = re.sub(r"[\s_-]+", " ", posixpath.basename(posixpath.dirname(name))).strip()
+        article = "an" if word[:1].lower() in "aeiou" else "a"
+        yield Caption(name, f"a photo of {article} {word}", str(pictures.folder / name))
 
 
 def _annotations(file: Path) -> Iterator[Caption]:
@@ -239,9 +230,8 @@ def _annotations(file: Path) -> Iterator[Caption]:
         raise parsing.BadFile(file, f"{wrong}. {way}")
     names = {entry["id"]: entry["file_name"] for entry in content["images"]}
     for number, one in enumerate(content["annotations"]):
-        key = one["image_id"]
-        ids = {"cocoid": key} | ({"sentid": one["id"]} if "id" in one else {})
-        yield Caption(names.get(key, f"id {key}"), one["caption"], f"{file}, annotation {number}", ids)
+        name = names.get(one["image_id"], f"id {one['image_id']}")
+        yield Caption(name, one["caption"], f"{file}, annotation {number}")
 
 
 def _table(file: Path, pictures: _Pictures, image: str | None, caption: str | None) -> Iterator[Caption]:
@@ -315,9 +305,9 @@ def _named(head: list[str], name: str | None, usual: Sequence[str]) -> list[int]
 
 def _matched(
     what: str, pictures: _Pictures, listed: Iterable[Caption], leave_out: bool, distractors: bool
-) -> tuple[dict[str, list[Caption]], list[str]]:
+) -> tuple[dict[str, list[str]], list[str]]:
     """The captions of each picture that has any, by name; and what is left out, or refused."""
-    captions_of: dict[str, list[Caption]] = {name: [] for name in pictures.texts}
+    captions_of: dict[str, list[str]] = {name: [] for name in pictures.texts}
     lost, empty, named, notes = [], [], set(), []
     for one in listed:
         name, text = pictures.find(one.name, one.place), karpathy.one_line(one.text)
@@ -327,7 +317,7 @@ def _matched(
         elif not plain(text).split():
             empty.append(one)
         else:
-            captions_of[name].append(replace(one, text=text))
+            captions_of[name].append(text)
     bare = [name for name in captions_of if name not in named]
     if bare and distractors:
         notes.append(f"test: {len(bare):,} pictures without caption, as distractors")
@@ -358,12 +348,7 @@ def _drawn(what: str, count: int, val: float | None, test: float | None, seed: i
     return parts[np.random.default_rng(seed).permutation(count).argsort()].tolist()
 
 
-def _entry(number: int, name: str, split: str, captions: list[Caption]) -> dict:
+def _entry(number: int, name: str, split: str, captions: list[str]) -> dict:
     place, file = posixpath.split(name)
-    known = next((one.ids.get("cocoid") for one in captions), None)
-    return (
-        ({"filepath": place} if place else {})
-        | {"filename": file, "split": split, "imgid": number}
-        | ({"cocoid": known} if known is not None else {})
-        | {"sentences": [{"raw": one.text} | {k: v for k, v in one.ids.items() if k == "sentid"} for one in captions]}
-    )
+    entry = {"filename": file, "split": split, "imgid": number, "sentences": [{"raw": text} for text in captions]}
+    return {"filepath": place} | entry if place else entry

@@ -43,7 +43,10 @@ def open_picture(path: str | os.PathLike, small: int | None = None) -> Image.Ima
             if opened.mode == "F" or opened.mode.startswith("I"):  # Pillow would make everything above 255 white
                 raise ValueError("its pixels have more than 8 bits; save it with 8")
             opened.load()
-            return _upright(opened).convert("RGB")
+            upright = opened
+            with contextlib.suppress(Exception):  # what is called EXIF holds anything
+                upright = ImageOps.exif_transpose(opened)
+            return upright.convert("RGB")
     except FileNotFoundError:
         raise
     except UnidentifiedImageError as err:
@@ -63,16 +66,8 @@ def _formats() -> tuple[str, ...]:
     return (*FORMATS, "HEIF")
 
 
-def _upright(picture: Image.Image) -> Image.Image:
-    """Turned as its metadata say; as it is where these are malformed, for what is called EXIF holds anything."""
-    with contextlib.suppress(Exception):
-        return ImageOps.exif_transpose(picture)
-    return picture
-
-
 def squeezed(side: int, mean: tuple, std: tuple, crop: int | None = None, squash: bool = False) -> Callable:
     """Preparation as evaluation does it: the short side to ``side`` (or both, ``squash``), the centre ``crop``."""
-    shift, scale = (torch.tensor(v)[:, None, None] for v in (mean, std))
 
     def prepare(picture: Image.Image) -> Tensor:
         short = min(picture.size)
@@ -81,7 +76,7 @@ def squeezed(side: int, mean: tuple, std: tuple, crop: int | None = None, squash
         if crop:
             left, top = (picture.width - crop) // 2, (picture.height - crop) // 2
             picture = picture.crop((left, top, left + crop, top + crop))
-        return (_pixels(picture) - shift) / scale
+        return _normalised(picture, mean, std)
 
     return prepare
 
@@ -91,7 +86,6 @@ def random_crop(side: int, mean: tuple, std: tuple) -> Callable[[Image.Image, np
 
     Of 8 to 100 % of the area and 3:4 to 4:3 in shape, scaled to ``side``, and in half of the cases mirrored.
     """
-    shift, scale = (torch.tensor(v)[:, None, None] for v in (mean, std))
 
     def crop(picture: Image.Image, dice: np.random.Generator) -> Tensor:
         left, top, width, height = window(*picture.size, dice)
@@ -99,7 +93,7 @@ def random_crop(side: int, mean: tuple, std: tuple) -> Callable[[Image.Image, np
         picture = picture.resize((side, side), Image.Resampling.BILINEAR)
         if dice.random() < 0.5:
             picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-        return (_pixels(picture) - shift) / scale
+        return _normalised(picture, mean, std)
 
     return crop
 
@@ -117,5 +111,6 @@ def window(width: int, height: int, dice: np.random.Generator) -> tuple[int, int
     return (width - w) // 2, (height - h) // 2, w, h
 
 
-def _pixels(picture: Image.Image) -> Tensor:
-    return torch.from_numpy(np.asarray(picture).copy()).permute(2, 0, 1).float() / 255
+def _normalised(picture: Image.Image, mean: tuple, std: tuple) -> Tensor:
+    shift, scale = (torch.tensor(values)[:, None, None] for values in (mean, std))
+    return (torch.from_numpy(np.asarray(picture).copy()).permute(2, 0, 1).float() / 255 - shift) / scale

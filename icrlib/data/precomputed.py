@@ -1,12 +1,17 @@
-"""Folders of pre-computed image features and captions, in the layout that SCAN and VSRN use."""
+"""Folders of pre-computed image features and captions, in the layout that SCAN and VSRN use.
+
+``{train,dev,test}_ims.npy``, ``_caps.txt``, ``_ids.txt``, and where images have unequally many regions ``_lens.npy``.
+Those that we make (:mod:`icrlib.data.features`) have ``_files.txt``, too; photos without a caption, which no training
+uses and a search finds, in ``rest_ims.npy``, with their ids and files; and ``features.json``, which says what the
+folder was made from.
+"""
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,17 +27,22 @@ from icrlib.errors import choose
 from icrlib.files import sha256_of
 from icrlib.progress import bar
 
-log = logging.getLogger(__name__)
 PARTS = {"train": "train", "val": "dev", "test": "test"}
 MARK = "features.json"  # what made the folder; written first and last, so that a folder half made is known
 UNFINISHED = "unfinished"
 REST = "rest"  # the files of photos without a caption
 SMOKE = 200  # images of each split that a smoke run sees
-
-
-@cache
-def _warn(text: str) -> None:
-    log.warning("%s", text)
+ABOUT = {
+    "type": "object",
+    "required": ["backbone", "key"],
+    "properties": {
+        "backbone": {"type": "string"},
+        "key": {"type": "string"},
+        "regions": {"type": "integer"},
+        "left_out": {"type": "integer"},
+        "photos": {"type": "object", "additionalProperties": {"type": "integer"}},
+    },
+}
 
 
 def load(
@@ -49,7 +59,7 @@ def load(
     Features are (rows, D) pooled or (rows, R, D) regions, float16 or float32; they stay on disk and are
     read as they are used. Which image a caption belongs to follows from the counts: see :func:`assign`.
     Where images have unequally many regions, pad them to R, and let ``{train,dev,test}_lens.npy`` say how many each row
-    has, (rows,) whole numbers from 1 to R. Without that file, rows of zeros at an image's end are taken for padding.
+    has, (rows,) whole numbers from 1 to R. Without that file, rows of zeros at an image's end are refused.
     ``vocabulary="train"`` builds it from the training captions, ``"all"`` from all three files, as the
     published vocabularies were. ``train``: only so many of the training images, the same ones each time; this is the
     data of a folder that holds them alone, and has its fingerprint. ``smoke`` keeps the first 200 images of each split.
@@ -71,8 +81,6 @@ def load(
     large = sum((folder / file).stat().st_size for file in content) > 1 << 30
     digest = [sha256_of(part) for part in bar(content.values(), "checking files", large)]
     options = {"vocabulary": vocabulary, "min_count": min_count, "smoke": smoke}
-    if not lengths and any(isinstance(split.features, Regions) for split in splits.values()):
-        options["padding"] = "zeros"  # another question than with all of them as regions
     if smoke:
         splits = {split: part.images_only(torch.arange(min(SMOKE, len(part)))) for split, part in splits.items()}
     made = dataset(name, splits, digest, options)
@@ -150,45 +158,53 @@ def assign(rows: int, captions: int, ids: list[str] | None, equal_to_previous: n
     )
 
 
-def read_split(folder: Path, name: str, part: str, warn: Callable[[str], object] = _warn) -> Split:
-    """One part of a folder, "dev" as the split "val"; ``warn`` hears of rows of zeros behind regions."""
+def read_split(folder: Path, name: str, part: str) -> Split:
+    """One part of a folder, "dev" as the split "val"."""
     captions = parsing.lines(folder / f"{part}_caps.txt")
     for line, caption in enumerate(captions, 1):
         if not caption.strip():
             raise ValueError(f"{folder / f'{part}_caps.txt'}, line {line}: an empty caption; remove it or write one")
-    array, lengths = read_features(folder, part, warn)
+    features = read_features(folder, part)
+    images = len(features)
     ids_file = folder / f"{part}_ids.txt"
     ids = parsing.lines(ids_file) if ids_file.is_file() else None
-    if ids is not None and len(ids) not in (len(array), len(captions)):
+    if ids is not None and len(ids) not in (images, len(captions)):
         raise ValueError(
-            f"{ids_file}: {len(ids)} ids for {len(array)} feature rows and {len(captions)} captions; "
+            f"{ids_file}: {len(ids)} ids for {images} feature rows and {len(captions)} captions; "
             "one a row or one a caption, or remove the file"
         )
     # A folder that says what made it repeats no row: two equal ones are two copies of a photo, each with its caption.
-    same = _repeats(array, lengths) if len(array) == len(captions) and not (folder / MARK).is_file() else None
+    same = _repeats(features) if images == len(captions) and not (folder / MARK).is_file() else None
     try:
-        row_of = assign(len(array), len(captions), ids, same)
+        row_of = assign(images, len(captions), ids, same)
     except ValueError as err:
         raise ValueError(f"{folder}, part {part!r}: {err}") from err
     rows, image_of = np.unique(row_of, return_inverse=True)
-    named = ids is not None and len(ids) == len(array)
-    features = torch.from_numpy(array if len(rows) == len(array) else array[rows])
-    if lengths is not None:
-        features = Regions(features, torch.from_numpy(lengths[rows]))
+    named = ids is not None and len(ids) == images
     names = [ids[row] if named else f"{part}-{row}" for row in rows]
+    features = features if len(rows) == images else features[torch.from_numpy(rows)]
     return Split(name, features, captions, torch.from_numpy(image_of.astype(np.int64)), names)
 
 
-def _repeats(array: np.ndarray, lengths: np.ndarray | None) -> np.ndarray:
+def _repeats(features: torch.Tensor | Regions) -> np.ndarray:
     """Which rows are equal to the one before."""
-    sizes = np.zeros(len(array)) if lengths is None else lengths
-    same = ((array[i] == array[i - 1]).all() and sizes[i] == sizes[i - 1] for i in range(1, len(array)))
+    array = (features.values if isinstance(features, Regions) else features).numpy()
+    same = ((array[i] == array[i - 1]).all() for i in range(1, len(array)))
     return np.array([False, *same])
+
+
+def noted(folder: str | os.PathLike) -> dict | None:
+    """What ``features.json`` in ``folder`` says of its making; None where there is none.
+
+    :class:`icrlib.parsing.BadFile` (a ``ValueError``) where it is damaged.
+    """
+    path = Path(folder) / MARK
+    return parsing.of_json(path, ABOUT, MARK) if path.is_file() else None
 
 
 def finished(folder: Path) -> dict:
     """What the folder notes of its making, if anything; one whose making was cut off is refused."""
-    about = parsing.of_json(folder / MARK, {"type": "object"}, MARK) if (folder / MARK).is_file() else {}
+    about = noted(folder) or {}
     if about.get(UNFINISHED):
         raise ValueError(
             f"{folder}: the features here are unfinished; finish them with the same command, icr features PHOTOS "
@@ -203,65 +219,90 @@ def lengths_wanted(folder: Path, parts: Iterable[str]) -> list[str]:
     return files if any(os.path.lexists(folder / file) for file in files) else []
 
 
-def read_features(
-    folder: Path, part: str, warn: Callable[[str], object] = _warn
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """The features of a part and how many regions each image has, (rows,) int64; None where all are regions.
-
-    Without a file of lengths, rows of zeros at an image's end are taken for padding, and ``warn`` hears of it, by
-    default once a process.
-    """
+def read_features(folder: Path, part: str) -> torch.Tensor | Regions:
+    """The features of a part, (rows, …), with how many regions each image has where a file says so."""
     path, file = folder / f"{part}_ims.npy", folder / f"{part}_lens.npy"
-    array, lengths = _read(path)
-    if os.path.lexists(file):
-        return array, read_lengths(file, array.shape)
-    if lengths is None or (padded := int((lengths < array.shape[1]).sum())) == 0:
-        return array, None
-    warn(
-        f"{path}: {padded:,} of {len(array):,} images end in rows of zeros, which are taken for padding "
-        f"({lengths.min()} to {lengths.max()} regions an image); if that is wrong, save how many regions each has as "
-        f"{file.name}"
-    )
-    return array, lengths
+    said = os.path.lexists(file)
+    array = _read(path, padded=said or (folder / MARK).is_file())  # cells of our own may be zeros, and are no padding
+    if not said:
+        return torch.from_numpy(array)
+    way = "save one whole number from 1 to R for each row of regions (rows, R, D), or remove it"
+    lengths, shape = array_of(file, way), array.shape
+    fits = len(shape) == 3 and lengths.shape == shape[:1] and lengths.dtype.kind in "iu"
+    if not fits or ((lengths < 1) | (lengths > shape[1])).any():
+        raise ValueError(f"{file}: these {lengths.dtype} {lengths.shape} are no lengths of features {shape}; {way}")
+    return Regions(torch.from_numpy(array), torch.from_numpy(lengths.astype(np.int64)))
 
 
 def distractors(folder: str | os.PathLike) -> torch.Tensor | Regions:
     """Features (N, …) of the photos without caption that ``icr features`` put into ``folder``, for
     ``icrlib.evaluate(…, distractors=…)``. ``FileNotFoundError`` where it has none."""
-    array, lengths = read_features(Path(folder), REST)
-    features = torch.from_numpy(array)
-    return features if lengths is None else Regions(features, torch.from_numpy(lengths))
+    return read_features(Path(folder), REST)
 
 
-def read_lengths(path: Path, shape: tuple[int, ...]) -> np.ndarray:
-    """How many regions each image has, (rows,) int64, for features of this ``shape``; else ``ValueError``."""
-    way = "save one whole number from 1 to R for each row of regions (rows, R, D), or remove it"
-    lengths = array_of(path, way)
-    fits = len(shape) == 3 and lengths.shape == shape[:1] and lengths.dtype.kind in "iu"
-    if not fits or ((lengths < 1) | (lengths > shape[1])).any():
-        raise ValueError(f"{path}: these {lengths.dtype} {lengths.shape} are no lengths of features {shape}; {way}")
-    return lengths.astype(np.int64)
-
-
-def rows_of(path: Path) -> int:
-    """How many rows the array on disk has; nothing else of it is read."""
-    return len(array_of(path, "copy or compute the file again", mmap_mode="r"))
-
-
-def _read(path: Path) -> tuple[np.ndarray, np.ndarray | None]:
-    """The array; of regions also how many each image has up to the last that is not zeros alone, 1 at least."""
+def _read(path: Path, padded: bool) -> np.ndarray:
+    """The array; unless it may be ``padded``, no image of it may end in rows of zeros."""
     way = "copy or compute it again; regions of images that have unequally many are padded with zeros to (rows, R, D)"
     array = array_of(path, way, mmap_mode="c")
     if array.ndim not in (2, 3) or array.dtype not in (np.float16, np.float32) or 0 in array.shape:
         raise ValueError(f"{path}: {array.dtype} {array.shape}; wanted float16 or float32, (rows, D) or (rows, R, D)")
-    chunk, lengths = max(1, (64 << 20) // array[0].nbytes), []
+    chunk = max(1, (64 << 20) // array[0].nbytes)
     starts = range(0, len(array), chunk)
     for start in bar(starts, f"reading {path.name}", len(starts) >= 20):
         some = array[start : start + chunk]
         bad = ~np.isfinite(some).reshape(len(some), -1).all(1)
         if bad.any():
             raise ValueError(f"{path}: row {start + int(bad.argmax())} holds NaN or infinity; compute it again")
-        if some.ndim == 3:
-            used = some.any(2)
-            lengths.append(np.where(used.any(1), used.shape[1] - used[:, ::-1].argmax(1), 1))
-    return array, np.concatenate(lengths) if lengths else None
+        if some.ndim == 3 and not padded and (zeros := ~some[:, -1].any(1)).any():
+            file = path.name.replace("_ims", "_lens")
+            raise ValueError(
+                f"{path}: row {start + int(zeros.argmax())} ends in a region of zeros; if that is padding, save how "
+                f"many regions each image has as {file}, else how many there are"
+            )
+    return array
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a search needs of a part: ``features`` (N, …), the N ``files``, and ``captions`` with their images' rows."""
+
+    features: torch.Tensor | Regions
+    files: list[str]
+    captions: list[str]
+    image_of: torch.Tensor
+
+
+def parts(folder: str | os.PathLike, split: str | None = None) -> list[Part]:
+    """The parts of a feature folder of any origin, in the order train, val, test and photos without captions.
+
+    ``split``: only that one. A folder need not have all of them, as training does. ``FileNotFoundError`` where there is
+    none, ``ValueError`` for what :func:`load` refuses.
+    """
+    folder = Path(folder)
+    finished(folder)
+    wanted = {split: PARTS[split]} if split else {**PARTS, REST: REST}
+    present = {name: part for name, part in wanted.items() if (folder / f"{part}_ims.npy").is_file()}
+    missing = [file for file in lengths_wanted(folder, present.values()) if not os.path.lexists(folder / file)]
+    if missing or not present:
+        missing = missing or [f"{part}_ims.npy" for part in wanted.values()]
+        raise FileNotFoundError(
+            f"{folder}: missing {', '.join(missing)}; a feature folder has features of one part at least, and lengths "
+            "of regions beside all of them or none"
+        )
+    return [_part(folder, name, part) for name, part in present.items()]
+
+
+def _part(folder: Path, name: str, part: str) -> Part:
+    listed = folder / f"{part}_files.txt"
+    files = parsing.lines(listed) if listed.is_file() else None
+    if part == REST:
+        made = Part(distractors(folder), files or [], [], torch.zeros(0, dtype=torch.int64))
+    else:
+        split = read_split(folder, name, part)
+        made = Part(split.features, split.image_ids if files is None else files, split.captions, split.image_of)
+    if len(made.files) != len(made.features):
+        raise ValueError(
+            f"{listed}: {len(made.files)} file names for {len(made.features)} images, so nobody knows "
+            "which name is whose; make the folder again with icr features"
+        )
+    return made

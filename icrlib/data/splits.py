@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from icrlib.data.captions import numbered
+from icrlib.data.text import numbered
 from icrlib.errors import at_least
 
 DRAW = 100  # which images a smaller training split has is drawn once, for all runs
@@ -22,7 +22,7 @@ class Split:
 
     ``features`` (N, D) pooled or (N, R, D) regions, float32 (or float16, cast batch by batch); ``Regions`` where images
     have unequally many (:class:`icrlib.data.regions.Regions`); or the files themselves
-    (:class:`icrlib.data.crops.Pictures`), where a network in the model makes the features. ``captions`` C raw texts;
+    (:class:`icrlib.data.photos.Pictures`), where a network in the model makes the features. ``captions`` C raw texts;
     ``image_of`` (C,) int64, the row of each caption's image; ``image_ids`` N names;
     ``folds`` > 1 asks for COCO's mean over that many parts. ``len(split)`` counts images.
     """

@@ -1,23 +1,17 @@
-"""From captions to word numbers: the tokenizer, and a vocabulary that is stored as JSON."""
+"""From captions to word numbers: the tokenizer and the vocabulary."""
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import regex  # knows scripts, which Python's own re does not; nltk brings it
 import torch
-
-from icrlib import parsing
-from icrlib.files import write_bytes
 
 PAD, START, END, UNKNOWN = "<pad>", "<start>", "<end>", "<unk>"
 SPECIAL = (PAD, START, END, UNKNOWN)
@@ -58,6 +52,12 @@ def _tokens(caption: str) -> tuple[str, ...]:
     return tuple(map(sys.intern, word_tokenize(plain(caption.lower()), preserve_line=True)))
 
 
+def numbered(texts: Iterable[str]) -> list[int]:
+    """Which text each caption is, numbered in order of first sight; equal are those with the same words, if any."""
+    seen: dict[tuple[str, ...] | int, int] = {}
+    return [seen.setdefault(tuple(tokenize(text)) or place, len(seen)) for place, text in enumerate(texts)]
+
+
 def plain(text: str) -> str:
     """The one normalisation of all texts: other forms of the same character as one, towards ASCII, never away from it.
 
@@ -69,11 +69,6 @@ def plain(text: str) -> str:
         return text
     text = unicodedata.normalize("NFKC", text.translate(ASCII))
     return ONE.sub(r" \g<0> ", text)
-
-
-def spaceless(text: str) -> list[str]:
-    """Scripts without spaces that a text is written in, such as "Thai"."""
-    return [] if text.isascii() else [name for name in SPACELESS if regex.search(rf"\p{{Script={name}}}", text)]
 
 
 def _runs(words: Sequence[str], longest: int) -> list[str]:
@@ -137,9 +132,6 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.words)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Vocabulary) and self.words == other.words
-
     @classmethod
     def build(cls, captions: Iterable[str], min_count: int = 4) -> Vocabulary:
         """Every word seen at least ``min_count`` times in ``captions``, in order of first sight.
@@ -176,19 +168,3 @@ class Vocabulary:
             every.extend([1, *(self.number.get(word, 3) for word in words), *runs, 2])
             lengths.append(len(every) - before)
         return Words(torch.tensor(every, dtype=torch.int64), torch.tensor(lengths, dtype=torch.int64))
-
-    def save(self, path: str | os.PathLike) -> None:
-        """Write the words as a JSON list, atomically."""
-        write_bytes(path, json.dumps(self.words, ensure_ascii=False, indent=0).encode())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike) -> Vocabulary:
-        """Read what :meth:`save` wrote. Pickles, as the original releases ship, are never opened."""
-        path = Path(path)
-        if not path.exists():
-            raise FileNotFoundError(f"{path}: no vocabulary here; Vocabulary.build(captions).save(path) makes one")
-        try:
-            return cls(parsing.of_json(path, {"type": "array", "items": {"type": "string"}}))
-        except ValueError as err:  # not UTF-8, not JSON, or not a vocabulary
-            why = str(err).removeprefix(f"{path}: ")
-            raise ValueError(f"{path}: not a vocabulary in JSON ({why}); build it again from the captions") from err

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from icrlib import parsing
+from icrlib.data.cache import array_of
 from icrlib.data.karpathy import PUBLISHED
-from icrlib.data.precomputed import PARTS, rows_of
+from icrlib.data.precomputed import PARTS
 from icrlib.paper.experiments.rows import experiment
 from icrlib.training.options import options_for
 from icrlib.training.unread import EACH
@@ -45,7 +46,7 @@ def check_sizes(dataset: str, features: str | Path) -> None:
         array, captions = Path(features) / f"{part}_ims.npy", Path(features) / f"{part}_caps.txt"
         if not (array.is_file() and captions.is_file()):
             continue  # whoever reads them says what is missing
-        images, lines = rows_of(array), len(parsing.lines(captions))
+        images, lines = len(array_of(array, "copy or compute it again", mmap_mode="r")), len(parsing.lines(captions))
         images = images if images < lines else images // EACH  # as SCAN ships them, a row a caption
         if images != PUBLISHED[dataset][split]:
             raise ValueError(

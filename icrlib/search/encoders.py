@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icrlib.data import backbones, feature_folder
+from icrlib.data import backbones, precomputed
 from icrlib.data.pictures import open_picture
 from icrlib.data.regions import Regions
 from icrlib.data.text import tokenize
@@ -140,11 +140,11 @@ class Own:
 
 def network_of(folder: Path | None, backbone: str | None) -> tuple[str, int]:
     """The network and the regions of the features in ``folder``: as the caller names it, else as the folder notes."""
-    noted = feature_folder.noted(folder) if folder else None
+    noted = precomputed.noted(folder) if folder else None
     if backbone is None and noted is None:
         where = folder or "this index"
         raise ValueError(f"{where}: nobody noted which network made its features; name it with backbone= (--backbone)")
-    name = backbone or handed(folder / feature_folder.MARK, "backbone", noted["backbone"], None, backbones.NAMES)
+    name = backbone or handed(folder / precomputed.MARK, "backbone", noted["backbone"], None, backbones.NAMES)
     return name, (noted or {}).get("regions", 0)
 
 

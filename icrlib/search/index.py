@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from icrlib.data import feature_folder
+from icrlib.data import precomputed
 from icrlib.errors import choose
 from icrlib.evaluation import all_scores
 from icrlib.models.base import Encodings, RetrievalModel, Sequences, inner_products, join
@@ -64,7 +64,7 @@ class Index:
         choose(split, SPLITS, "split")
         is_model = isinstance(model, RetrievalModel)
         encoder = Trained(model) if is_model else Trained(load_model(model), Path(model).name)
-        parts = feature_folder.parts(features, None if split == "all" else split)
+        parts = precomputed.parts(features, None if split == "all" else split)
         images = [encoder.finish(part.features) for part in parts]
         texts = [text for part in parts for text in part.captions]
         starts = np.cumsum([0, *map(len, images)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
@@ -16,8 +15,10 @@ from PIL import Image
 import icrlib
 from icrlib.data import karpathy, precomputed
 from icrlib.data.making import make
+from icrlib.search import Index
 
 from ..test_cli import icr
+from .photos import extract
 
 NAMES = [f"p{number:02}.jpg" for number in range(12)]
 USUAL = [(name, f"a dog {n}") for n, name in enumerate(NAMES)]
@@ -91,23 +92,16 @@ def test_what_tables_hold(root):
     assert found["p03.jpg"] == found["p05.jpg"] == found["p06.jpg"] == ["x"]
 
 
-def test_several_columns_of_captions(root):
-    table(
-        root, [(name, "", f"{text} runs", text) for name, text in USUAL], head=("image", "a", "caption_1", "caption_2")
-    )
-    make(root)
-    assert captions_of(root)["p01.jpg"] == ["a dog 1 runs", "a dog 1"]
-
-
 def test_named_columns_and_quotes_between_tabs(root):
-    rows = [(name, "7", f'"Hi", says a dog {n}') for n, name in enumerate(NAMES)]
-    table(root, rows, "t.tsv", "\t", ("key", "votes", "says"))
-    wrong = (({}, "--image"), ({"image": "key"}, "--caption"), ({"image": "key", "caption": "say"}, "says"))
-    for options, word in wrong:
+    """And several columns of captions, some of whose cells are empty."""
+    rows = [(name, "7", f'"Hi", says a dog {n}', "") for n, name in enumerate(NAMES)]
+    table(root, [*rows[:-1], (*rows[-1][:3], "so")], "t.tsv", "\t", ("key", "votes", "text_1", "text_2"))
+    for options, word in (({}, "--image"), ({"image": "key", "caption": "say"}, "'text_1'")):
         with pytest.raises(ValueError, match=f"t.tsv, line 1: .*{word}"):
             make(root, **options)
-    make(root, image="key", caption="says")
+    make(root, image="key")
     assert captions_of(root)["p01.jpg"] == ['"Hi", says a dog 1']
+    assert captions_of(root)["p11.jpg"] == ['"Hi", says a dog 11', "so"]
 
 
 def coco(file, names, first=0):
@@ -126,14 +120,6 @@ def test_annotations_of_coco(root):
     coco(root / "annotations" / "captions_val2017.json", NAMES[8:], 8)
     make(root)
     assert captions_of(root)["val2017/p09.jpg"] == ["a cat 18", "a cat 19"]
-    entry = json.loads((root / "dataset.json").read_text())["images"][1]
-    assert entry["cocoid"] == 101 and [s["sentid"] for s in entry["sentences"]] == [14, 21] and entry["imgid"] == 1
-
-
-def test_pictures_of_2014_in_the_folders_of_2017(root):
-    names = renamed(root, lambda n, _: f"{n:012}.jpg")
-    make(root, [coco(root.parent / "c.json", [f"COCO_val2014_{name}" for name in names])])
-    assert captions_of(root)["000000000003.jpg"] == ["a cat 6", "a cat 7"]
 
 
 def test_a_text_beside_each_picture(root):
@@ -151,10 +137,7 @@ def test_a_folder_a_class(root):
     result = icr("data", "make", str(root))
     assert result.exit_code == 0 and "the names of 4 folders, as 'a photo of a …'" in result.output, result.output
     assert captions_of(root)["deep/angry_dog/p07.jpg"] == ["a photo of an angry dog"]
-    make(root, template="this is {}.", force=True)
-    assert captions_of(root)["cat/p00.jpg"] == ["this is cat."]
-    with pytest.raises(ValueError, match="one {} for its name"):
-        make(root, template="a photo", force=True)
+    assert captions_of(root)["cat/p00.jpg"] == ["a photo of a cat"]
 
 
 @pytest.mark.parametrize(
@@ -176,11 +159,8 @@ def test_the_seed_draws_the_same_split_for_ever(root):
 @pytest.mark.parametrize(
     "options, word",
     [
-        *(({part: share}, f"--{part} .*or a number") for part in ("val", "test") for share in (0, -1, 1.5, "0.1")),
-        ({"val": float("nan")}, "--val"),
+        *(({"val": share}, "--val .*or a number") for share in (0, -1, 1.5, "0.1", float("nan"))),
         ({"val": 6, "test": 0.5}, "none left to train on"),
-        ({"test": 20}, "none left to train on"),
-        ({"seed": -1}, "seed"),
     ],
 )
 def test_splits_that_cannot_be(root, options, word):
@@ -191,11 +171,10 @@ def test_splits_that_cannot_be(root, options, word):
 
 def test_nothing_is_written_over(root):
     table(root)
-    for there in ("dataset.json", "dataset_old.json", "dataset.json.gz"):
-        (root / there).write_bytes(gzip.compress(b"{}"))
+    for there in ("dataset_old.json", "dataset.json.gz"):
+        (root / there).touch()
         with pytest.raises(ValueError, match=f"{there} is there already"):
             make(root)
-        assert gzip.decompress((root / there).read_bytes()) == b"{}"
         (root / there).unlink()
     make(root)
     first = (root / "dataset.json").read_bytes()
@@ -225,20 +204,18 @@ def test_what_has_no_partner_is_refused_and_left_out_when_asked(root, rows, mess
 
 
 def test_names_of_this_folder_and_of_two(root):
-    """A path of another place is found by its end, in the folder; a picture that is only elsewhere is not."""
+    """A path of another place is found by its end, in the folder."""
     for place in ("sub", "other"):
         (root / place).mkdir()
         shutil.copy(root / NAMES[0], root / place / "twin.jpg")
-    shutil.copy(root / NAMES[0], root.parent / "q.jpg")
     rows = [("../../p01.jpg", "u"), *USUAL[2:]]
     table(root, [(str(root / NAMES[0]), "x"), ("sub/twin.jpg", "y"), ("photos\\other\\twin.jpg", "z"), *rows])
     make(root)
     found = captions_of(root)
     assert (found["p00.jpg"], found["other/twin.jpg"], found["p01.jpg"]) == (["x"], ["z"], ["u"])
-    for name, word in (("twin.jpg", "line 2: .*other/twin.jpg or sub/twin.jpg"), ("../q.jpg", "q.jpg")):
-        table(root, [(name, "y"), *rows])
-        with pytest.raises(ValueError, match=word):
-            make(root, force=True)
+    table(root, [("twin.jpg", "y"), *rows])
+    with pytest.raises(ValueError, match="line 2: .*other/twin.jpg or sub/twin.jpg"):
+        make(root, force=True)
 
 
 @pytest.mark.parametrize("name", ["my dog: {}.jpg", "a: {}.jpg", "cafe\u0301 {}.jpg", "a,{}.jpg"])
@@ -253,10 +230,8 @@ def test_names_that_are_odd(root, name):
 @pytest.mark.parametrize(("name", "word"), [("a\nb.jpg", "line break"), ("a\\b.jpg", "backslash")])
 def test_names_that_the_format_cannot_hold(root, name, word):
     (root / NAMES[0]).rename(root / name)
-    for one in (*NAMES[1:], name):
-        (root / one.replace("jpg", "txt")).write_text("x")
     with pytest.raises(ValueError, match=word):
-        make(root)
+        make(root, [table(root)])
 
 
 TEXT = "image,caption\np00.jpg,a café\n"
@@ -296,20 +271,37 @@ def test_refusals_of_folders(root, tmp_path):
         (("nowhere",), "nowhere"),
         ((str(root),), "no captions"),
         ((str(root), "--captions", "no.csv"), "no.csv"),
-        ((str(root), "--captions", str(root)), str(root)),
         ((str(tmp_path / "empty"),), "no pictures"),
     ):
         result = icr("data", "make", *words)
         assert result.exit_code == 1 and message in result.output and len(result.output.splitlines()) == 1
-    table(root, name="a.csv")
-    table(root, name="b.csv")
+    tables = [table(root, name=name) for name in ("a.csv", "b.csv")]
     with pytest.raises(ValueError, match="a.csv, b.csv"):
         make(root)
-    for one in ("a.csv", "b.csv"):
-        (root / one).unlink()
+    for one in tables:
+        one.unlink()
     renamed(root, lambda n, name: f"{'train' if n % 2 else 'val'}2017/{name}")  # folders, but of no classes
     with pytest.raises(ValueError, match="--captions"):
         make(root)
+
+
+def test_from_a_table_to_a_search_among_distractors(root, tmp_path):
+    """As typed: make, check and features; a search and an audit see the pictures without a caption, too."""
+    table(root, [(name, text) for n, name in enumerate(NAMES[:10]) for text in (f"a ring {n % 5}", f"a box {name}")])
+    made = icr("data", "make", str(root), "--val", "3", "--distractors")
+    assert made.exit_code == 0 and "test: 2 pictures without caption, as distractors" in made.output, made.output
+    result = icr("data", "check", str(root))
+    assert result.exit_code == 0 and "no problems" in result.output and "val           3 images" in result.output
+    assert "test: 2 pictures without caption" in result.output
+    folder = extract(root, tmp_path / "features")
+    data = icrlib.load_dataset("flickr8k", features=folder, min_count=1)
+    sizes = {"updates": 2, "batch_size": 4, "embed_dim": 4, "word_dim": 4, "progress": False}
+    model = icrlib.train(data, out=tmp_path / "run", positives="text", relevance="text", **sizes).model
+    more = precomputed.distractors(folder)
+    found = icrlib.evaluate(model, data.test, distractors=more)
+    assert len(more) == 2 and len(Index.of(model, folder)) == 12
+    result = icr("audit", str(root), "--model", str(tmp_path / "run"), "--features", str(folder))
+    assert f"2 photos without caption as distractors; rsum {found['rsum']:.1f}" in result.output, result.output
 
 
 @pytest.mark.process
@@ -328,28 +320,3 @@ def test_a_locale_that_is_not_utf_8(root):
     (root / "captions.csv").write_text((root / "captions.csv").read_text("utf-8").replace("p00", "é"), "utf-8")
     result = icr_there("data", "make", str(root), "--force")
     assert result.returncode == 1 and re.fullmatch(r"Error: .*LC_ALL=C.UTF-8.*\n", result.stderr), result.stderr
-
-
-def test_from_a_table_to_a_training(root, tmp_path):
-    """As typed: make, check, features; then a model is trained on what came out, searched, and measured among pictures
-    without a caption."""
-    rows = [(name, text) for n, name in enumerate(NAMES[:10]) for text in (f"a ring {n % 5}", f"a box {name}")]
-    table(root, rows)
-    made = icr("data", "make", str(root), "--val", "3", "--distractors")
-    assert made.exit_code == 0 and "test: 2 pictures without caption, as distractors" in made.output, made.output
-    result = icr("data", "check", str(root))
-    assert result.exit_code == 0 and "no problems" in result.output and "val           3 images" in result.output
-    assert "test: 2 pictures without caption" in result.output
-    features = tmp_path / "features"
-    result = icr("features", str(root), str(features), "--backbone", "scenes")
-    assert result.exit_code == 0, result.output
-    data = icrlib.load_dataset("flickr8k", features=features, min_count=1)
-    sizes = {"updates": 2, "batch_size": 4, "embed_dim": 4, "word_dim": 4, "progress": False}
-    model = icrlib.train(data, out=tmp_path / "run", positives="text", relevance="text", **sizes).model
-    words = ("search", str(tmp_path / "run"), "a ring 1", "--features", str(features), "--top", "12")
-    assert len(icr(*words).output.splitlines()) == 12
-    more = precomputed.distractors(features)
-    found = icrlib.evaluate(model, data.test, distractors=more)
-    assert len(more) == 2 and found["i2t"] == icrlib.evaluate(model, data.test)["i2t"]
-    result = icr("audit", str(root), "--model", str(tmp_path / "run"), "--features", str(features))
-    assert f"2 photos without caption as distractors; rsum {found['rsum']:.1f}" in result.output, result.output

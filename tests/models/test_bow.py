@@ -96,7 +96,7 @@ def test_an_exchanged_attribute_is_another_bag(drawn, run):
 def test_it_is_saved_and_read_with_its_runs(drawn, run, tmp_path):
     again = icrlib.load_model(run.save(tmp_path))
     words, lengths = again.vocabulary.encode(drawn.test.captions)
-    assert again.vocabulary == run.model.vocabulary and len(again.vocabulary) == again.bag.num_embeddings
+    assert again.vocabulary.words == run.model.vocabulary.words and len(again.vocabulary) == again.bag.num_embeddings
     torch.testing.assert_close(again.encode_captions(words, lengths), run.model.eval().encode_captions(words, lengths))
 
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import icrlib
-from icrlib.data import feature_folder
+from icrlib.data import precomputed
 from icrlib.files import alone
 from icrlib.search import album as albums
 from icrlib.search.album import Album, of_model
@@ -222,6 +222,6 @@ def test_all_splits_and_those_without_captions(trained, tmp_path):
     assert len(index) == 30 and len(Index.of(trained / "run", folder, "test")) == 12
     captions = {hit.file: hit.caption for hit in index.by_text("a ring", 99)}
     assert index.files[-1].endswith("train0.jpg") and captions.pop(index.files[-1]) == ""
-    parts = [part for part in feature_folder.parts(folder) if part.captions]
+    parts = [part for part in precomputed.parts(folder) if part.captions]
     own = {part.files[row]: part.captions[part.image_of.tolist().index(row)] for part in parts for row in part.image_of}
     assert captions == own, "the caption shown is the photo's own first"
