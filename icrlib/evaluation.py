@@ -28,22 +28,28 @@ Similarity = Callable[[Encodings, Encodings], Tensor]
 
 @torch.no_grad()
 def embed(
-    model: RetrievalModel, split: Split, batch_size: int = 512, progress: bool = False
+    model: RetrievalModel,
+    split: Split,
+    batch_size: int = 512,
+    progress: bool = False,
+    distractors: Tensor | Regions | None = None,
 ) -> tuple[Encodings, Encodings]:
     """Encodings of all images and all captions of a split, on the model's device: unit vectors (N, d) and (C, d), or
-    :class:`icrlib.models.Sequences` where the model makes these."""
+    :class:`icrlib.models.Sequences` where the model makes these. Behind the images those of ``distractors`` (D, …)."""
     if model.vocabulary is None:
         raise ValueError("this model has no vocabulary yet: icrlib.train sets it, or assign model.vocabulary")
-    check_lengths(type(model), split.features)
+    features = [split.features] if distractors is None else [split.features, distractors]
+    for some in features:
+        check_lengths(type(model), some)
     was_training, device = model.training, model.device
     model.eval()
     words = Words.of(model.vocabulary, split.captions)
     lengths = words.lengths
     # Captions of like length share a batch, so little of it is padding.
     order = lengths.argsort(stable=True)
-    with progress_bar(None, f"encoding {split.name}", progress, total=len(split) + len(words)) as bar:
+    with progress_bar(None, f"encoding {split.name}", progress, total=sum(map(len, features)) + len(words)) as bar:
         images, captions = [], []
-        for chunk in split.features.split(batch_size):
+        for chunk in (chunk for some in features for chunk in some.split(batch_size)):
             images.append(model.encode_images(chunk.to(device).float()))
             bar.update(len(chunk))
         for rows in order.split(batch_size):
@@ -70,7 +76,8 @@ def all_scores(
     """Scores (N, C) of encodings that are there already, at most ``at_once`` of them in one call of ``similarity``;
     inner products, which need no room beside their result, in one."""
     plain = getattr(similarity, "__func__", similarity) in (inner_products, RetrievalModel.similarity)
-    rows, columns = _block(len(images), len(captions), at_once)
+    # All columns in a block if a row of them fits, else a part of one row.
+    rows, columns = max(1, at_once // len(captions)), min(len(captions), max(1, at_once))
     if plain or (rows >= len(images) and columns >= len(captions)):
         return similarity(images, captions)
     made = None
@@ -82,11 +89,6 @@ def all_scores(
                 made = part.new_empty(len(images), len(captions))
             made[top : top + len(part), left : left + part.shape[1]] = part
     return made
-
-
-def _block(images: int, captions: int, at_once: int) -> tuple[int, int]:
-    """Rows and columns of a block: all columns if a row of them fits, else a part of one row."""
-    return max(1, at_once // captions), min(captions, max(1, at_once))
 
 
 def evaluate(
@@ -104,34 +106,21 @@ def evaluate(
     truly describes, where the split knows that; with ``"text"`` to every image that has a caption with the same text,
     as labels and templates have it: there a perfect model's R@1 is near 0 by own pairs and 100 by texts. COCO's test
     split adds ``"folds_1k"``, the mean of five parts of 1,000 images, for own pairs. ``rerank=128`` adds
-    ``"reranked"``, what the model's matching head makes of so many candidates of each query (:func:`rerank`).
-    ``distractors`` (D, …): features of images that no caption describes, such as
+    ``"reranked"``, what the model's matching head makes of so many candidates of each query (:func:`rerank`), where all
+    images have captions. ``distractors`` (D, …): features of images that no caption describes, such as
     :func:`icrlib.data.precomputed.distractors` reads; they are candidates of captions beside the split's images.
     """
-    if rerank is not None:
-        check_head(model)
-        if distractors is not None:
-            raise ValueError("rerank= knows no distractors; leave one of both out")
-    encoded = embed(model, split, batch_size, progress)
-    others = None if distractors is None else _more_images(model, split, distractors, batch_size)
-    result = measure(*encoded, split, relevance, model.similarity, model.scores_at_once, others)
-    if rerank is not None:
-        result["reranked"] = _by_head(model, split, None, rerank, relevance, encoded)
-    return result
-
-
-@torch.no_grad()
-def _more_images(model: RetrievalModel, split: Split, features: Tensor | Regions, batch_size: int) -> Encodings:
-    """Encodings (D, …) of images that are not of the split."""
-    if len(features) == 0 or features.shape[-1] != split.features.shape[-1]:
+    if distractors is not None and rerank is not None:
+        raise ValueError("rerank= knows no distractors; leave one of both out")
+    if distractors is not None and (len(distractors) == 0 or distractors.shape[-1] != split.features.shape[-1]):
         size = f"{split.features.shape[-1]} numbers, as the split's"
-        raise ValueError(f"distractors= are features of one image or more, of {size}; got {tuple(features.shape)}")
-    check_lengths(type(model), features)
-    was_training = model.training
-    model.eval()
-    made = [model.encode_images(chunk.to(model.device).float()) for chunk in features.split(batch_size)]
-    model.train(was_training)
-    return join(made)
+        raise ValueError(f"distractors= are features of one image or more, of {size}; got {tuple(distractors.shape)}")
+    images, captions = embed(model, split, batch_size, progress, distractors)
+    own, others = images[: len(split)], None if distractors is None else images[len(split) :]
+    result = measure(own, captions, split, relevance, model.similarity, model.scores_at_once, others)
+    if rerank is not None:
+        result["reranked"] = _by_head(model, split, None, rerank, relevance, (own, captions))
+    return result
 
 
 def measure(
@@ -144,16 +133,7 @@ def measure(
     distractors: Encodings | None = None,
 ) -> dict:
     """:func:`evaluate` for encodings that are there already: images (N, …), captions (C, …), distractors (D, …)."""
-    found = rank(images, captions, split, relevance, similarity, at_once)
-    if distractors is not None:
-        image, caption = _relevant(split, relevance)
-        every, shape = join([images, distractors]), (len(captions), len(images) + len(distractors))
-
-        def of_captions(rows: slice) -> Tensor:
-            return finite(all_scores(every, captions[rows], similarity, at_once)).T
-
-        found["t2i"] = ranks_in_parts(of_captions, caption, image, *shape)
-    result = _measures(found)
+    result = _measures(rank(images, captions, split, relevance, similarity, at_once, distractors))
     if split.folds > 1 and relevance in (False, "own"):
         result["folds_1k"] = _folds(images, captions, split, similarity, at_once)
     return result
@@ -166,9 +146,10 @@ def rank(
     relevance: bool | str = False,
     similarity: Similarity = inner_products,
     at_once: int = RetrievalModel.scores_at_once,
+    distractors: Encodings | None = None,
 ) -> dict[str, Ranks]:
     """Ranks of all relevant candidates, ``{"i2t": …, "t2i": …}``."""
-    return _both(images, captions, *_relevant(split, relevance), similarity, at_once)
+    return _both(images, captions, *_relevant(split, relevance), similarity, at_once, distractors)
 
 
 def _relevant(split: Split, relevance: bool | str) -> tuple[Tensor, Tensor]:
@@ -196,13 +177,20 @@ def _measures(found: dict[str, Ranks]) -> dict:
 
 
 def _both(
-    images: Encodings, captions: Encodings, image: Tensor, caption: Tensor, similarity: Similarity, at_once: int
+    images: Encodings,
+    captions: Encodings,
+    image: Tensor,
+    caption: Tensor,
+    similarity: Similarity,
+    at_once: int,
+    distractors: Encodings | None = None,
 ) -> dict[str, Ranks]:
     """Ranks in both directions, where ``image[t]`` and ``caption[t]`` belong together."""
-    if len(images) * len(captions) * 4 <= WHOLE:
-        matrix = finite(all_scores(images, captions, similarity, at_once))
+    every = images if distractors is None else join([images, distractors])
+    if len(every) * len(captions) * 4 <= WHOLE:
+        matrix = finite(all_scores(every, captions, similarity, at_once))
         image, caption = image.to(matrix.device), caption.to(matrix.device)
-        return {"i2t": ranks_at(matrix, image, caption), "t2i": ranks_at(matrix.T, caption, image)}
+        return {"i2t": ranks_at(matrix[: len(images)], image, caption), "t2i": ranks_at(matrix.T, caption, image)}
 
     def turned(some: Encodings, others: Encodings) -> Tensor:
         return similarity(others, some).T
@@ -211,12 +199,11 @@ def _both(
         return finite(all_scores(images[rows], captions, similarity, at_once))
 
     def of_captions(rows: slice) -> Tensor:
-        return finite(all_scores(captions[rows], images, turned, at_once))
+        return finite(all_scores(captions[rows], every, turned, at_once))
 
-    shape = len(images), len(captions)
     return {
-        "i2t": ranks_in_parts(of_images, image, caption, *shape),
-        "t2i": ranks_in_parts(of_captions, caption, image, *shape[::-1]),
+        "i2t": ranks_in_parts(of_images, image, caption, len(images), len(captions)),
+        "t2i": ranks_in_parts(of_captions, caption, image, len(captions), len(every)),
     }
 
 
@@ -246,7 +233,6 @@ def rerank(
     top: int = 128,
     relevance: bool | str = False,
     encoded: tuple[Encodings, Encodings] | None = None,
-    progress: bool = False,
 ) -> dict:
     """Two stages: of each query the ``top`` candidates by the first stage's ``scores`` (N, C) are put in the order of
     the matching head's logit, and stay before all others, which keep theirs.
@@ -256,10 +242,14 @@ def rerank(
     with twins ``"twins"``, judged by the head. R@1, R@5 and R@10 are X-VLM's (FS S4), which gives all other candidates
     one score below. ``scores`` and ``encoded`` (what :func:`embed` gives): if they are there already.
     """
-    check_head(model)
-    images, captions = encoded or embed(model, split, progress=progress)
+    if model.match is None:
+        raise ValueError(
+            f"rerank asks a matching head, and {type(model).__name__} has none (no match); take a model of "
+            "method='matching', or measure without it"
+        )
+    images, captions = encoded or embed(model, split)
     if scores is None:
-        scores = all_scores(images, captions, model.similarity, model.scores_at_once, progress)
+        scores = all_scores(images, captions, model.similarity, model.scores_at_once)
     was_training, top = model.training, at_least("rerank", top, 1)
     model.eval()
     image, caption = (part.to(scores.device) for part in _relevant(split, relevance))
@@ -283,13 +273,7 @@ def rerank(
     return result
 
 
-def check_head(model: RetrievalModel) -> None:
-    """``ValueError`` where there is nothing that reranks."""
-    if model.match is None:
-        raise ValueError(
-            f"rerank= asks a matching head, and {type(model).__name__} has none (no match); take a model of "
-            "method='matching', or measure without it"
-        )
+_by_head = rerank  # evaluate has an option of that name
 
 
 def two_stages(found: dict) -> str:
@@ -299,9 +283,6 @@ def two_stages(found: dict) -> str:
         f"the first {found['top']:,} reranked by the head: rsum {found['rsum']:.1f} (a right one is among them for "
         f"{most['i2t']:.1f} % of the images and {most['t2i']:.1f} % of the captions; no reranking has higher recalls)"
     )
-
-
-_by_head = rerank  # evaluate has an option of that name
 
 
 def matches(model: RetrievalModel, images: Encodings, captions: Encodings) -> Tensor:

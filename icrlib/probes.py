@@ -110,7 +110,7 @@ def _vectors(encodings: Tensor) -> Tensor:
     return encodings.detach().cpu().double()
 
 
-def compared(tables: Mapping[str, pd.DataFrame], of: Sequence[str] = KINDS) -> pd.DataFrame:
+def compared(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Tables of several models of the same data side by side: the facts with their chance and n, a column a model.
 
     ``ValueError`` where the models were asked other cases.
@@ -119,5 +119,4 @@ def compared(tables: Mapping[str, pd.DataFrame], of: Sequence[str] = KINDS) -> p
     for name, table in tables.items():
         if not table[["of", "fact", "n"]].equals(first[["of", "fact", "n"]]):
             raise ValueError(f"the table of {name!r} is of other data than the first: facts or numbers of cases differ")
-    made = first[["of", "fact", "n", "chance"]].assign(**{name: table["accuracy"] for name, table in tables.items()})
-    return made[made["of"].isin(of)].reset_index(drop=True)
+    return first[["of", "fact", "n", "chance"]].assign(**{name: table["accuracy"] for name, table in tables.items()})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -95,6 +97,20 @@ def test_scores_in_parts_equal_the_whole(exact, monkeypatch, relevance):
     same(icrlib.evaluate(exact, split, relevance), at_once)
 
 
+@pytest.mark.parametrize("at_once", [1, 5, 12, 1000])
+def test_a_similarity_of_one_s_own_gets_so_many_scores_at_once(at_once):
+    sizes = []
+
+    def distances(images, captions):
+        sizes.append(len(images) * len(captions))
+        return -torch.cdist(images, captions)
+
+    images, captions = torch.rand(6, 2), torch.rand(5, 2)
+    found = evaluation.all_scores(images, captions, distances, at_once)
+    torch.testing.assert_close(found, -torch.cdist(images, captions))
+    assert max(sizes) <= at_once and sum(sizes) == 6 * 5
+
+
 def test_no_more_than_a_part_of_the_scores_is_held(monkeypatch):
     sizes = []
     original = evaluation.ranks_at
@@ -143,19 +159,15 @@ def test_folds_are_the_mean_of_five_parts(exact):
         features, own = split.features[start : start + 8], split.image_of[inside] - start
         part = Split("part", features, captions, own, list("abcdefgh"))
         parts.append(by_hand(exact, part, part.positives))
-    mean = {side: {k: sum(p[side][k] for p in parts) / 5 for k in metrics.KEYS} for side in ("i2t", "t2i")} | {
-        "rsum": sum(p["rsum"] for p in parts) / 5
-    }
-    same(found["folds_1k"], mean)
+    mean = {side: {k: sum(p[side][k] for p in parts) / 5 for k in metrics.KEYS} for side in ("i2t", "t2i")}
+    same(found["folds_1k"], mean | {"rsum": sum(p["rsum"] for p in parts) / 5})
     split.folds = 1
     same(found, icrlib.evaluate(exact, split))  # the whole is reported beside the folds
 
 
 def test_half_precision_features_are_cast(exact, tiny):
-    split = tiny.test
-    half = Split("test", split.features.half(), split.captions, split.image_of, split.image_ids)
-    single = Split("test", split.features.half().float(), split.captions, split.image_of, split.image_ids)
-    same(icrlib.evaluate(exact, half), icrlib.evaluate(exact, single))
+    half = replace(tiny.test, features=tiny.test.features.half())
+    same(icrlib.evaluate(exact, half), icrlib.evaluate(exact, replace(half, features=half.features.float())))
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -173,23 +185,12 @@ def test_the_model_is_left_as_it_was_and_dropout_is_off(tiny, training):
     assert all(p.grad is None for p in noisy.parameters())
 
 
-def of(images, captions, *image_of):
-    """Vectors of pictures and captions, and the split that they are of."""
-    numbers = [str(k) for k in range(len(images))]
-    return images, captions, Split("test", images, ["x"] * len(captions), torch.tensor(image_of), numbers)
-
-
 def test_what_cannot_be_ranked_is_refused(tiny):
-    with pytest.raises(ValueError, match="query 0"):  # a single picture
-        evaluation.measure(*of(torch.ones(1, 3), torch.ones(2, 3), 0, 0))
-    captions = torch.ones(4, 3)
+    split, captions = make_split("test", 2, 0), torch.ones(8, 3)
     captions[2, 1] = torch.nan
     with pytest.raises(ValueError, match=r"scores\[0, 2\]"):
-        evaluation.measure(*of(torch.ones(2, 3), captions, 0, 0, 1, 1))
+        evaluation.measure(torch.ones(2, 3), captions[: len(split.captions)], split)
+    with pytest.raises(ValueError, match="query 0"):
+        evaluation.measure(torch.ones(1, 3), torch.ones(2, 3), make_split("test", 1, 0, fewest=2, most=2))
     with pytest.raises(ValueError, match="vocabulary"):
         icrlib.evaluate(VSE(12, 20, 8, 4), tiny.test)
-
-
-def test_a_collapsed_model_scores_nothing(tiny):
-    split = tiny.test
-    assert evaluation.measure(torch.ones(len(split), 4), torch.ones(len(split.captions), 4), split)["rsum"] == 0

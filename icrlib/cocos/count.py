@@ -34,11 +34,10 @@ def count(
     ``ValueError`` for an unknown convention or direction, for a loss that ECIR does not define a count for
     (except ``"exact"``), and for masks that the released counter could not take (``"published"``).
     """
-    choose(convention, CONVENTIONS, "convention")
     choose(direction, ("i2t", "t2i"), "direction")
     check(scores, positives)
-    exact.check_eps(eps)
-    return exact.only(per_query(loss, scores[None], positives[None], convention, eps, direction))
+    found = exact.summary(per_query(loss, scores[None], positives[None], convention, eps, direction))
+    return {name: float(values) for name, values in found.items()}
 
 
 def count_both(
@@ -56,7 +55,9 @@ def per_query(
     loss: Loss, scores: Tensor, positives: Tensor, convention: str, eps: float, direction: str
 ) -> dict[str, Tensor]:
     """What :func:`icrlib.cocos.exact.summary` takes, for K batches of equal shape (K, Q, M) at once: (K, Q) each."""
+    choose(convention, CONVENTIONS, "convention")
+    if not eps >= 0:
+        raise ValueError(f"eps must be zero or more; got {eps!r}")
     if convention == "exact":
         return exact.per_query(loss, scores, positives, eps)
-    counter = ecir.published if convention == "published" else ecir.definition
-    return counter(loss, scores, positives, eps, direction)
+    return ecir.per_query(loss, scores, positives, eps, direction, published=convention == "published")

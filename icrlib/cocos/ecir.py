@@ -20,21 +20,13 @@ from icrlib.losses.smoothap import SmoothAP
 from icrlib.losses.triplet import Triplet, TripletSH
 
 
-def definition(loss: Loss, scores: Tensor, positives: Tensor, eps: float, direction: str) -> dict[str, Tensor]:
-    """The paper's formulas; ``direction`` does not matter."""
-    return _with(_defined, loss, scores, positives, eps, direction)
-
-
-def published(loss: Loss, scores: Tensor, positives: Tensor, eps: float, direction: str) -> dict[str, Tensor]:
-    """What the released counter did; ``ValueError`` for masks that it could not take."""
-    return _with(_released, loss, scores, positives, eps, direction)
-
-
 @torch.no_grad()
-def _with(
-    counts: Callable[..., Tensor], loss: Loss, scores: Tensor, positives: Tensor, eps: float, direction: str
+def per_query(
+    loss: Loss, scores: Tensor, positives: Tensor, eps: float, direction: str, published: bool
 ) -> dict[str, Tensor]:
-    """The paper's count, and beside it the effective number of negatives of the true weights."""
+    """The paper's count, or what the released counter did, which takes not every mask (``ValueError``); beside it the
+    effective number of negatives of the true weights."""
+    counts = _released if published else _defined
     scores, rows, mask = scores.detach(), scores.detach().flatten(0, 1), positives.flatten(0, 1)
     numbers = {"count": counts(loss, scores, positives, eps, direction)}
     negatives = loss.weights(rows, mask).abs().masked_fill(mask, 0)

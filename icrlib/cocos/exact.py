@@ -66,15 +66,3 @@ def _mean_where_any(values: Tensor) -> Tensor:
     for k in (~some.all(1)).nonzero()[:, 0].tolist():
         means[k] = values[k][some[k]].mean() if some[k].any() else 0
     return means
-
-
-def only(numbers: dict[str, Tensor]) -> dict[str, float]:
-    """The summary of the one batch that there is."""
-    return {name: float(values) for name, values in summary(numbers).items()}
-
-
-def check_eps(eps: float) -> float:
-    """``eps``, or a ``ValueError``."""
-    if not eps >= 0:
-        raise ValueError(f"eps must be zero or more; got {eps!r}")
-    return eps

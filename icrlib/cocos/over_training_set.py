@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from icrlib.cocos import exact
-from icrlib.cocos.count import CONVENTIONS, per_query
-from icrlib.errors import choose
+from icrlib.cocos.count import per_query
 from icrlib.losses.base import Loss
 from icrlib.progress import bar
 
@@ -28,16 +27,7 @@ class Batch(Protocol):
 
 
 def over(
-    loss: Loss,
-    images: Any,
-    captions: Any,
-    batches: Iterable[Batch],
-    *,
-    convention: str,
-    eps: float = exact.EPS,
-    by_size: bool = False,
-    similarity: Callable[[Any, Any], Tensor] = torch.inner,
-    progress: bool = True,
+    loss: Loss, images: Any, captions: Any, batches: Iterable[Batch], **options: Any
 ) -> dict[str, dict[str, float]]:
     """Mean over ``batches`` of every number that :func:`icrlib.cocos.count` has, and ``…_std`` beside it, both ways.
 
@@ -51,13 +41,14 @@ def over(
 
     and gives ``{"i2t": {"C_q": …, "C_q_std": …, …}, "t2i": …}``. The standard deviation is that of a population. Each
     batch counts alike, as published, the smaller last one too, which alone makes nearly all of the spread that Table 4
-    prints for the captions' ``C_0``. ``by_size=True`` weighs a batch by its number of queries. Other arguments, and
-    errors, as :func:`per_batch`.
+    prints for the captions' ``C_0``. Options, and errors, as :func:`per_batch`.
     """
-    found = per_batch(
-        loss, images, captions, batches, convention=convention, eps=eps, similarity=similarity, progress=progress
-    )
-    return {side: _statistics(numbers, by_size) for side, numbers in found.items()}
+    result: dict[str, dict[str, float]] = {}
+    for side, numbers in per_batch(loss, images, captions, batches, **options).items():
+        numbers.pop("queries")
+        result[side] = {name: float(values.mean()) for name, values in numbers.items()}
+        result[side] |= {f"{name}_std": float(values.std(correction=0)) for name, values in numbers.items()}
+    return result
 
 
 @torch.no_grad()
@@ -80,16 +71,9 @@ def per_batch(
     indexed by rows. ``"queries"`` is the number of queries of the batch. All float64, on the CPU.
 
     Batches of equal shape are counted together, as many as fit in a cache, where the loss allows it (its
-    ``rows_independent``). ``ValueError`` for no batches, rows that are not there, shapes that do not agree, and for
-    what :func:`icrlib.cocos.count` refuses, with a note that names the batch, counted from 0.
+    ``rows_independent``). ``ValueError`` for no batches, rows that are not there, and for what
+    :func:`icrlib.cocos.count` refuses, with a note that names the batch, counted from 0.
     """
-    choose(convention, CONVENTIONS, "convention")
-    exact.check_eps(eps)
-    if similarity is torch.inner and not (images.ndim == captions.ndim == 2 and images.shape[1] == captions.shape[1]):
-        raise ValueError(
-            f"images {tuple(images.shape)} and captions {tuple(captions.shape)} must be encodings (N, d) and (C, d) of "
-            "one width d, or give similarity="
-        )
     parts: dict[str, list[dict[str, Tensor]]] = {"i2t": [], "t2i": []}
     scored = (
         _scores(batch, images, captions, similarity, k)
@@ -107,23 +91,14 @@ def per_batch(
 
 def _scores(batch: Batch, images: Any, captions: Any, similarity: Callable, number: int) -> tuple[Tensor, Tensor]:
     """Scores and mask of a batch, (B, M) each."""
-    own = (
+    scores = similarity(
         _pick(images, batch.images, f"images of batch {number}"),
         _pick(captions, batch.captions, f"captions of batch {number}"),
     )
-    scores = similarity(*own)
-    shapes = {tuple(scores.shape), tuple(batch.positives.shape), (len(batch.images), len(batch.captions))}
-    if len(shapes) > 1:
-        raise ValueError(
-            f"batch {number} has {len(batch.images)} images and {len(batch.captions)} captions, but scores "
-            f"{tuple(scores.shape)} and positives {tuple(batch.positives.shape)}"
-        )
     return scores, batch.positives.to(scores.device)
 
 
 def _pick(encodings: Any, rows: Tensor, what: str) -> Any:
-    if not len(rows):
-        raise ValueError(f"{what}: none; a batch needs at least two images and a caption of each")
     low, high = (int(bound) for bound in rows.aminmax())
     if low < 0 or high >= len(encodings):
         raise ValueError(f"{what}: row {low if low < 0 else high} is not there, the encodings have {len(encodings)}")
@@ -141,16 +116,11 @@ def _stacks(scored: Iterable[tuple[Tensor, Tensor]], loss: Loss) -> Iterator[tup
         # A query has a positive at least, so a batch has as many pairs as its longer side, or more.
         room = 1 if alone else budget // (scores.element_size() * max(scores.shape) ** 2)
         if held and (len(held) >= room or scores.shape != held[0][0].shape):
-            yield _stack(held)
+            yield tuple(map(torch.stack, zip(*held, strict=True)))
             held = []
         held.append((scores, positives))
     if held:
-        yield _stack(held)
-
-
-def _stack(held: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-    scores, positives = zip(*held, strict=True)
-    return torch.stack(scores), torch.stack(positives)
+        yield tuple(map(torch.stack, zip(*held, strict=True)))
 
 
 def _counted(
@@ -173,15 +143,3 @@ def _counted(
         )
         return [part for parts in singly for part in parts]
     return [found | {"queries": torch.full((len(rows),), rows.shape[1], dtype=torch.float64)}]
-
-
-def _statistics(numbers: dict[str, Tensor], by_size: bool) -> dict[str, float]:
-    """Mean and population standard deviation over the batches."""
-    weight = numbers["queries"] if by_size else torch.ones_like(numbers["queries"])
-    weight = weight / weight.sum()
-    result = {}
-    for name, values in numbers.items():
-        if name != "queries":
-            mean = (weight * values).sum()
-            result[name], result[f"{name}_std"] = float(mean), float((weight * (values - mean) ** 2).sum().sqrt())
-    return result

@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from icrlib.score_checks import check
 
@@ -131,6 +130,7 @@ class Loss:
     rows_independent: ClassVar[bool] = True  # False where a query's weights depend on the rows of other queries
     batches: ClassVar[str] = "pairs"  # what a batch is made of, as published: pairs, or images with all their captions
     learnable: ClassVar[tuple[str, ...]] = ()  # which of tau and bias training may learn
+    positive: ClassVar[tuple[str, ...]] = ("tau", "scale", "alpha", "beta", "gamma")  # constants that must be above 0
 
     def __post_init__(self) -> None:
         for name in ("queries", "directions"):
@@ -141,8 +141,10 @@ class Loss:
             number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
             if isinstance(usual, (int, float)) and not isinstance(usual, bool) and not number:
                 raise ValueError(f"{name} of {type(self).__name__} must be a finite number; got {value!r}")
-            if (name == "tau" and not value > 0) or (name == "margin" and not value >= 0):
-                raise ValueError(f"{name} must be {'positive' if name == 'tau' else 'zero or more'}; got {value!r}")
+            if name in self.positive and not value > 0:
+                raise ValueError(f"{name} must be positive; got {value!r}")
+            if name in ("margin", "eps") and not value >= 0:
+                raise ValueError(f"{name} must be zero or more; got {value!r}")
 
     def terms(self, pairs: Pairs) -> Tensor:
         """The loss of each pair, (T,)."""
@@ -156,13 +158,8 @@ class Loss:
         """Loss of each query, (Q,), one direction: rows are the queries."""
         count = check(scores, positives)
         total = scores.new_zeros(len(scores))
-        chunks = chunked(scores, positives, self.memory)
-        # Where one chunk is enough, autograd keeps its matrices; else each chunk is computed again on the way back.
-        again = len(chunks) > 1 and torch.is_grad_enabled() and scores.requires_grad
-        for query, positive in chunks:
-            part = scores, positives, query, positive
-            terms = checkpoint(self._chunk_terms, *part, use_reentrant=False) if again else self._chunk_terms(*part)
-            total = total.index_add(0, query, terms)
+        for query, positive in chunked(scores, positives, self.memory):
+            total = total.index_add(0, query, self.terms(lay_out(scores, positives, query, positive)))
         return total / count
 
     def weights(self, scores: Tensor, positives: Tensor) -> Tensor:
@@ -268,18 +265,15 @@ class Loss:
         units of the scores must scale that, too: it overrides this method.
         """
         exact = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
-        logits = exact * log_scale.exp()
+        zero = torch.zeros(())
         if bias is None:
-            return replace(self, tau=1.0)(logits, positives)
-        return replace(self, tau=1.0, bias=0.0)(logits + bias, positives)
+            return self.at(zero)(exact * log_scale.exp(), positives)
+        return self.at(zero, zero)(exact * log_scale.exp() + bias, positives)
 
     def at(self, log_scale: Tensor, bias: Tensor | None = None) -> Loss:
         """This loss with the present values of what was learned, for counts and diagnosis."""
         now = {"tau": (-log_scale).exp().item()}
         return replace(self, **(now if bias is None else now | {"bias": bias.item()}))
-
-    def _chunk_terms(self, scores: Tensor, positives: Tensor, query: Tensor, positive: Tensor) -> Tensor:
-        return self.terms(lay_out(scores, positives, query, positive))
 
 
 class _ClosedForm(torch.autograd.Function):

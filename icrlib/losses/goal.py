@@ -130,11 +130,6 @@ class GradientObjective(Loss):
         choose(self.pair_weight, PAIR_WEIGHTS, "pair weight")
         choose(self.convention, ("paper", "released"), "convention")
         super().__post_init__()
-        for name in ("alpha", "beta"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive; got {getattr(self, name)!r}")
-        if not self.eps >= 0:
-            raise ValueError(f"eps must be zero or more; got {self.eps!r}")
 
     @property
     def name(self) -> str:
@@ -194,8 +189,12 @@ class GradientObjective(Loss):
         """Column of the hardest negative, :math:`w^+` and :math:`w^-`, (T, 1) each; constants to autograd."""
         hardest = pairs.first_hardest()
         negative = pairs.rows.gather(1, hardest)
-        if self.convention == "released":
-            self._one_positive_each(pairs.positives)
+        if self.convention == "released" and bool((several := pairs.positives.sum(1) != 1).any()):
+            row = int(several.nonzero()[0])
+            raise ValueError(
+                f"convention='released' knows one positive a row; row {row} has {int(pairs.positives[row].sum())}. "
+                "Use convention='paper'."
+            )
         relative = self.relative_terms(pairs, hardest, negative)
         return hardest, *self.on_plane(pairs.own, negative, relative)
 
@@ -227,15 +226,6 @@ class GradientObjective(Loss):
         count = (values != 0 if released else among).sum(1, keepdim=True)
         mean = values.sum(1, keepdim=True) / count.clamp_min(1)
         return torch.where(count > 0, mean, 0.0 if released else pair.neutral)
-
-    @staticmethod
-    def _one_positive_each(positives: Tensor) -> None:
-        if bool((several := positives.sum(1) != 1).any()):
-            row = int(several.nonzero()[0])
-            raise ValueError(
-                f"convention='released' knows one positive a row; row {row} has {int(positives[row].sum())}. "
-                "Use convention='paper'."
-            )
 
 
 def parse(name: str) -> tuple[str, str]:

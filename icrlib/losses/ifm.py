@@ -48,11 +48,6 @@ class IFM(Loss):
     marker: ClassVar[str] = "v"
     learnable: ClassVar[tuple[str, ...]] = ("tau",)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.eps >= 0:
-            raise ValueError(f"eps must be zero or more; got {self.eps!r}")
-
     @once
     def _lead(self, pairs: Pairs) -> tuple[Tensor, Tensor]:
         """Shares of the negatives (T, M), and by how much the log of their sum leads over the positive's logit (u)."""

@@ -4,8 +4,8 @@ A field F on scores is the gradient of some loss exactly if no closed loop gains
 Where F is smooth this means that its Jacobian is symmetric. The second test alone is not enough: a step (a hinge, an
 argmax) times a weight has a symmetric Jacobian almost everywhere and may still gain along a loop that crosses the step.
 
-A field here is a function from points (K, D) to vectors (K, D), float64. :func:`plane`, :func:`row` and :func:`matrix`
-make them from any loss; :func:`integrability` runs both tests.
+A field here is a function from points (K, D) to vectors (K, D), float64. :func:`plane` and :func:`matrix` make
+them from any loss; :func:`integrability` runs both tests.
 """
 
 from __future__ import annotations
@@ -100,12 +100,7 @@ def plane(objective: Loss, relative: tuple = (None, None)) -> Field:
             return torch.cat([-plus, minus], 1)
 
         return designed
-    return row(objective, torch.tensor([True, False]))
-
-
-def row(objective: Loss, positives: Tensor) -> Field:
-    """The field on all scores of one query, whose positives are ``positives`` (M,) bool; D = M."""
-    return matrix(objective, positives[None], both=False)
+    return matrix(objective, torch.tensor([[True, False]]), both=False)
 
 
 def matrix(objective: Loss, positives: Tensor, *, both: bool = True) -> Field:

@@ -59,9 +59,6 @@ class _Mined(Loss):
     def __post_init__(self) -> None:
         super().__post_init__()
         choose(self.negatives, ("all", "hardest"), "choice of negatives")
-        for name in ("alpha", "beta", "gamma"):
-            if not getattr(self, name, 1.0) > 0:
-                raise ValueError(f"{name} must be positive; got {getattr(self, name)!r}")
 
     def chosen(self, pairs: Pairs) -> Pairs:
         """The pairs with the negatives that count."""

@@ -41,11 +41,6 @@ class SigLIP(Loss):
     marker: ClassVar[str] = "P"
     learnable: ClassVar[tuple[str, ...]] = ("tau", "bias")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.scale > 0:
-            raise ValueError(f"scale must be positive; got {self.scale!r}")
-
     @property
     def tau(self) -> float:
         """The temperature: what a learned scale starts from, and is shown as."""
@@ -64,15 +59,7 @@ class SigLIP(Loss):
         pulled = self.scale * torch.sigmoid(-self.scale * pairs.own - self.bias)
         return row.scatter_(1, pairs.positive[:, None], -pulled)
 
-    def sharpened(self, scores: Tensor, positives: Tensor, log_scale: Tensor, bias: Tensor | None = None) -> Tensor:
-        """As in the base, by the name that the scale has here. Without ``bias`` the loss's own stays as it is."""
-        exact = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
-        logits = exact * log_scale.exp()
-        if bias is None:
-            return replace(self, scale=1.0)(logits, positives)
-        return replace(self, scale=1.0, bias=0.0)(logits + bias, positives)
-
     def at(self, log_scale: Tensor, bias: Tensor | None = None) -> Loss:
-        """As in the base, by the name that the scale has here."""
+        """As in the base, by the name that the scale has here. Without ``bias`` the loss's own stays as it is."""
         found = self.bias if bias is None else float(bias.detach())
         return replace(self, scale=float(log_scale.detach().exp()), bias=found)

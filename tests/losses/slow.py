@@ -7,6 +7,8 @@ import math
 import torch
 from hypothesis import strategies as st
 
+from icrlib import agreement
+
 S3 = torch.tensor([[0.60, 0.45, 0.10], [0.30, 0.55, 0.50], [0.05, 0.62, 0.40]], dtype=torch.float64)
 S24 = torch.tensor([[0.55, 0.53, 0.54, 0.10], [0.50, 0.46, 0.52, 0.51]], dtype=torch.float64)
 OWN3 = torch.eye(3, dtype=torch.bool)
@@ -15,6 +17,10 @@ OWN_GM = torch.eye(8, dtype=torch.bool).repeat_interleave(5, dim=1)
 _A, _B = torch.arange(8, dtype=torch.float64)[:, None], torch.arange(40, dtype=torch.float64)[None]
 GM = 0.25 * torch.sin(1.3 * _A + 0.7 * _B) + 0.30 * OWN_GM.double()  # 8 images, 5 captions each
 S8, OWN8 = GM[:, ::5].contiguous(), torch.eye(8, dtype=torch.bool)
+
+
+def matrix(rows):
+    return torch.tensor(rows, dtype=torch.float64)
 
 
 def split_row(row, mask):
@@ -147,10 +153,7 @@ def both(formula, scores, positives, **options):
 
 def jacobian(loss, scores, positives):
     """d per_query[q] / d scores[q, :] by autograd, one query at a time."""
-    scores = scores.clone().requires_grad_()
-    values = loss.per_query(scores, positives)
-    rows = [torch.autograd.grad(v, scores, retain_graph=True)[0][q] for q, v in enumerate(values)]
-    return torch.stack(rows)
+    return agreement.by_autograd(lambda s: loss.per_query(s, positives), scores)
 
 
 def gradient(loss, scores, positives):
