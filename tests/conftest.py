@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 
 import pytest
 import torch
@@ -15,21 +14,11 @@ from icrlib.data.text import Vocabulary
 from icrlib.models import VSE
 
 WORDS = ["red", "green", "blue", "small", "large", "ring", "box", "star", "left", "right", "above", "below"]
-
-
-STARTED: list[str] = []  # the processes since the last test ended, but for what a record asks about machine and code
-RECORDED = (("uname",), ("git",))
 NO_FAULTS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("any machine", deadline=None, suppress_health_check=NO_FAULTS)
 settings.load_profile("any machine")
 
 
-def _noted(event: str, about: tuple) -> None:
-    if event in ("subprocess.Popen", "os.fork") and about[:1] not in RECORDED:
-        STARTED.append(str(about))
-
-
-sys.addaudithook(_noted)
 # A shell starts what runs in its background with Ctrl-C ignored, and processes of tests inherit that; those that are to
 # be ended by it would go on for ever.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -43,16 +32,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("process")
         if item.get_closest_marker("spread") is None:
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-    STARTED.clear()
-
-
-@pytest.fixture(autouse=True)
-def _marked(request: pytest.FixtureRequest):
-    """A test that starts a process, or whose fixtures do, carries the mark: these are run beside a busy machine."""
-    yield
-    started = STARTED[:3]
-    STARTED.clear()
-    assert not started or request.node.get_closest_marker("process"), f"mark it with pytest.mark.process: {started}"
 
 
 @pytest.fixture(autouse=True)

@@ -31,8 +31,6 @@ def test_check_counts(place):
     for words in (
         (str(place / "photos"),),
         ("flickr8k", "--root", str(place / "photos")),
-        ("flickr8k", str(place / "photos")),
-        ("--root", str(place / "photos")),
     ):
         result = icr("data", "check", *words)
         assert result.exit_code == 0 and "train        12 images        24 captions" in result.output, result.output
@@ -65,21 +63,10 @@ def test_search_by_words_and_by_picture(place, tmp_path):
         assert warning in icr("search", str(place / "run"), query, *where).output
 
 
-def test_search_covers_every_split_unless_told(place):
-    words = ("search", str(place / "run"), "a red ring", "--features", str(place / "features"), "--top", "99")
-    assert "say where to search" in icr(*words[:3]).output
-    every = icr(*words).output.splitlines()
-    some = icr(*words, "--split", "test").output.splitlines()
-    assert len(every) == 24 and len(some) == 6 and all("test" in line for line in some)
-    assert {line.split("/")[-1] for line in some} <= {line.split("/")[-1] for line in every}
-
-
 @pytest.mark.parametrize(
     "words, message",
     [
-        ("data check", "say which folder"),
         ("data check flickr7k --root x", "flickr8k"),
-        ("data check flickr8k x y", "say which folder"),
         ("data check nowhere", "nowhere"),
         ("search RUN ring", "say where to search"),
         ("search RUN ring --features nowhere", "nowhere: missing train_ims.npy"),

@@ -17,7 +17,6 @@ import pytest
 from icrlib import parameters
 from icrlib.cli import runs
 from icrlib.experiments import runs as runs_of
-from icrlib.progress import LINES, Report
 
 from .data.photos import make
 from .killing import ROOT
@@ -41,12 +40,8 @@ def notebook(tmp_path, monkeypatch):
 def test_parameters_are_read_with_type_and_help(notebook):
     found = parameters.declared(notebook)
     assert found["n"] == {"default": "0", "type": "int", "help": "a number"}
-    assert runs.parse(("n=3", "lr=1", "quick=true", "place=7"), found, notebook) == {
-        "n": 3,
-        "lr": 1,
-        "quick": True,
-        "place": "7",
-    }
+    values = {"n": 3, "lr": 1, "quick": True, "place": "7"}
+    assert runs.parse(("n=3", "lr=1", "quick=true", "place=7"), found, notebook) == values
     Path("song.ipynb").write_text(json.dumps({"cells": [{"source": "", "cell_type": "song"}]}))
     result = icr("run", "song.ipynb")
     assert result.exit_code == 1 and "Error: song.ipynb: " in result.output
@@ -61,29 +56,18 @@ def test_a_notebook_of_ones_own_is_strict_about_names_and_values(notebook, value
 @pytest.mark.parametrize(
     ("values", "word"),
     [
-        (("seed=2.5",), "seed"),
         (("sede=1",), "Did you mean 'seed'"),
         (("learning_rate=1e-3",), "Did you mean 'lr'"),
         (("loss=ntxnt",), "Did you mean 'ntxent'"),
         (("dataset=flickr",), "flickr8k"),
         (("dataset=flickr8k", "min_cout=1"), "Did you mean 'min_count'"),
-        (("dataset=flickr8k", "features=/nope"), "/nope"),
-        (("tau=inf",), "tau"),
-        (("seed=99999999999999999999",), "2**64"),
         (("loss=triplet", "tau=0.05"), "tau"),
         (("method=vsrn",), "regions"),
     ],
 )
 def test_what_no_run_takes_is_refused_before_a_kernel_starts(values, word, tmp_path):
     result = icr("run", RUN, tmp_path / "out.ipynb", *given(*values))
-    assert result.exit_code == 1 and word in " ".join(result.output.split()), result.output
-    assert not (tmp_path / "out.ipynb").exists()
-
-
-def test_a_plan_says_what_past_records_suggest():
-    result = icr("run", RUN, "--plan", *given("train=10", "val=4", "test=4", "drop_words=0.1"))
-    assert result.exit_code == 0 and "drop_words = 0.1" in result.output
-    assert re.search(r"plan: 3,000 updates, about \d+\.\d minutes\n", result.output), result.output
+    assert result.exit_code == 1 and word in result.output and not (tmp_path / "out.ipynb").exists(), result.output
 
 
 def features_in(folder, *shape):
@@ -103,24 +87,20 @@ def test_features_that_are_there_are_counted(tmp_path):
 
 @pytest.mark.parametrize(("method", "shape"), [("vsrn", (5,)), ("vse++", (3, 5))])
 def test_features_of_the_other_kind_are_refused_before_anything_runs(method, shape, tmp_path):
-    words = given(f"method={method}", "dataset=coco", features_in(tmp_path, *shape))
-    result = icr("run", RUN, tmp_path / "out.ipynb", *words)
-    output = " ".join(result.output.split())
-    assert result.exit_code == 1 and f"{method} takes " in output and "icr features" in output, output
-    assert not (tmp_path / "out.ipynb").exists()
+    output = icr("run", RUN, "--plan", *given(f"method={method}", "dataset=coco", features_in(tmp_path, *shape))).output
+    assert f"Error: {method} takes " in output and "icr features" in output, output
 
 
-def test_a_record_that_is_there_is_named():
-    """The book's own run of a study, asked for once more."""
-    result = icr("run", RUN, "--plan", *given("seed=0"))
-    path = runs_of("scenes", method="vse++", loss="ntxent", seed=0)[0]["path"]
-    assert f"its record is there already: {path}" in result.output, result.output
+def test_a_plan_says_what_past_records_suggest():
+    """Here of the book's own run of a study, asked for once more, whose record is there."""
+    output = icr("run", RUN, "--plan", *given("seed=0")).output
+    (record,) = runs_of("scenes", method="vse++", loss="ntxent", seed=0)
+    assert re.search(rf"3,000 updates, about \d+\.\d minutes\nits record is there already: {record['path']}", output)
 
 
 def test_rows_preset_parameters():
-    row = icr("run", "ecir/1.4", "--plan", "-p", "features=somewhere")
-    assert row.exit_code == 0, row.output
-    assert "loss = 'smoothap'" in row.output and "epochs = 150" in row.output and "lr_update = 75" in row.output
+    output = icr("run", "ecir/1.4", "--plan", "-p", "features=somewhere").output
+    assert all(text in output for text in ("loss = 'smoothap'", "epochs = 150", "lr_update = 75", "plan: ")), output
     for wrong in ("ecir/1.99", "nowhere.ipynb", "ltd/4.1.2"):
         result = icr("run", wrong, "--plan")
         assert result.exit_code == 1 and wrong in result.output
@@ -141,14 +121,10 @@ def test_a_row_is_no_row_on_another_test_set(tmp_path):
 @pytest.mark.process
 def test_runs_keep_their_notebooks(notebook, tmp_path):
     """Other parameters, another notebook; the same command replaces its own, also a failed one. OUTPUT stays."""
-    for values in ((), ("n=1",), ("n=2",), ("n=2",)):
-        assert icr("run", notebook, *given(*values)).exit_code == 0
-    made = {path.name: path.read_text() for path in Path("runs").iterdir()}
-    assert len(made) == 3
-    assert all(any(f"n is {n}" in text for text in made.values()) for n in (0, 1, 2))
-    for _ in range(2):
-        failed = icr("run", notebook, "-p", "n=7")
-        assert failed.exit_code == 1 and "AssertionError: too large" in failed.output
+    for value, shown in (("n=1", "n is 1"), ("n=2", "n is 2"), ("n=7", "too large"), ("n=7", "too large")):
+        assert shown in icr("run", notebook, "-p", value).output
+    made = " ".join(path.read_text() for path in Path("runs").iterdir())
+    assert len(list(Path("runs").iterdir())) == 3 and "n is 1" in made and "n is 2" in made
     Path("out.ipynb").write_text("Dear Ann")
     refused = icr("run", notebook, "out.ipynb", "-p", "n=1")
     assert refused.exit_code == 1 and "--force" in refused.output and Path("out.ipynb").read_text() == "Dear Ann"
@@ -156,45 +132,13 @@ def test_runs_keep_their_notebooks(notebook, tmp_path):
     assert "n is 1" in Path("out.ipynb").read_text()
 
 
-def test_a_notebook_is_never_its_own_output(notebook):
-    before = Path(notebook).read_bytes()
-    os.symlink(Path(notebook).resolve(), "link.ipynb")
-    Path("folder.ipynb").mkdir()
-    for name in (notebook, "link.ipynb", "folder.ipynb"):
-        result = icr("run", notebook, name, "--force")
-        assert result.exit_code == 1 and name in result.output and Path(notebook).read_bytes() == before
-
-
-@pytest.mark.process
-def test_a_kernel_that_does_not_start_is_one_line(notebook, tmp_path, monkeypatch):
-    spec = tmp_path / "kernels" / "python3"
-    spec.mkdir(parents=True)
-    (spec / "kernel.json").write_text(json.dumps({"argv": [sys.executable, "-c", "1/0"], "display_name": "broken"}))
-    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
-    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "0")
-    result = icr("run", notebook, "out.ipynb")
-    assert result.exit_code == 1 and "ipykernel install --sys-prefix" in result.output, result.output
-
-
 @pytest.mark.process
 def test_a_killed_kernel_says_so(tmp_path, monkeypatch):
     """With the status that says that trying again makes sense."""
     monkeypatch.chdir(tmp_path)
-    page = write_notebook(
-        "page.ipynb", "out: str = ''  # folder", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
-    )
-    for out, word in (("here", "kept in here"), ("", "-p out=")):
-        result = icr("run", page, "-p", f"out={out}")
-        assert result.exit_code == 1 and "was killed" in result.output and word in result.output
-
-
-def test_lines_instead_of_a_bar(monkeypatch, capsys):
-    monkeypatch.setenv(LINES, "lines")
-    report = Report({"method": "bow", "loss": "ntxent", "seed": 3, "updates": 40}, {"update": 10, "history": [{}]})
-    report.show({"update": 20, "loss": 1.5, "val": {"rsum": 99.96}, "diagnose": {"collapsed": False}}, 0.0)
-    first, last = capsys.readouterr().out.splitlines()
-    assert report.bar.disable and first == "bow ntxent seed 3: 30 updates, going on at 10"
-    assert "update     20 of 40" in last and "rsum 100.0" in last and last.endswith("0:00 left")
+    die = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
+    result = icr("run", write_notebook("page.ipynb", "out: str = ''  # folder", die), "-p", "out=here")
+    assert result.exit_code == 1 and "was killed; the last evaluation is kept in here" in result.output
 
 
 @pytest.mark.process

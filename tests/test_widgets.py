@@ -2,20 +2,16 @@
 
 import base64
 import json
-import sys
 
 import ipywidgets
 import matplotlib.pyplot as plt
-import pytest
 from bs4 import BeautifulSoup
 
 from icrlib.widgets import frames_slider, live
 
 
 def draw(value):
-    figure, axes = plt.subplots(figsize=(2, 1))
-    axes.plot([0, value])
-    return figure
+    return plt.figure(figsize=(2, 1), facecolor=str(value / 2))
 
 
 def slider(values=(0.1, 0.5, 2.0), label="temperature τ", alt="frame for {}".format, **options):
@@ -54,23 +50,11 @@ def test_text_that_looks_like_markup_stays_text():
     assert not page.find_all(["b", "i"]) and data["alt"][0] == '</script><i>"0.1"'
 
 
-@pytest.mark.parametrize("wrong", [{"values": ()}, {"start": 3}, {"alt": lambda v: ""}, {"label": " "}])
-def test_bad_input_is_refused(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        slider(**wrong)
-
-
 def test_live_sliders_appear_only_where_somebody_looks(monkeypatch):
-    for name in ("JPY_SESSION_NAME", "VSCODE_PID"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.delitem(sys.modules, "google.colab", raising=False)
-    labels, drawn = [], []
-    monkeypatch.setattr(
-        ipywidgets, "interact", lambda function, value: (labels.append(value.description), function(value.value))
-    )
+    drawn = []
+    monkeypatch.setattr(ipywidgets, "interact", lambda function, value: function(value.value))
     monkeypatch.setattr("icrlib.widgets.frames.plt.show", lambda figure: None)
-    live(drawn.append, [1, 2], label="x")
-    assert not labels and not drawn
-    monkeypatch.setenv("JPY_SESSION_NAME", "chapter.ipynb")
-    live(drawn.append, [1, 2], label="x")
-    assert labels == ["x"] and drawn == [1]
+    for session in ("", "chapter.ipynb"):
+        monkeypatch.setattr("icrlib.widgets.frames.os.environ", {"JPY_SESSION_NAME": session} if session else {})
+        live(drawn.append, [1, 2], label="x")
+        assert drawn == ([1] if session else [])

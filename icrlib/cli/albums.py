@@ -1,49 +1,43 @@
-"""Commands about a finished model and pictures: embed any folder of them, search it in the shell or in a browser."""
+"""Commands about a finished model and pictures: embed a folder of them, search it, measure how well that works."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
+from icrlib.data import karpathy
 from icrlib.data.pictures import ENDINGS
 from icrlib.names import died, imported
 from icrlib.search.album import Album, of_model
-from icrlib.search.encoders import Encoder, Own, Trained, network_of
-from icrlib.search.index import SPLITS, Hit, Index
+from icrlib.search.audit import audit as measured
+from icrlib.search.encoders import Encoder, Own, network_of
+from icrlib.search.index import Index
 from icrlib.search.page import is_page, write_page
 from icrlib.training.saved import folder_of, load_model
 
 FOLDER = click.Path(path_type=Path)
-OWN = click.option(
-    "--encoder",
-    metavar="PACKAGE.MODULE:NAME",
-    help="An object of your own with encode_captions and encode_images, such as a CLIP; it is called "
-    "where it is a function or class.",
-)
-MODEL = click.option("--model", type=FOLDER, help="A run folder (out=…), or what Run.save wrote.")
-FEATURES = click.option(
-    "--features", type=FOLDER, help="The features that the model was trained on: they name their network."
-)
+OWN = [
+    click.Option(
+        ["--encoder"],
+        metavar="PACKAGE.MODULE:NAME",
+        help="An object of your own with encode_captions and encode_images, such as a CLIP; it is called where it is a "
+        "function or class.",
+    ),
+    click.Option(["--backbone"], help="The network of the features, where nothing else names it."),
+    click.Option(["--method"], help="The method, if it is one of your own, package.module:Name."),
+    click.Option(["--teacher"], help="The model's sentence encoder, if it is one of your own, likewise."),
+]
+ENCODER = [
+    click.Option(["--model"], type=FOLDER, help="A run folder (out=…), or what Run.save wrote."),
+    click.Option(["--features"], type=FOLDER, help="The features of the model's training: they name their network."),
+    *OWN,
+]
 
 
-def own_code(command: Callable) -> Callable:
-    """Options that hand over what a saved model names and the library does not have."""
-    command = click.option("--teacher", help="The model's sentence encoder, if it is one of your own, likewise.")(
-        command
-    )
-    command = click.option("--method", help="The method, if it is one of your own, package.module:Name.")(command)
-    return click.option("--backbone", help="The network of the features, where nothing else names it.")(command)
-
-
-@click.command()
+@click.command(params=[*ENCODER])
 @click.argument("folder", type=FOLDER)
-@MODEL
-@FEATURES
-@own_code
-@OWN
 def index(folder: Path, model: Path | None, features: Path | None, encoder: str | None, **own: str | None) -> None:
     """Embed all pictures below FOLDER once, so that icr search can find them; no captions are needed.
 
@@ -58,18 +52,13 @@ def index(folder: Path, model: Path | None, features: Path | None, encoder: str 
     """
     album = Album(folder)
     if model is None and encoder is None and album.begun:
-        made = album.encoder(**own)
-        copy = album.model if isinstance(made, Trained) else None
+        made, copy = album.encoder(**own), album.model
     else:
         made, copy = encoder_of(model, encoder, features, **own), model and folder_of(model)
-    done = album.update(made, copy)
-    click.echo(
-        f"{album.place}: {done.new:,} new, {done.changed:,} changed, {done.gone:,} gone, {done.same:,} as before"
-    )
-    for problem in done.problems[:20]:
+    counts, problems = album.update(made, copy)
+    click.echo(f"{album.place}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}")
+    for problem in problems:
         click.echo(f"left out: {plain(problem)}")
-    if len(done.problems) > 20:
-        click.echo(f"left out: {len(done.problems) - 20:,} more")
     more = f" --encoder {encoder}" if encoder else ""
     click.echo(f'search it: icr search "a dog on a beach" --index {album.place}{more}')
 
@@ -78,16 +67,12 @@ def index(folder: Path, model: Path | None, features: Path | None, encoder: str 
 @click.argument("words", nargs=-1, metavar="[MODEL] QUERY")
 @click.option("--features", "folder", type=FOLDER, help="The feature folder to search in.")
 @click.option("--index", "album", type=FOLDER, help="Or a folder that icr index has embedded; it has its own model.")
-@click.option("--split", type=click.Choice(SPLITS), default="all", show_default=True, help="Of a feature folder.")
-@click.option("--top", default=5, show_default=True, help="How many answers.")
+@click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="How many answers.")
 @click.option("--html", type=FOLDER, help="Also write a page with the pictures, each a link to its file.")
-@own_code
-@OWN
 def search(
     words: tuple[str, ...],
     folder: Path | None,
     album: Path | None,
-    split: str,
     top: int,
     html: Path | None,
     encoder: str | None,
@@ -120,7 +105,7 @@ def search(
         raise click.UsageError("--encoder goes with --index; here MODEL says what encodes")
     else:
         place = folder_of(Path(words[0]))
-        index = Index.of(load_model(place, **own), folder, split)
+        index = Index.of(load_model(place, **own), folder)
         index.encoder.name = place.name
     if os.path.isfile(query):
         hits = index.by_picture(query, top, own["backbone"])
@@ -131,15 +116,51 @@ def search(
     if warning := index.warning(query):
         click.echo(plain(warning))
     for hit in hits:
-        click.echo(_line(hit))
+        caption = f"  ({plain(hit.caption)})" if hit.file and hit.caption else ""
+        click.echo(f"{hit.rank:>3}  {hit.score:6.3f}  {plain(hit.file or hit.caption)}{caption}")
     if html:
         write_page(html, query, hits, index)
         click.echo(f"page: {html}")
 
 
-def _line(hit: Hit) -> str:
-    caption = f"  ({plain(hit.caption)})" if hit.file and hit.caption else ""
-    return f"{hit.rank:>3}  {hit.score:6.3f}  {plain(hit.file or hit.caption)}{caption}"
+search.params += OWN  # behind its own
+
+
+@click.command(params=[*ENCODER])
+@click.argument("photos", type=FOLDER)
+@click.option("--split", type=click.Choice(["train", "val", "test"]), default="test", show_default=True)
+@click.option(
+    "--relevance",
+    type=click.Choice(["own", "text"]),
+    default="own",
+    show_default=True,
+    help="What is right for a caption: its own photo, or every photo with a caption of the same text.",
+)
+@click.option("--batch-size", default=128, show_default=True, help="Pairs in a batch that a loss would see.")
+def audit(photos: Path, split: str, relevance: str, batch_size: int, **encoder: Path | str | None) -> None:
+    """Measure a model, or an encoder of your own, on PHOTOS: a folder with images/ and a dataset*.json.
+
+    Two tables. How well it retrieves: recalls in percent, captions of a photo and the photo of a caption. And what is
+    left to learn: for each of four losses the share of queries that have no gradient, that is, are right by more than
+    the loss asks for, and how many negatives the others' gradients are effectively made of. A loss of which hardly any
+    query has a gradient has nothing to teach this encoder on these photos.
+
+    \b
+    icr audit photos/ --encoder my_clip:load
+    icr audit photos/ --model runs/mine --features features/
+    """
+    made = encoder_of(**encoder)
+    some = karpathy.read(photos, complete=False)[split]
+    result = measured(made, some, batch_size, relevance=relevance)
+    captions, bare = sum(map(len, some.captions)), some.captions.count([])
+    more = f", {bare:,} photos without caption as distractors" if bare else ""
+    click.echo(
+        f"{made.name}: {len(some) - bare:,} photos of the split {split!r}, {captions:,} captions{more}; rsum "
+        f"{result.measures['rsum']:.1f}"
+    )
+    click.echo(result.recalls().to_string(float_format="{:,.1f}".format))
+    click.echo(f"\nWhat a loss would find in batches of {batch_size} pairs:")
+    click.echo(result.left.to_string(float_format="{:,.1f}".format))
 
 
 def plain(text: str) -> str:

@@ -20,7 +20,7 @@ COMMANDS = {
     "features": ("photos", "Compute features of all photos of a dataset, once."),
     "index": ("albums", "Embed the pictures of an album, so that it can be searched."),
     "search": ("albums", "Search photos by words, or by a picture."),
-    "audit": ("audit", "Measure a model, or an encoder of your own, on photos with captions."),
+    "audit": ("albums", "Measure a model, or an encoder of your own, on photos with captions."),
 }
 STOPPED = 128 + signal.SIGINT  # how a program ends that Ctrl-C stopped
 
@@ -32,23 +32,11 @@ class Friendly(click.Group):
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
-        return getattr(importlib.import_module(f"icrlib.cli.{COMMANDS[name][0]}"), name)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+        return list(self.commands)
 
     def resolve_command(self, ctx: click.Context, args: list[str]):
-        from icrlib.errors import choose
-
-        if args and not args[0].startswith("-"):
-            choose(args[0], COMMANDS, "command")
-        return super().resolve_command(ctx, args)
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, getattr(importlib.import_module(f"icrlib.cli.{COMMANDS[name][0]}"), name), rest
 
     def invoke(self, ctx: click.Context):
         from icrlib import devices
@@ -70,7 +58,11 @@ class Friendly(click.Group):
             sys.exit(STOPPED)
 
 
-@click.group(cls=Friendly, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Friendly,
+    commands={name: click.Command(name, short_help=about) for name, (_, about) in COMMANDS.items()},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(package_name="icrlib")
 def main() -> None:
     """Train and audit image-caption retrieval: the book's experiments from the command line."""

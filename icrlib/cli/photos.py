@@ -9,7 +9,6 @@ import click
 from icrlib.data import features as extraction
 from icrlib.data import karpathy, making, precomputed
 from icrlib.data.backbones import NAMES
-from icrlib.data.load import DATASETS, DRAWN
 from icrlib.errors import choose
 
 FOLDER = click.Path(path_type=Path)
@@ -21,25 +20,20 @@ def data() -> None:
 
 
 @data.command()
-@click.argument("words", metavar="[NAME] ROOT", nargs=-1)
-@click.option("--root", help="The same, by name.")
-def check(words: tuple[str, ...], root: str | None) -> None:
+@click.argument("place", metavar="ROOT")
+@click.option("--root", type=FOLDER, help="ROOT, where a name stands in its place.")
+def check(place: str, root: Path | None) -> None:
     """Count what ROOT holds (dataset*.json and images) and list every problem at once.
 
-    With NAME (flickr8k, flickr30k, coco) the counts are compared with the published splits, too. Exit status 1 if
-    there is a problem; fewer images than published are none.
+    With a name (flickr8k, flickr30k, coco) and --root the counts are compared with the published splits, too. Exit
+    status 1 if there is a problem; fewer images than published are none.
 
     \b
     icr data check photos/
     icr data check flickr8k --root photos/
     """
-    *names, place = (*words, root) if root else words or [""]
-    if not place or len(names) > 1:
-        raise click.UsageError("say which folder: icr data check ROOT, or icr data check NAME --root ROOT")
-    for name in names:
-        choose(name, [known for known in DATASETS if known not in DRAWN], "dataset")
-    counts, problems, notes = karpathy.check(Path(place))
-    published = karpathy.PUBLISHED[names[0]] if names else {}
+    published = karpathy.PUBLISHED[choose(place, karpathy.PUBLISHED, "dataset")] if root else {}
+    counts, problems, notes = karpathy.check(root or Path(place))
     for part, count in counts.items():
         words_each = count["words"] / max(1, count["captions"])
         differs = published.get(part, count["images"]) != count["images"]

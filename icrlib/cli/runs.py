@@ -6,23 +6,27 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 from icrlib import parameters
-from icrlib.cli import expected
-from icrlib.data.load import more_options
+from icrlib.data.load import DRAWN, USUAL, more_options
 from icrlib.errors import choose
+from icrlib.experiments import missing, store
 from icrlib.experiments.published import check_sizes, published
 from icrlib.files import make_folder, sha256_of
+from icrlib.names import LOSSES, METHODS
 from icrlib.progress import LINES
 from icrlib.records.folder import PACKAGE
-from icrlib.training import checkpoints
+from icrlib.training import checkpoints, unread
 from icrlib.training.options import options_for
 
 # Seconds: a process that starts or answers slowly, on a busy machine, is no failure; a dead one is seen.
 PATIENCE = 3600
+DATA = ("features", "root", "images", "backbone", "regions")
+RUN = ("dataset", "method", "loss", "seed", "data_seed", "smoke", "out", "record", "probe")  # what is no setting of it
 
 
 @click.command()
@@ -51,13 +55,10 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
         check_sizes(values["dataset"], values["features"])
     click.echo("\n".join(f"  {name} = {value!r}" for name, value in sorted(values.items())) or "  default parameters")
     if _takes_settings(notebook):
-        click.echo(expected.sentence({name: parameters.default(about) for name, about in declared.items()} | values))
+        click.echo(expected({name: parameters.default(about) for name, about in declared.items()} | values))
     if plan:
         return
-    for name in ("features", "root"):
-        if values.get(name) and not Path(values[name]).is_dir():
-            raise FileNotFoundError(f"{name}={values[name]}: no such folder")
-    output = place_of(output, notebook, what, values, force)
+    output = place_of(output, what, values, force)
     execute(notebook, output, values)
     click.echo(f"executed notebook: {output}")
     if values.get("out"):
@@ -67,25 +68,42 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
 def find(what: str) -> tuple[Path, dict]:
     """The notebook to run, and the parameters that a row of a published table presets."""
     if Path(what).suffix == ".ipynb":
-        if not Path(what).is_file():
-            raise FileNotFoundError(f"{what}: no such notebook here")
         return Path(what), {}
     preset = published(what)
     del preset["seed"]  # one run is one of them, by default the first
-    notebook = PACKAGE.parent / "book" / "reproduce" / "run.ipynb"
-    if not notebook.is_file():
-        raise FileNotFoundError(f"{notebook}: rows run through it, and it is in the book's checkout, not in the wheel")
-    return notebook, preset
+    return PACKAGE.parent / "book" / "reproduce" / "run.ipynb", preset  # in the book's checkout, not in the wheel
 
 
-def place_of(output: Path | None, notebook: Path, what: str, values: dict, force: bool) -> Path:
+def expected(values: Mapping) -> str:
+    """What the run of a notebook with these parameters would take; ``ValueError`` for values that no run takes."""
+    dataset = values.get("dataset") or USUAL
+    more = more_options(dataset)
+    source = [*(["regions"] if dataset in DRAWN else DATA), *more]
+    config, data = unread.configuration(
+        dataset,
+        values.get("method") or METHODS.usual,
+        values.get("loss") or LOSSES.usual,
+        seed=values.get("seed") or 0,
+        data_seed=values.get("data_seed"),
+        smoke=bool(values.get("smoke")),
+        source={name: values[name] for name in source if name in values},
+        given={name: value for name, value in values.items() if name not in (*DATA, *RUN, *more) and value is not None},
+    )
+    if wrong := unread.misfit(config["method"], tuple(data.train.features.shape[1:])):
+        raise ValueError(f"{wrong}; `icr features` makes both kinds of photos, and -p regions=true draws regions")
+    seconds, key = missing.seconds_of(config), store.key_of(config)
+    time = "of unknown length, for no record is like it" if seconds is None else f"about {seconds / 60:.1f} minutes"
+    record = store.load(store.place_of(config["dataset"], config["method"], config["loss"], key))
+    known = f"\nits record is there already: {record['path']}" if record else ""
+    return f"plan: {config['updates']:,} updates, {time}{known}"
+
+
+def place_of(output: Path | None, what: str, values: dict, force: bool) -> Path:
     """Where the executed notebook goes: ``output``, where nothing is lost by it, else a name in runs/ that tells runs
     with other parameters apart, run-9f86d081.ipynb."""
     if output is None:
         stem = what.removesuffix(".ipynb").replace("/", "-").strip(".-")
         output = Path("runs") / f"{stem}-{sha256_of(json.dumps(values, sort_keys=True))[:8]}.ipynb"
-    elif output.is_dir() or (output.exists() and output.samefile(notebook)):
-        raise ValueError(f"{output} is a folder, or the notebook itself; give the name of another file, or none")
     elif output.exists() and not force:
         raise ValueError(f"{output} exists; choose another name, or write over it with --force")
     make_folder(output.parent)
@@ -95,7 +113,6 @@ def place_of(output: Path | None, notebook: Path, what: str, values: dict, force
 def execute(notebook: Path, output: Path, values: dict) -> None:
     """Let papermill run the notebook; what it raises says how to go on."""
     import papermill  # only here: this takes longer than to refuse a name
-    from jupyter_client.kernelspec import NoSuchKernel
     from nbclient.exceptions import DeadKernelError
 
     for name in ("papermill", "asyncio"):  # a process that is stopped leaves both with a task that fails: said below
@@ -129,11 +146,6 @@ def execute(notebook: Path, output: Path, values: dict) -> None:
     except DeadKernelError as err:
         raise click.ClickException(
             f"{notebook}: its process was killed; {kept}. The notebook so far: {output}"
-        ) from err
-    except (NoSuchKernel, RuntimeError) as err:
-        raise click.ClickException(
-            f"{notebook}: no process could be started for it ({' '.join(str(err).split())}). This makes the kernel "
-            f"python3 of this environment: {sys.executable} -m ipykernel install --sys-prefix"
         ) from err
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import os
 import time
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +26,6 @@ from icrlib.search.encoders import TOGETHER, Encoder, Own, Trained
 from icrlib.search.index import Index
 from icrlib.training.saved import load_model
 
-log = logging.getLogger(__name__)
 PLACE, FILE, MODEL = ".icr", "album.npz", "model"
 EVERY = 60  # seconds between two writes: what a killed indexing has to do again
 
@@ -38,17 +35,6 @@ class Row(NamedTuple):
 
     state: tuple[int, int]
     vector: np.ndarray
-
-
-@dataclass(frozen=True)
-class Update:
-    """What an indexing found: how many pictures are new, changed, gone and unchanged, and those that cannot be read."""
-
-    new: int
-    changed: int
-    gone: int
-    same: int
-    problems: list[str]
 
 
 class Album:
@@ -67,20 +53,18 @@ class Album:
         """Whether something has embedded pictures here; :meth:`encoder` is what."""
         return (self.place / FILE).is_file()
 
-    def update(self, encoder: Encoder, model: Path | None = None, progress: bool = True) -> Update:
-        """Embed what is new or has changed, and forget what is gone.
+    def update(
+        self, encoder: Encoder, model: Path | None = None, progress: bool = True
+    ) -> tuple[dict[str, int], list[str]]:
+        """Embed what is new or has changed, and forget what is gone: how many of each, and what cannot be read.
 
         ``model``: the folder of the trained model, which is copied; an encoder of one's own has to be handed over at
-        each search. With another encoder than before all pictures are embedded again, after a warning.
+        each search. With another encoder than before all pictures are embedded again.
         """
         encoder.ready()
         with alone(self.place, "another process is indexing this folder; wait for it"):
             before, known = self._read() if self.begun else ({}, {})
-            if before and before["key"] != encoder.key:
-                log.warning(
-                    f"{self.folder.resolve().name}/{PLACE} holds what {before['name']} made of the pictures; "
-                    f"{encoder.name} makes something else of them, so all are embedded again"
-                )
+            if before.get("key") != encoder.key:
                 known = {}
             if model is not None and model.resolve() != self.model.resolve():
                 for file in ("model.json", "model.safetensors"):
@@ -98,7 +82,7 @@ class Album:
             self._write(encoder, model is None, rows)
         changed = sum(name in files and files[name] != row.state for name, row in known.items())
         new, gone = len(files.keys() - known.keys()), len(known.keys() - files.keys())
-        return Update(new, changed, gone, len(files) - new - changed, problems)
+        return {"new": new, "changed": changed, "gone": gone, "as before": len(files) - new - changed}, problems
 
     def encoder(self, own: object | None = None, **handed: str | None) -> Encoder:
         """The encoder that the album was made with; ``own``: that object, where it is one of the reader's.
@@ -154,7 +138,6 @@ class Album:
         try:
             with np.load(path, allow_pickle=False) as file:
                 about = json.loads(str(file["about"]))
-                about = {field: about[field] for field in ("key", "name", "backbone", "regions", "own")}
                 names, sizes, times = (file[column].tolist() for column in ("names", "sizes", "times"))
                 rows = map(Row, zip(sizes, times, strict=True), file["vectors"])
                 return about, dict(zip(names, rows, strict=True))
@@ -165,8 +148,6 @@ class Album:
         about = {"key": encoder.key, "name": encoder.name, "own": own}
         about |= {"backbone": getattr(encoder, "backbone", ""), "regions": getattr(encoder, "regions", 0)}
         path, vectors = self.place / FILE, [row.vector for row in rows.values()]
-        if len({vector.shape for vector in vectors}) > 1:
-            raise ValueError(f"{encoder.name} makes vectors of several sizes; delete {path} and index again")
         states = np.array([row.state for row in rows.values()], np.int64).reshape(-1, 2)
         columns = {"names": np.array(list(rows), str), "sizes": states[:, 0], "times": states[:, 1]}
         with atomic_path(path) as temporary, open(temporary, "wb") as file:

@@ -10,7 +10,6 @@ import torch
 from icrlib.cocos.over_training_set import per_batch
 from icrlib.data.karpathy import Photos
 from icrlib.data.splits import Split
-from icrlib.errors import choose
 from icrlib.evaluation import measure
 from icrlib.losses.build import by_name
 from icrlib.models.base import join
@@ -56,7 +55,6 @@ def audit(
     a caption are distractors: candidates of the captions. ``ValueError`` for fewer than two photos with captions, and
     for pictures that cannot be read, by name.
     """
-    choose(relevance, ("own", "text"), "relevance")
     bare = [file for file, texts in zip(photos.files, photos.captions, strict=True) if not texts]
     kept = [row for row, texts in enumerate(photos.captions) if texts]
     photos = Photos(*([part[row] for row in kept] for part in (photos.files, photos.ids, photos.captions)))

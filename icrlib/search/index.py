@@ -17,8 +17,6 @@ from icrlib.models.base import Encodings, RetrievalModel, Sequences, inner_produ
 from icrlib.search.encoders import Encoder, Trained, encoded, network_of
 from icrlib.training.saved import load_model
 
-SPLITS = ("all", "train", "val", "test")
-
 
 @dataclass(frozen=True)
 class Hit:
@@ -61,7 +59,7 @@ class Index:
         ``split``: "train", "val" or "test" for a part of it. Photos without captions belong to no split and to "all".
         ``ValueError`` where the features are not of the size that the model was trained on.
         """
-        choose(split, SPLITS, "split")
+        choose(split, ("all", "train", "val", "test"), "split")
         is_model = isinstance(model, RetrievalModel)
         encoder = Trained(model) if is_model else Trained(load_model(model), Path(model).name)
         parts = precomputed.parts(features, None if split == "all" else split)
@@ -77,13 +75,7 @@ class Index:
         """The photos that score highest for a text; words that the model never saw count as unknown."""
         if not query.split():
             raise ValueError("the query has no word; say what you look for")
-        vector = self.encoder.texts([query])
-        if isinstance(vector, Tensor) and isinstance(self.images, Tensor) and vector.shape[1:] != self.images.shape[1:]:
-            raise ValueError(
-                f"{self.encoder.name} makes {vector.shape[1]} numbers of a query, and the index holds "
-                f"{self.images.shape[1]} of each picture: index the pictures again, with this encoder"
-            )
-        return self._photos(self._scores(self.images, vector)[:, 0], top)
+        return self._photos(self._scores(self.images, self.encoder.texts([query]))[:, 0], top)
 
     def by_picture(self, path: str | Path, top: int = 5, backbone: str | None = None) -> list[Hit]:
         """The captions that score highest for a picture; the photos most like it, where the index has no captions.
@@ -123,7 +115,5 @@ class Index:
 
 def _best(scores: Tensor, top: int) -> list[tuple[int, float, int]]:
     """(rank, score, place) of the ``top`` highest of ``scores`` (N,)."""
-    if top < 1:
-        raise ValueError(f"top must be at least 1; got {top}")
     values, rows = (part.tolist() for part in scores.topk(min(top, len(scores))))
     return list(zip(range(1, len(rows) + 1), values, rows, strict=True))

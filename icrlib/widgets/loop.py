@@ -6,43 +6,28 @@ from collections.abc import Sequence
 
 from IPython.display import HTML
 
+from icrlib.errors import choose
 from icrlib.plots import colour
 from icrlib.widgets.score_table import described, element
 
-TRIPLET, PAIR = ("con", "nca", "cir"), ("con", "lin", "sig")  # with one negative lin-ms is lin, and sig-ms sig
+TRIPLET, PAIR = ("con", "nca", "cir"), ("con", "lin", "sig")
 GAMMAS, MARGINS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0), (0.0, 0.1, 0.2, 0.3, 0.4)
+SQUARE = (0.3, 0.1, 0.7, 0.5)  # lower left and upper right corner at the beginning: s+, s−, s+, s−
 
 
-def loop_explorer(
-    objective: object,
-    square: Sequence[float] = (0.3, 0.1, 0.7, 0.5),
-    *,
-    about: str,
-) -> HTML:
+def loop_explorer(objective: object, *, about: str) -> HTML:
     """The plane of a positive's and a negative's score, with a rectangle to walk around; beside it, what is gathered.
 
     ``objective``: a :class:`icrlib.losses.GradientObjective`, from which the reader begins; each triplet weight may be
-    chosen with each pair weight. ``square``: lower left and upper right corner (s+, s−, s+, s−) from 0 to 1. The
-    rectangle and its corners can be dragged or moved by the arrow keys; "Once more around" adds laps, so that what is
-    left over builds a staircase. The objective's γ and margin must be steps of the two sliders. The walk sums
-    (∂ℓ/∂s+, ∂ℓ/∂s−) · step against the clock, 250 steps a side, by the rule of the midpoint (GOAL Eq. 2's weights).
-    ``about``: as for :func:`icrlib.widgets.explorer`. ``ValueError`` for a rectangle outside the plane or the wrong way
-    round, for weights of as-released objectives, for a constant that its slider lacks.
+    chosen with each pair weight. The rectangle and its corners can be dragged or moved by the arrow keys; "Once more
+    around" adds laps, so that what is left over builds a staircase. The objective's γ and margin must be steps of the
+    two sliders. The walk sums (∂ℓ/∂s+, ∂ℓ/∂s−) · step against the clock, 250 steps a side, by the rule of the midpoint
+    (GOAL Eq. 2's weights). ``about``: as for :func:`icrlib.widgets.explorer`. ``ValueError`` for weights of as-released
+    objectives, for a constant that its slider lacks.
     """
-    x0, y0, x1, y1 = map(float, square)
-    if not (0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1):
-        raise ValueError(
-            f"loop_explorer: the square goes from a lower left to an upper right corner, each between 0 "
-            f"and 1; got {tuple(square)}"
-        )
     options = described("goal", objective)["options"]
-    choice = [options.pop("triplet_weight"), options.pop("pair_weight")]
-    for name, names in zip(choice, (TRIPLET, PAIR), strict=True):
-        if name not in names:
-            raise ValueError(
-                f"loop_explorer: {name!r} is none of {', '.join(names)}; with one negative lin-ms is lin, "
-                "and sig-ms is sig"
-            )
+    what = "weight (with one negative lin-ms is lin, and sig-ms is sig)"
+    choice = [choose(options.pop("triplet_weight"), TRIPLET, what), choose(options.pop("pair_weight"), PAIR, what)]
     sliders = [
         _slider(options, "tau", GAMMAS, "sharpness γ", ("nca", "cir")),
         _slider(options, "margin", MARGINS, "margin m", ("con",)),
@@ -52,7 +37,7 @@ def loop_explorer(
         "choice": choice,
         "options": options,
         "sliders": sliders,
-        "square": [x0, y0, x1, y1],
+        "square": SQUARE,
         "colour": colour("triplet_sh"),
         "weights": weights,
     }

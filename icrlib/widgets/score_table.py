@@ -27,17 +27,7 @@ from icrlib.plots import colour, label
 # In the output itself, so that it looks the same in JupyterLab, Colab and on the page, in light, dark and print.
 STYLE = "score-table.css"
 SCRIPTS = {"table": "score-table.js", "circle": "score-table-vectors.js", "loop": "score-table-loop.js"}
-SYMBOLS = {
-    "tau": "temperature τ",
-    "margin": "margin α",
-    "eps": "ε",
-    "scale": "scale t",
-    "bias": "bias b",
-    "gamma": "γ",
-    "alpha": "α",
-    "beta": "β",
-    "lam": "λ",
-}
+SYMBOLS = {"tau": "temperature τ", "margin": "margin α"}  # other constants keep their names
 SCALE = (0.01, 100.0)  # weights up to the first are shown evenly, beyond it logarithmically, up to the second
 THUMBNAIL = 48  # pixels
 

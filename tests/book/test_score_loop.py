@@ -8,15 +8,14 @@ import torch
 import page_checks as checks
 from icrlib.losses import GradientObjective
 from icrlib.widgets import loop_explorer
-from icrlib.widgets.loop import PAIR, TRIPLET
+from icrlib.widgets.loop import PAIR, SQUARE, TRIPLET
 from score_tables import drag
 
-SQUARE = (0.3, 0.1, 0.7, 0.5)
 CON_LIN = GradientObjective("con", "lin")
 
 
-def loop(objective=CON_LIN, square=SQUARE, **more):
-    return loop_explorer(objective, square, about="a walk", **more)
+def loop(objective=CON_LIN):
+    return loop_explorer(objective, about="a walk")
 
 
 def gathered(objective, square, steps=250):
@@ -132,8 +131,6 @@ def test_walking_is_shown_and_can_be_stopped(opened):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"square": (0.7, 0.1, 0.3, 0.5)}, "lower left to an upper right"),
-        ({"square": (0, 0, 1, 1.1)}, "between 0"),
         ({"objective": GradientObjective("con", "sig-ms")}, "sig-ms is sig"),
         ({"objective": GradientObjective("con", "lin", margin=0.25)}, "margin m of the objective is 0.25"),
         ({"objective": GradientObjective("con", "lin", convention="released")}, "as printed"),
