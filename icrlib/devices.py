@@ -22,14 +22,10 @@ def device(name: str) -> str:
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as err:
-        there = ["auto", "cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
-        raise ValueError(f"device {name!r} is not available; allowed here: {', '.join(there)}") from err
-    try:
         torch.empty(0, device=name, dtype=torch.float64)
-    except (RuntimeError, TypeError) as err:
-        raise ValueError(f"device {name!r} has no float64, in which measures are taken; take device='cpu'") from err
+    except (RuntimeError, AssertionError, TypeError) as err:
+        there = ["auto", "cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+        raise ValueError(f"no device {name!r} with float64 is available; allowed here: {', '.join(there)}") from err
     return name
 
 

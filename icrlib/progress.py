@@ -51,7 +51,7 @@ class Report:
             left = past / max(1, entry["update"] - self.done) * (self.wanted - entry["update"])
             print(
                 f"  update {entry['update']:>6,} of {self.wanted:,}  loss {entry['loss']:8.3f}  validation rsum "
-                f"{entry['val']['rsum']:5.1f}  {_clock(left)} left",
+                f"{entry['val']['rsum']:5.1f}  {tqdm.format_interval(left)} left",
                 flush=True,
             )
         now = entry["diagnose"]["collapsed"]
@@ -61,8 +61,3 @@ class Report:
             tqdm.write(f"update {entry['update']}: loss {entry['loss']:.1f}{known}. {entry['diagnose']['hint']}")
         elif before and not now and not self.bar.disable:
             tqdm.write(f"update {entry['update']}: the plateau is left, scores differ again")
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02d}"

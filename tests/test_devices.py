@@ -23,10 +23,10 @@ def test_a_device_without_float64_is_refused_before_anything_starts(monkeypatch)
     """As PyTorch answers on a Mac."""
     real = torch.empty
 
-    def of_a_mac(*size, device=None, dtype=None):
-        if device == "mps" and dtype == torch.float64:
-            raise TypeError("Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64")
-        return real(*size, device="cpu" if device == "mps" else device, dtype=dtype)
+    def of_a_mac(*size, device, dtype):
+        if device == "mps":
+            raise TypeError("Cannot convert a MPS Tensor to float64 dtype")
+        return real(*size, device=device, dtype=dtype)
 
     monkeypatch.setattr(torch, "empty", of_a_mac)
     assert devices.device("cpu") == "cpu"

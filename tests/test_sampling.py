@@ -47,15 +47,14 @@ def test_masks_as_published_and_true():
     assert torch.equal(own.positives, slow) and bool(slow.any(1).all())
 
 
-def captioned(*captions, images):
-    """A split of so many images, each caption an (image, text)."""
+def captioned(*captions):
+    """A split of (image, text) pairs."""
     rows, texts = zip(*captions, strict=True)
-    return Split("train", torch.rand(images, 3), list(texts), torch.tensor(rows), [f"photo{i}" for i in range(images)])
+    names = [f"photo{i}" for i in range(max(rows) + 1)]
+    return Split("train", torch.rand(len(names), 3), list(texts), torch.tensor(rows), names)
 
 
-SHARED = captioned(
-    (0, "A  red RING"), (0, "a box"), (1, "a red ring"), (2, "a box"), (3, "a star"), (3, " "), (2, " "), images=4
-)
+SHARED = captioned((0, "A  red RING"), (0, "a box"), (1, "a red ring"), (2, "a box"), (3, "a star"), (3, " "), (2, " "))
 
 
 @pytest.mark.parametrize("batches", ["pairs", "images"])
@@ -75,16 +74,15 @@ def test_equal_texts_are_positives(batches, size):
 
 
 def test_refusals():
-    split = make_split("train", 6, 0)
-    with pytest.raises(ValueError, match="batches 'image'"):
-        Sampler(split, 0, 4, "image")
-    with pytest.raises(ValueError, match="batch_size"):
-        Sampler(split, 0, 1)
-    with pytest.raises(ValueError, match="at least two"):
-        Sampler(Split("train", torch.ones(1, 3), ["a b"], torch.tensor([0]), ["x"]), 0, 4)
-    of_all = captioned((0, "a dog"), (1, "a dog"), (1, "a cat"), images=2)  # nothing is left to tell apart
-    with pytest.raises(ValueError, match="image photo1"):
-        Sampler(of_all, 0, 2, positives="text")
-    everywhere = captioned((0, "a dog"), (0, "a cat"), (1, "a dog"), (1, "a cow"), images=2)
-    with pytest.raises(ValueError, match="caption 'a dog'"):
-        Sampler(everywhere, 0, 2, positives="text")
+    split, alone = make_split("train", 6, 0), Split("train", torch.ones(1, 3), ["a b"], torch.tensor([0]), ["x"])
+    of_all = captioned((0, "a dog"), (1, "a dog"), (1, "a cat"))  # nothing is left to tell apart
+    everywhere = captioned((0, "a dog"), (0, "a cat"), (1, "a dog"), (1, "a cow"))
+    for given, message in (
+        ((split, 0, 4, "image"), "batches 'image'"),
+        ((split, 0, 1), "batch_size"),
+        ((alone, 0, 4), "at least two"),
+        ((of_all, 0, 2, "pairs", "text"), "image photo1"),
+        ((everywhere, 0, 2, "pairs", "text"), "caption 'a dog'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Sampler(*given)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from icrlib.auxiliary.weighing import Fixed, LagrangeMultiplier
 from icrlib.losses.base import Loss
+from icrlib.losses.triplet import Triplet
 
 SHARPEST = math.log(100.0)  # CLIP keeps its learned scale below 100 (Radford et al. 2021)
 
@@ -56,7 +57,7 @@ class Auxiliary(nn.Module):
 
 
 class Criterion(nn.Module):
-    """A loss, another one for the first ``warmup`` updates, and at most one auxiliary, weighed.
+    """A loss, Triplet in its place for the first ``warmup`` updates, and at most one auxiliary, weighed.
 
     ``learn``: which of the loss's ``tau`` and ``bias`` are parameters. They are learned as :math:`t = -\\log\\tau` and
     b, from the loss's own values on, within the clipped norm and without weight decay; :math:`e^t` stays below 100.
@@ -66,14 +67,13 @@ class Criterion(nn.Module):
         self,
         loss: Loss,
         *,
-        first: Loss | None = None,
         warmup: int = 0,
         auxiliary: Auxiliary | None = None,
         weighing: Fixed | LagrangeMultiplier | None = None,
         learn: tuple[str, ...] = (),
     ) -> None:
         super().__init__()
-        self.loss, self.first, self.warmup = loss, first, warmup
+        self.loss, self.first, self.warmup = loss, Triplet(), warmup
         self.auxiliary, self.weighing = auxiliary, weighing
         self.log_scale = nn.Parameter(torch.tensor(-math.log(loss.tau))) if "tau" in learn else None
         self.bias = nn.Parameter(torch.tensor(float(loss.bias))) if "bias" in learn else None

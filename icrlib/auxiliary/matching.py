@@ -27,22 +27,13 @@ class Matching(Auxiliary):
     where j belongs to another image than q, else 0: **a caption is never a negative of its own image**, whatever the
     loss counts as positive. No gradient passes through the draws. The value is the mean cross-entropy.
 
-    ``temperature``: the :math:`\tau` of the draws; if nothing is said the learned one (``learn_tau``), and 0.07 where
-    the loss learns none, as a GOAL objective in place of the contrastive term.
+    :math:`\tau` is the learned temperature (``learn_tau``), and 0.07 where the loss learns none, as a GOAL objective in
+    place of the contrastive term.
 
     The dice follow from the seed, the update and the rows of the batch, so a resumed run draws the same pairs.
     """
 
     name = "matching"
-
-    def __init__(self, temperature: float | None = None) -> None:
-        super().__init__()
-        fits = temperature is None or (
-            isinstance(temperature, (int, float)) and not isinstance(temperature, bool) and 0 < temperature < np.inf
-        )
-        if not fits:
-            raise ValueError(f"temperature= is a positive number; got {temperature!r}")
-        self.temperature = temperature
 
     def prepare(self, data: Any, model: nn.Module) -> None:
         if getattr(model, "match", None) is None:
@@ -62,7 +53,9 @@ class Matching(Auxiliary):
     def pairs(self, step: Step) -> tuple[Tensor, Tensor, Tensor]:
         """Row and column (P,) of the pairs for the head, and whether they belong together, 1 or 0."""
         scores, same = step.scores.detach(), self.same(step)
-        positive = self.positive(same)
+        # Row (M,) of each caption's image: in a batch of pairs the one that it came with.
+        pairs = same.shape[0] == same.shape[1] and bool(same.diagonal().all())
+        positive = torch.arange(len(same)) if pairs else same.float().argmax(0)
         columns, rows = torch.arange(len(positive)), torch.arange(len(scores))
         dice = self.dice(step)
         of_caption = drawn(self.chances(scores.T, same.T, step.tau), dice)
@@ -79,16 +72,9 @@ class Matching(Auxiliary):
         of = self.image_of[step.batch.captions.cpu()]
         return (step.batch.images.cpu()[:, None] == of) | step.positives.cpu()
 
-    @staticmethod
-    def positive(same: Tensor) -> Tensor:
-        """Row (M,) of each caption's image: in a batch of pairs the one that it came with."""
-        if same.shape[0] == same.shape[1] and bool(same.diagonal().all()):
-            return torch.arange(len(same))
-        return same.float().argmax(0)
-
     def chances(self, scores: Tensor, same: Tensor, learned: Tensor | None = None) -> Tensor:
         """The chance (Q, M) of each candidate to be drawn for its query; 0 for those that belong to it."""
-        tau = self.temperature or (START if learned is None else learned)
+        tau = START if learned is None else learned
         chances = ((scores.double() / tau).softmax(1) + LEAST).cpu().masked_fill(same, 0)
         return chances / chances.sum(1, keepdim=True).clamp_min(LEAST / 2)
 

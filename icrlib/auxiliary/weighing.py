@@ -65,18 +65,8 @@ class LagrangeMultiplier(nn.Module):
         super().__init__()
         if not (math.isfinite(eta) and eta > 0):
             raise ValueError(f"eta must be a positive number, the bound of the constraint; got {eta!r}")
-        low, high = bounds
-        if not 0 <= low < high:
-            raise ValueError(f"bounds must be two numbers, 0 <= low < high; got {bounds!r}")
-        if not low <= init <= high:
-            raise ValueError(f"init must lie within the bounds {bounds!r}; got {init!r}")
-        if not lr > 0:
-            raise ValueError(f"lr must be positive; got {lr!r}")
-        for name, number in (("momentum", momentum), ("dampening", dampening)):
-            if not 0 <= number <= 1:
-                raise ValueError(f"{name} must lie between 0 and 1; got {number!r}")
         self.eta, self.lr, self.momentum, self.dampening = float(eta), lr, momentum, dampening
-        self.bounds, self.rule = (float(low), float(high)), choose(rule, RULES, "rule of the multiplier")
+        self.bounds, self.rule = bounds, choose(rule, RULES, "rule of the multiplier")
         self.register_buffer("raw", torch.tensor(float(init), dtype=torch.float64))
         self.register_buffer("velocity", torch.zeros((), dtype=torch.float64))
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))

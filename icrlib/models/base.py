@@ -145,8 +145,7 @@ def xavier_linear(inputs: int, outputs: int) -> nn.Linear:
     return layer
 
 
-def check_features(features: Tensor, dims: int, size: int) -> None:
+def check_features(features: Tensor, size: int) -> None:
     """Refuse image features of the wrong rank or size, with the numbers."""
-    if features.ndim != dims or features.shape[-1] != size:
-        want = f"(images, {size})" if dims == 2 else f"(images, regions, {size})"
-        raise ValueError(f"image features {tuple(features.shape)}: this model takes {want}")
+    if features.ndim != 2 or features.shape[-1] != size:
+        raise ValueError(f"image features {tuple(features.shape)}: this model takes (images, {size})")

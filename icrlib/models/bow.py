@@ -53,7 +53,7 @@ class BagOfWords(RetrievalModel):
         return cls.label + names.get(ngrams, f", runs of up to {ngrams}")
 
     def encode_images(self, features: Tensor) -> Tensor:
-        check_features(features, 2, self.options["feature_dim"])
+        check_features(features, self.options["feature_dim"])
         return F.normalize(self.project(F.normalize(features, dim=1)), dim=1)
 
     def encode_captions(self, words: Tensor, lengths: Tensor) -> Tensor:

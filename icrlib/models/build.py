@@ -33,11 +33,5 @@ def build(
     With a ``network``, (B, 3, H, W) -> (B, D, h, w), one for pictures (:class:`icrlib.models.OnPictures`);
     ``backbone`` is the name that :func:`icrlib.data.backbones.load` knows it by.
     """
-    try:
-        inner = METHODS.find(method)(feature_dim=feature_dim, words=words, **options)
-    except (RuntimeError, MemoryError, OverflowError) as err:  # sizes that torch cannot count or no memory holds
-        told = ", ".join(f"{name}={value!r}" for name, value in options.items())
-        raise ValueError(
-            f"a model of {method} with {told} cannot be made: {str(err).splitlines()[0]}. Take smaller sizes"
-        ) from err
+    inner = METHODS.find(method)(feature_dim=feature_dim, words=words, **options)
     return inner if network is None else OnPictures(inner, network, backbone, batch_norm)

@@ -188,12 +188,12 @@ class CMN(RetrievalModel):
 
     def found(self, images: Sequences, captions: Sequences) -> tuple[Tensor, Tensor]:
         """What each mention of caption b found in image b: shares of regions (B, K, N), and a place (B, K, 2)."""
-        pairs = [self._found(images[b : b + 1], captions[b : b + 1]) for b in range(len(captions))]
-        return tuple(torch.cat(parts) for parts in zip(*pairs, strict=True))
-
-    def _found(self, image: Sequences, caption: Sequences) -> tuple[Tensor, Tensor]:
-        _, where = self.weights(image, caption.values[:, : self.mentions, :-1])
-        return where[0], where[0] @ image.values[..., -2:]
+        result = []
+        for b in range(len(captions)):
+            image = images[b : b + 1]
+            _, where = self.weights(image, captions.values[b : b + 1, : self.mentions, :-1])
+            result.append((where[0], where[0] @ image.values[..., -2:]))
+        return tuple(torch.cat(parts) for parts in zip(*result, strict=True))
 
     def seen(self, here: Tensor, there: Tensor) -> Tensor:
         """What a relation looks at: the offset of two places (…, 2), also where it is small; or both places."""

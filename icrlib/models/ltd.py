@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from icrlib.errors import choose, true_or_false
+from icrlib.errors import choose
 from icrlib.models.base import RetrievalModel, arguments, check_features
 from icrlib.models.parts.gru import last_states
 
@@ -66,7 +66,6 @@ class LTD(RetrievalModel):
         self.options = arguments(locals())
         if embed_dim % 2:
             raise ValueError(f"embed_dim must be even, half of it for each direction of the GRU; got {embed_dim}")
-        true_or_false("head_norm", head_norm)
         self.backward_read = choose(backward, BACKWARD, "backward")
         self.image_head = head(feature_dim, embed_dim, head_norm)
         self.embed = nn.Embedding(words, word_dim)
@@ -75,7 +74,7 @@ class LTD(RetrievalModel):
         self.caption_head = head(embed_dim, embed_dim, head_norm)
 
     def encode_images(self, features: Tensor) -> Tensor:
-        check_features(features, 2, self.options["feature_dim"])
+        check_features(features, self.options["feature_dim"])
         return F.normalize(self.image_head(features), dim=1)
 
     def encode_captions(self, words: Tensor, lengths: Tensor) -> Tensor:

@@ -27,7 +27,8 @@ class OnPictures(RetrievalModel):
         self.options = inner.options | {"backbone": name, "batch_norm": batch_norm}
         self.inner, self.backbone = inner, backbone.requires_grad_(False)
         self.batch_norm = choose(batch_norm, MODES, "batch_norm")
-        self.match = inner.match
+        self.match, self.encode_captions = inner.match, inner.encode_captions
+        self.similarity, self.similarity_of_pairs = inner.similarity, inner.similarity_of_pairs
 
     def train(self, mode: bool = True) -> OnPictures:
         """Training mode; in the backbone for its batch normalisation at most, for it has no dropout as published."""
@@ -55,15 +56,6 @@ class OnPictures(RetrievalModel):
         # A CPU is several times faster on a few pictures at a time; a batch in training is one whole for batch norm.
         parts = features.split(len(features) if alone else 4)
         return self.inner.encode_images(torch.cat([self.backbone(part).mean((2, 3)) for part in parts]))
-
-    def encode_captions(self, words: Tensor, lengths: Tensor) -> Encodings:
-        return self.inner.encode_captions(words, lengths)
-
-    def similarity(self, images: Encodings, captions: Encodings) -> Tensor:
-        return self.inner.similarity(images, captions)
-
-    def similarity_of_pairs(self, images: Encodings, captions: Encodings) -> Tensor:
-        return self.inner.similarity_of_pairs(images, captions)
 
     def parameter_groups(self, lr: float, finetune_lr: float) -> list[dict]:
         return [

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from icrlib.errors import true_or_false
 from icrlib.models.base import RetrievalModel, arguments, check_features
 from icrlib.models.ltd import head
 from icrlib.names import imported
@@ -52,8 +51,6 @@ class Sentence(RetrievalModel):
     ) -> None:
         super().__init__()
         self.options = arguments(locals())
-        for name, value in (("tuned", tuned), ("caption_norm", caption_norm)):
-            true_or_false(name, value)
         if caption_norm and not tuned:
             raise ValueError("caption_norm= is about the head of tuned=True; the teacher's own vectors have length 1")
         self.caption_norm = caption_norm
@@ -70,7 +67,7 @@ class Sentence(RetrievalModel):
         """Nothing of the data's vocabulary is used: the captions' vectors come from the teacher."""
 
     def encode_images(self, features: Tensor) -> Tensor:
-        check_features(features, 2, self.options["feature_dim"])
+        check_features(features, self.options["feature_dim"])
         return F.normalize(self.image_head(features), dim=1)
 
     def encode_captions(self, words: Tensor, lengths: Tensor) -> Tensor:

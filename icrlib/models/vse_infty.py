@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from icrlib.errors import choose
 from icrlib.models.base import RetrievalModel, arguments, xavier_linear
 from icrlib.models.parts.gru import word_states
-from icrlib.models.parts.pool import POOLS, beyond, pool_of
+from icrlib.models.parts.pool import beyond, pool_of
 from icrlib.models.parts.regions import counts_of, of_rows, regions_of
 
 PADDING = ("masked", "released")
@@ -80,7 +80,6 @@ class VSEInfty(RetrievalModel):
         if isinstance(drop_regions, bool) or not isinstance(drop_regions, (int, float)) or not 0 <= drop_regions < 1:
             raise ValueError(f"drop_regions= is a share from 0 to below 1; got {drop_regions!r}")
         self.padding, self.drop_regions = choose(padding, PADDING, "padding"), float(drop_regions)
-        choose(pool, POOLS, "pool")
         hidden = hidden or max(1, embed_dim // 2)
         self.project = xavier_linear(feature_dim, embed_dim)
         self.mlp = nn.Sequential(

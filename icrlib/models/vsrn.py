@@ -8,12 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from icrlib.errors import choose, true_or_false
+from icrlib.errors import choose
 from icrlib.models.base import RetrievalModel, arguments, xavier_linear
 from icrlib.models.parts.graph import GraphBlock
 from icrlib.models.parts.gru import Recurrence, last_states, packed
 from icrlib.models.parts.pool import beyond
-from icrlib.models.parts.regions import regions_of
+from icrlib.models.parts.regions import counts_of, regions_of
 
 AXES = {"none": None, "regions": 1, "features": 2}  # of regions (B, N, d)
 
@@ -81,7 +81,6 @@ class VSRN(RetrievalModel):
         self.options = arguments(locals())
         self.linear_axis = AXES[choose(linear_norm, AXES, "linear_norm")]
         self.graph_axis = AXES[choose(graph_norm, AXES, "graph_norm")]
-        true_or_false("final_norm", final_norm)
         self.project = xavier_linear(feature_dim, embed_dim)
         self.graph = nn.Sequential(*(GraphBlock(embed_dim) for _ in range(blocks)))
         self.reader = nn.GRU(embed_dim, embed_dim, batch_first=True)
@@ -119,13 +118,12 @@ def read(gru: nn.GRU, regions: Tensor, lengths: Tensor | None = None) -> Tensor:
     On a CPU by the recurrence of the captions, whose backward pass adds up the weights' gradient in one product; the
     regions are put in the order that it reads, place by place. Same numbers up to rounding.
     """
+    counts = counts_of(regions, lengths)
     if regions.is_cuda:
-        states, last = gru(regions)
-        return last[0] if lengths is None else states[torch.arange(len(regions), device=regions.device), lengths - 1]
-    if lengths is not None:
-        order, rows, running = packed(regions, lengths)
-        inputs = F.linear(rows, gru.weight_ih_l0, gru.bias_ih_l0)
-        return Recurrence.apply(inputs, gru.weight_hh_l0, gru.bias_hh_l0, running)[order.argsort()]
-    images, places, _ = regions.shape
-    inputs = F.linear(regions.transpose(0, 1).flatten(0, 1), gru.weight_ih_l0, gru.bias_ih_l0)
-    return Recurrence.apply(inputs, gru.weight_hh_l0, gru.bias_hh_l0, [images] * places)
+        states, _ = gru(regions)
+        return states[torch.arange(len(regions), device=regions.device), counts - 1]
+    rows, running, place = packed(regions, counts)
+    inputs = F.linear(rows, gru.weight_ih_l0, gru.bias_ih_l0)
+    return Recurrence.apply(inputs, gru.weight_hh_l0, gru.bias_hh_l0, running)[
+        place.gather(1, counts[:, None] - 1)[:, 0]
+    ]

@@ -65,7 +65,6 @@ def prepare(data: Dataset, config: Config) -> tuple[RetrievalModel, Criterion]:
     learn = tuple(name for name in ("tau", "bias") if getattr(config, f"learn_{name}"))
     criterion = Criterion(
         by_name(config.loss, **config.loss_options),
-        first=by_name("triplet"),
         warmup=config.warmup,
         auxiliary=auxiliary,
         weighing=weighing,

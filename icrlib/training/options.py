@@ -14,8 +14,6 @@ from icrlib.training.settings import SETTINGS, checked
 
 NOT_OPTIONS = ("triplet_weight", "pair_weight")  # they are the name
 
-HELP = {name: field.metadata["help"] for name, field in SETTINGS.items()}
-
 
 @dataclass(frozen=True)
 class Options:
@@ -41,9 +39,10 @@ class Options:
         if rest in self.owners.get(owner, ()):
             return owner, rest
         known = [*more, *(option for names in self.owners.values() for option in names)]
+        helped = {setting: field.metadata["help"] for setting, field in SETTINGS.items()}
         others = [f"of the {owner}: {', '.join(self.owners[owner]) or 'none'}" for owner in [*self.owners][1:]]
         raise ValueError(
-            f"unknown option {name!r}.{meant(name, known, HELP)} Options {'; '.join(others)}. "
+            f"unknown option {name!r}.{meant(name, known, helped)} Options {'; '.join(others)}. "
             "`icr settings` lists the settings"
         )
 
@@ -77,6 +76,6 @@ def usual(options: Options, values: Mapping) -> dict[str, dict]:
     """Defaults of data or method, by the first owner that takes each; what nobody here takes is left out."""
     found: dict[str, dict] = {owner: {} for owner in options.owners}
     for name, value in values.items():
-        for owner in [owner for owner, names in options.owners.items() if name in names][:1]:
+        if owner := next((owner for owner, names in options.owners.items() if name in names), None):
             found[owner][name] = checked(name, value) if owner == "setting" else value
     return found

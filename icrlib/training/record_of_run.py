@@ -22,7 +22,8 @@ def record(
     config: Config, data: Dataset, state: dict, tested: dict, model: RetrievalModel, criterion: Criterion, commit: str
 ) -> dict:
     """What the run leaves: configuration, identity, which data, code and machine, cost, history, choice, test."""
-    ranks = tested.pop("ranks", None)
+    ranks, best, auxiliary = tested.pop("ranks", None), state["best"], criterion.auxiliary
+    extras = [] if auxiliary is None else ["contrastive", auxiliary.name, *criterion.weighing.notes()]
     found = {
         "schema": SCHEMA,
         "identity": config.identity(),
@@ -39,35 +40,25 @@ def record(
         "peak_memory_mb": devices.peak_memory_mb(),
         "history": state["history"],
         "log": state["log"],
-        "log_columns": ["update", "loss", *_extras(criterion)],
-        "chosen": _chosen(state["best"]),
-        "test": tested | ({"ranks": _ranks(ranks, data)} if ranks else {}),
+        "log_columns": ["update", "loss", *extras],
+        "chosen": {"update": best["update"], "val_rsum": best["rsum"]},
+        "test": tested,
     }
-    if criterion.auxiliary is not None and criterion.auxiliary.about():
-        found["auxiliary"] = criterion.auxiliary.about()
+    if ranks:  # of each image and each caption the best, and whose captions they are, so that images can be resampled
+        tested["ranks"] = {side: packed(some) for side, some in ranks.items()}
+        tested["ranks"]["image_of"] = packed(data.test.image_of.tolist())
+    if "reranked" in best:  # the weights were chosen by the rsum before it
+        found["chosen"]["val_reranked_rsum"] = best["reranked"]
+    if auxiliary is not None and auxiliary.about():
+        found["auxiliary"] = auxiliary.about()
     if config.device.startswith("cuda"):
         found["peak_device_memory_mb"] = round(torch.cuda.max_memory_allocated() / (1 << 20))
     return rounded(found)
 
 
-def _chosen(best: dict) -> dict:
-    """The evaluation whose weights were kept. It was chosen by its rsum; what reranking makes of it is beside it."""
-    more = {"val_reranked_rsum": best["reranked"]} if "reranked" in best else {}
-    return {"update": best["update"], "val_rsum": best["rsum"]} | more
-
-
 def packed(ranks: list[int]) -> str:
     """Ranks as base64 of little-endian uint16; those beyond its range become its last."""
     return base64.b64encode(np.minimum(ranks, 0xFFFF).astype("<u2").tobytes()).decode()
-
-
-def _ranks(ranks: dict[str, list[int]], data: Dataset) -> dict[str, str]:
-    """Best rank of each image and of each caption, and whose captions they are, so that images can be resampled."""
-    return {side: packed(some) for side, some in ranks.items()} | {"image_of": packed(data.test.image_of.tolist())}
-
-
-def _extras(criterion: Criterion) -> list[str]:
-    return [] if criterion.auxiliary is None else ["contrastive", criterion.auxiliary.name, *criterion.weighing.notes()]
 
 
 def _version(name: str) -> str | None:

@@ -170,14 +170,12 @@ def _go_on(model: RetrievalModel, folder: str | Path, config: Config) -> None:
 
 def _signature() -> inspect.Signature:
     """All settings by name, so that help and completion know them."""
-    plain = inspect.signature(train)
-    named = [p for p in plain.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    rest = [p for p in plain.parameters.values() if p.kind is inspect.Parameter.VAR_KEYWORD]
+    *named, rest = (plain := inspect.signature(train)).parameters.values()
     listed = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{field.type}")
         for name, field in SETTINGS.items()
     ]
-    return plain.replace(parameters=[*named, *listed, *(p.replace(name="options") for p in rest)])
+    return plain.replace(parameters=[*named, *listed, rest.replace(name="options")])
 
 
 train.__signature__ = _signature()

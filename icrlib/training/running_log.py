@@ -24,41 +24,36 @@ class RunningLog:
         self.at_once, self.every = config.device == "cpu", max(1, config.updates // LOGGED)
         self.clip = config.grad_clip or math.inf
         self.update, self.rate = 0, 0.0
-        self.updates: list[int] = []
-        self.values: list[list[Tensor]] = []
-        self.norms: list[Tensor] = []
-        self.extras: list[dict[str, Tensor]] = []
+        self.value: Tensor | float = 0.0  # of the present update
+        self.names: list[str] = []  # of what the criterion says
+        self.rows: list[tuple[Tensor, ...]] = []  # one an update: value, norm, and what the criterion says
         self.may_overflow = False
 
     def start(self, update: int, rate: float) -> None:
         """A new update begins, at this learning rate."""
-        self.update, self.rate = update, rate
-        self.values.append([])
+        self.update, self.rate, self.value = update, rate, 0.0
 
     def add(self, value: Tensor) -> None:
         """The loss of one of its batches."""
-        self.values[-1].append(value.detach())
+        self.value = self.value + value.detach().double()
 
     def end(self, norm: Tensor, extra: dict[str, Tensor], may_overflow: bool) -> None:
         """It is done: the gradient's norm before clipping, and what the criterion says of itself."""
         self.may_overflow = may_overflow
-        self.updates.append(self.update)
-        self.norms.append(norm.detach())
-        self.extras.append(extra)
+        self.names = list(extra)
+        self.rows.append((self.value, norm.detach(), *extra.values()))
         if self.at_once:
-            self._check(sum(v.item() for v in self.values[-1]), norm.item())
+            self._check(self.value.item(), norm.item())
 
     def summary(self, log: list[list]) -> dict:
         """The history's line on these updates; every so many of them go to the ``log``, one by one."""
-        values = [sum(part) for part in _numbers(self.values)]
-        norms = torch.stack(self.norms).tolist()
-        for update, value, norm in zip(self.updates, values, norms, strict=True):
+        columns = [torch.stack(column).tolist() for column in zip(*self.rows, strict=True)]
+        values, norms, *extras = columns
+        for update, (value, norm, *more) in enumerate(zip(*columns, strict=True), self.update + 1 - len(values)):
             self.update = update  # named in the message, if this is where numbers end
             self._check(value, norm)
-        extras = {name: torch.stack([e[name] for e in self.extras]).tolist() for name in self.extras[-1]}
-        for place, (update, value) in enumerate(zip(self.updates, values, strict=True)):
             if (update + 1) % self.every == 0:
-                log.append([update + 1, value, *(extra[place] for extra in extras.values())])
+                log.append([update + 1, value, *more])
         entry = {
             "update": self.update + 1,
             "loss": sum(values) / len(values),
@@ -66,16 +61,12 @@ class RunningLog:
             "gradient_norm": norms[-1],
             "clipped": sum(n > self.clip for n in norms) / len(norms),
         }
-        entry |= {name: sum(extra) / len(extra) if name != "lambda" else extra[-1] for name, extra in extras.items()}
-        self.updates, self.values, self.norms, self.extras = [], [], [], []
+        for name, extra in zip(self.names, extras, strict=True):
+            entry[name] = extra[-1] if name == "lambda" else sum(extra) / len(extra)
+        self.rows = []
         return entry
 
     def _check(self, value: float, norm: float) -> None:
         # Under loss scaling an overflow is expected now and then: the scaler skips that step and lowers its scale.
         if not (math.isfinite(norm) or self.may_overflow) or not math.isfinite(value):
             raise NonFiniteScores(f"the loss is {value} and its gradient's norm {norm}")
-
-
-def _numbers(values: list[list[Tensor]]) -> list[list[float]]:
-    flat = iter(torch.stack([v for part in values for v in part]).tolist())
-    return [[next(flat) for _ in part] for part in values]

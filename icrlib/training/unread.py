@@ -98,27 +98,24 @@ def _of_folder(dataset: str, folder: str, smoke: bool, more: tuple, changed: int
 
 def _unseen(dataset: str, outline: Outline, each: Mapping | None = None) -> Dataset:
     """Data of that outline that hold nothing."""
-    splits = _splits(each or dict.fromkeys(outline.images, EACH), outline.images, outline.shape, outline.pictures)
+    splits = {}
+    for name, images in outline.images.items():
+        captions = images * (EACH if each is None else each[name])
+        image_of = torch.arange(max(images, round(captions))) % images
+        # Splits that take no memory worth speaking of: every number is the same zero.
+        shape, pictures = outline.shape, outline.pictures
+        features = Unseen(images, shape[-1]) if pictures else torch.zeros(1).expand(images, *shape)
+        splits[name] = Split(name, features, [""] * len(image_of), image_of, [""] * images)
     about = {name: dict(getattr(outline, name)) for name in ("options", "defaults", "tuned")}
     return Dataset(
         dataset, **splits, vocabulary=None, fingerprint="", drawn=dataset in DRAWN, foils=outline.foils, **about
     )
 
 
-def _sizes(dataset: str, root: str | None) -> tuple[dict[str, int], dict[str, float]]:
-    """Images of each split, and captions an image: of the photos in ``root``, else as published."""
+def _sizes(dataset: str, root: str | None) -> tuple[dict[str, int], dict[str, float] | None]:
+    """Images of each split, and captions an image: of the photos in ``root``, else as published (None: five)."""
     if root and Path(root).is_dir():
         photos = karpathy.read(root)
         each = {name: sum(map(len, split.captions)) / len(split) for name, split in photos.items()}
         return {name: len(split) for name, split in photos.items()}, each
-    return karpathy.PUBLISHED[dataset], dict.fromkeys(("train", "val", "test"), EACH)
-
-
-def _splits(each: Mapping, sizes: Mapping, shape: tuple[int, ...], pictures: bool = False) -> dict[str, Split]:
-    """Splits of these sizes that take no memory worth speaking of: every number is the same zero."""
-    made = {}
-    for name, images in sizes.items():
-        image_of = torch.arange(max(images, round(images * each[name]))) % images
-        features = Unseen(images, shape[-1]) if pictures else torch.zeros(1).expand(images, *shape)
-        made[name] = Split(name, features, [""] * len(image_of), image_of, [""] * images)
-    return made
+    return karpathy.PUBLISHED[dataset], None

@@ -21,24 +21,15 @@ def model():
     return models.build("bow", feature_dim=10, words=30, embed_dim=8).double()
 
 
-def test_word_order_does_not_matter(model):
-    vocabulary = Vocabulary.build(["a red ring left of a blue square"], 1)
-    captions = [
-        f"a {one} left of a {two}"
-        for one, two in (("red ring", "blue square"), ("blue square", "red ring"), ("blue ring", "red ring"))
-    ]
-    first, swapped, other = model.encode_captions(*vocabulary.encode(captions))
-    torch.testing.assert_close(first, swapped, atol=1e-12, rtol=0)
-    assert (first - other).abs().max() > 1e-3
-
-
 def test_captions_by_hand(model):
     """Padding does not count, however much of it there is."""
-    words, lengths = torch.tensor([[1, 5, 6, 5, 2, 0, 0], [1, 9, 2, 0, 0, 0, 0]]), torch.tensor([5, 3])
+    words = torch.tensor([[1, 5, 6, 5, 2, 0, 0], [1, 9, 2, 0, 0, 0, 0], [1, 5, 5, 6, 2, 0, 0]])
+    lengths = torch.tensor([5, 3, 5])
     expected = torch.stack([model.bag.weight[row[row > 0]].mean(0) for row in words])
     for given in (words, words[:, :5], torch.nn.functional.pad(words, (0, 6))):
         result = model.encode_captions(given, lengths)
         torch.testing.assert_close(result, torch.nn.functional.normalize(expected, dim=1))
+        torch.testing.assert_close(result[0], result[2], atol=1e-12, rtol=0, msg="the order of words counts")
 
 
 def test_images_as_in_vse(model):
@@ -46,9 +37,6 @@ def test_images_as_in_vse(model):
     vse.project.load_state_dict(model.project.state_dict())
     features = torch.rand(3, 10, dtype=torch.float64)
     assert torch.equal(model.encode_images(features), vse.encode_images(features))
-    torch.testing.assert_close(model.encode_images(features).norm(dim=1), torch.ones(3, dtype=torch.float64))
-    with pytest.raises(ValueError, match=r"this model takes \(images, 10\)"):
-        model.encode_images(torch.rand(3, 4))
 
 
 @pytest.fixture(scope="module")

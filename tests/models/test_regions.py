@@ -122,16 +122,6 @@ def test_batch_normalisations_count_true_regions(name):
     assert set(rows) <= ({9} if "released" in MODELS[name].values() else {3 + 1 + 2, 3})
 
 
-def test_left_out_regions_are_true_ones():
-    """Size augmentation throws for true regions alone, and leaves at least one of each image."""
-    torch.manual_seed(0)
-    model = build("vse_infty", **SIZES, drop_regions=0.9).train()
-    values = pictures(float("nan"))
-    for _ in range(50):
-        kept, lengths = model.some(values, LENGTHS)
-        assert (lengths >= 1).all() and (lengths <= LENGTHS).all() and not kept.isnan().any()
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     return icrlib.load_dataset("flickr8k", features=folders.make(tmp_path_factory.mktemp("boxes")), min_count=1)

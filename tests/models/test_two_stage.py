@@ -203,10 +203,7 @@ def test_what_nobody_reranks_says_nothing_of_it(scenes, trained):
     assert run.record["history"] == trained.record["history"], "the second stage changes nothing of the first"
 
 
-@pytest.mark.parametrize(
-    "more",
-    [{"loss": "triplet_sh"}, {"loss": "goal:con x con"}, {"batches": "images"}],
-)
+@pytest.mark.parametrize("more", [{"loss": "triplet_sh"}, {"loss": "goal:con x con", "batches": "images"}])
 def test_any_loss_on_scores_in_place_of_the_contrastive_term(scenes, more):
     run = icrlib.train(scenes, "matching", updates=3, evaluate_every=3, rerank=10, **more, **SMALL)
     assert math.isfinite(run.record["test"]["reranked"]["rsum"])

@@ -17,19 +17,8 @@ from icrlib.training.config import resolve
 
 
 def settings(**changes):
-    return SimpleNamespace(
-        **{
-            "schedule": "step",
-            "drops": [50],
-            "updates": 100,
-            "per_epoch": 10,
-            "lr_warmup": 0,
-            "restart_lr": None,
-            "finetune_after": None,
-            "lr": 1.0,
-        }
-        | changes
-    )
+    usual = {"schedule": "step", "drops": [50], "updates": 100, "per_epoch": 10, "lr_warmup": 0}
+    return SimpleNamespace(**usual | {"restart_lr": None, "finetune_after": None} | changes)
 
 
 def test_steps_warm_up_and_cosine_of_the_rate():
@@ -42,13 +31,8 @@ def test_steps_warm_up_and_cosine_of_the_rate():
 def test_the_rates_of_ltds_release():
     """RF §6.6: cosine once an epoch over 30, then 2e-5 and a cosine anew; rates of epochs 0, 15, 29, 30, 45, 59."""
     per_epoch = 7
-    config = settings(
-        schedule="cosine_epoch",
-        updates=60 * per_epoch,
-        per_epoch=per_epoch,
-        restart_lr=2e-5,
-        finetune_after=30 * per_epoch,
-    )
+    lengths = {"updates": 60 * per_epoch, "per_epoch": per_epoch, "finetune_after": 30 * per_epoch}
+    config = settings(schedule="cosine_epoch", restart_lr=2e-5, **lengths)
     optimiser = SimpleNamespace(param_groups=[{"base": 2e-4}])
     rates = {e: optim.set_rates(optimiser, e * per_epoch + 3, config) for e in (0, 15, 29, 30, 45, 59)}
     assert rates == pytest.approx({0: 2e-4, 15: 1e-4, 29: 5.48e-7, 30: 2e-5, 45: 1e-5, 59: 5.48e-8}, rel=2e-3)

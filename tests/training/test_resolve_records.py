@@ -14,6 +14,7 @@ from icrlib.data.splits import Dataset, Split
 from icrlib.records.files import below
 from icrlib.records.folder import root
 from icrlib.training.config import identity, resolve
+from icrlib.training.unread import Unseen
 
 CAPTIONS = 5  # of an image, in every data set that has records
 # Training photos of Flickr8k by the start of the data's hash: all, a part, and those outside of an album.
@@ -36,19 +37,9 @@ UNROUNDED = {("lr", 0.00033333333): 1e-3 / 3, ("restart_lr", 0.0003): 3e-3 / 10}
 MACHINE = ("device", "threads")  # no part of what a run is
 
 
-class Unseen:
-    """So many pictures that nobody looks at."""
-
-    def __init__(self, images: int) -> None:
-        self.images, self.shape = images, (images, 8)
-
-    def __len__(self) -> int:
-        return self.images
-
-
 @cache
 def splits(images: int, pictures: bool) -> dict[str, Split]:
-    features = Unseen(images) if pictures else torch.zeros(1).expand(images, 8)
+    features = Unseen(images, 8) if pictures else torch.zeros(1).expand(images, 8)
     image_of = torch.arange(images * CAPTIONS) // CAPTIONS
     split = Split("train", features, [""] * len(image_of), image_of, [""] * images)
     return {"train": split, "val": split, "test": split}

@@ -20,7 +20,7 @@ from icrlib.experiments import compare, keys, missing, runs, store
 from icrlib.training.config import resolve
 from tests.conftest import make_split
 from tests.killing import exit_code
-from tests.training.test_resume import comparable, same_run
+from tests.training.test_resume import ALL_WORKER, comparable, same_run
 
 SMALL = {"train": 40, "val": 12, "test": 16}
 COMMON = {"updates": 4, "evaluate_every": 2, "batch_size": 8, "embed_dim": 16}
@@ -66,19 +66,18 @@ def test_all_parameters_learn_at_a_tenth_of_the_rate(tmp_path):
 
 
 def test_the_first_stage_and_not_its_folder_is_part_of_what_a_run_is(tiny, first, tmp_path):
-    moved = tmp_path / "moved"
-    first.folder.rename(moved)
-    elsewhere = resolve(tiny, "vse++", "triplet_sh", given={"start_from": moved, "lr": 0.001})
+    def named(start=None):
+        return resolve(tiny, "vse++", "triplet_sh", given={"lr": 0.001, "start_from": start})
+
+    moved = first.folder.rename(tmp_path / "moved")
+    elsewhere = named(moved)
     moved.rename(first.folder)
-    again = resolve(tiny, "vse++", "triplet_sh", given={"start_from": str(first.folder), "lr": 0.001})
-    alone = resolve(tiny, "vse++", "triplet_sh", given={"lr": 0.001})
-    other = resolve(
-        tiny, "vse++", "triplet_sh", given={"start_from": {**first.record["config"], "lr": 0.03}, "lr": 0.001}
-    )
+    again, alone, other = named(str(first.folder)), named(), named({**first.record["config"], "lr": 0.03})
     assert elsewhere.identity() == again.identity() and len({x.identity() for x in (again, alone, other)}) == 3
     assert again.asked == {"lr": 0.001} and str(first.folder) not in json.dumps(again.flat())
-    recorded = resolve(tiny, "vse++", "triplet_sh", given={**again.asked, "start_from": again.flat()["start_from"]})
-    assert recorded.identity() == again.identity(), "a record names its first stage by what it was"
+    assert named(again.flat()["start_from"]).identity() == again.identity(), (
+        "a record names its first stage by what it was"
+    )
     assert icrlib.train(tiny, loss="triplet_sh", out=tmp_path / "run", start_from=first.folder, **STILL).folder
     with pytest.raises(ValueError, match="holds another run.*start_from: ") as error:
         icrlib.train(tiny, loss="triplet_sh", out=tmp_path / "run", **STILL)
@@ -125,23 +124,15 @@ def test_other_photos_and_what_is_no_first_stage_are_refused(tiny, first, tmp_pa
         runs("scenes", start_from=str(first.folder))
 
 
-WORKER = """
-import sys, icrlib
-from tests.conftest import make_tiny
-from tests.killing import die_in_step
-die_in_step(27)
-icrlib.train(make_tiny(), loss="triplet_sh", out=sys.argv[1], start_from=sys.argv[2], progress=False)
-"""
-
-
 @pytest.mark.process
 def test_a_killed_second_stage_ends_bit_identical(tiny, first, tmp_path):
-    given = {"loss": "triplet_sh", "start_from": first.folder, "progress": False}
-    unbroken = icrlib.train(tiny, out=tmp_path / "unbroken", **given)
-    assert exit_code(WORKER, str(tmp_path / "killed"), str(first.folder)) == -signal.SIGKILL
+    given = {"loss": "triplet_sh", "start_from": str(first.folder)}
+    unbroken = icrlib.train(tiny, out=tmp_path / "unbroken", progress=False, **given)
+    assert exit_code(ALL_WORKER, str(tmp_path / "killed"), "27", json.dumps(given)) == -signal.SIGKILL
     assert (tmp_path / "killed" / "checkpoint.pt").exists() and not (tmp_path / "killed" / "record.json").exists()
-    same_run(unbroken, icrlib.train(tiny, out=tmp_path / "killed", **given))
-    assert comparable(icrlib.train(tiny, out=tmp_path / "killed", **given).record) == comparable(unbroken.record)
+    same_run(unbroken, icrlib.train(tiny, out=tmp_path / "killed", progress=False, **given))
+    again = icrlib.train(tiny, out=tmp_path / "killed", progress=False, **given)
+    assert comparable(again.record) == comparable(unbroken.record)
 
 
 PAGE = """

@@ -10,6 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
 
 def last_states(gru: nn.GRU, words: nn.Embedding, numbers: Tensor, lengths: Tensor) -> Tensor:
     """State (B, d) of a one-layer ``gru`` after word ``lengths[i]`` of caption i; ``numbers`` (B, L) int64.
@@ -22,10 +24,8 @@ def last_states(gru: nn.GRU, words: nn.Embedding, numbers: Tensor, lengths: Tens
     if numbers.is_cuda:
         states, _ = gru(words(numbers[:, : int(lengths.max())]))
         return states[torch.arange(len(numbers), device=numbers.device), lengths - 1]
-    order, read, running = packed(numbers, lengths)
-    inputs = _inputs(words, read, gru.weight_ih_l0, gru.bias_ih_l0)
-    last = Recurrence.apply(inputs, gru.weight_hh_l0, gru.bias_hh_l0, running)
-    return last[order.argsort()]
+    states, place = _states(gru, words, numbers, lengths)
+    return states.index_select(0, place.gather(1, lengths[:, None] - 1)[:, 0])
 
 
 def word_states(gru: nn.GRU, words: nn.Embedding, numbers: Tensor, lengths: Tensor) -> Tensor:
@@ -34,48 +34,38 @@ def word_states(gru: nn.GRU, words: nn.Embedding, numbers: Tensor, lengths: Tens
     Of a bidirectional one the mean of both directions, as VSE∞ and SCAN take it. Otherwise as :func:`last_states`: the
     way back is the way there over captions turned round, whose states are then put where their words are.
     """
-    longest = int(lengths.max())
     if numbers.is_cuda:
         inside = nn.utils.rnn.pack_padded_sequence(words(numbers), lengths.cpu(), True, False)
         states = nn.utils.rnn.pad_packed_sequence(gru(inside)[0], batch_first=True)[0]
         return sum(states.chunk(2, 2)) / 2 if gru.bidirectional else states
-    places = torch.arange(longest)
+    places = torch.arange(int(lengths.max()))
     inside = places < lengths[:, None]
-    order, read, running = packed(numbers, lengths)
-    place = torch.zeros(len(numbers), longest, dtype=torch.long)  # of each word in what is packed
-    sizes = torch.tensor(running)
-    place[order] = (sizes.cumsum(0) - sizes)[None] + torch.arange(len(numbers))[:, None]
-    there = AllStates.apply(
-        _inputs(words, read, gru.weight_ih_l0, gru.bias_ih_l0), gru.weight_hh_l0, gru.bias_hh_l0, running
-    )
-    at = place[inside]
-    states = there[at]
+    there, place = _states(gru, words, numbers, lengths)
+    states = there[place[inside]]
     if gru.bidirectional:
         turned = (lengths[:, None] - 1 - places).clamp_min(0)
-        order, read, running = packed(numbers.gather(1, turned), lengths)
-        back = AllStates.apply(
-            _inputs(words, read, gru.weight_ih_l0_reverse, gru.bias_ih_l0_reverse),
-            gru.weight_hh_l0_reverse,
-            gru.bias_hh_l0_reverse,
-            running,
-        )
+        back, _ = _states(gru, words, numbers.gather(1, turned), lengths, "_reverse")
         states = (states + back[place.gather(1, turned)[inside]]) / 2
-    return states.new_zeros(len(numbers), longest, states.shape[1]).masked_scatter(inside[..., None], states)
+    return states.new_zeros(*inside.shape, states.shape[1]).masked_scatter(inside[..., None], states)
 
 
-def packed(numbers: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, list[int]]:
-    """Rows of ``numbers`` (B, L, …) by falling length (B,); what stands in them, position by position (T, …), without
-    what is beyond a length; how many have each position."""
+def _states(gru: nn.GRU, words: nn.Embedding, numbers: Tensor, lengths: Tensor, way: str = "") -> tuple[Tensor, Tensor]:
+    """States (T, d) of all words, by the weights of one way, and their places (B, L), both as of :func:`packed`."""
+    weight, state_weight, bias, state_bias = (getattr(gru, f"{name}_l0{way}") for name in WEIGHTS)
+    read, running, place = packed(numbers, lengths)
+    distinct, read = read.unique(return_inverse=True)
+    inputs = F.embedding(read, F.linear(words(distinct), weight, bias))
+    return Recurrence.apply(inputs, state_weight, state_bias, running), place
+
+
+def packed(numbers: Tensor, lengths: Tensor) -> tuple[Tensor, list[int], Tensor]:
+    """What stands in ``numbers`` (B, L, …), position by position, longer rows first, without what is beyond a length,
+    (T, …); how many rows have each position; and where each row's positions are among the T, (B, L)."""
     order = lengths.argsort(descending=True, stable=True)
-    lengths = lengths[order]
-    inside = torch.arange(int(lengths[0]))[:, None] < lengths  # (L, B): word by word, every caption that has one
-    return order, numbers[order, : len(inside)].transpose(0, 1)[inside], inside.sum(1).tolist()
-
-
-def _inputs(words: nn.Embedding, packed: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """What the words (T,) contribute to the gates, (T, 3d): each distinct one meets the weights once."""
-    distinct, packed = packed.unique(return_inverse=True)
-    return F.embedding(packed, F.linear(words(distinct), weight, bias))
+    inside = torch.arange(int(lengths.max()))[:, None] < lengths[order]  # (L, B): every row that has the position
+    sizes = inside.sum(1)
+    place = (sizes.cumsum(0) - sizes)[None] + order.argsort()[:, None]
+    return numbers[order, : len(inside)].transpose(0, 1)[inside], sizes.tolist(), place
 
 
 class Recurrence(torch.autograd.Function):
@@ -88,88 +78,54 @@ class Recurrence(torch.autograd.Function):
               c = \tanh(x_c + r f_c), \quad h' = c + z (h - c).
 
     Autograd would add up one product of the size of :math:`W` a word position; here they are one product over all.
-    Returns the last state of each caption, (B, d).
+    Returns the state after each word, (T, d).
     """
 
     @staticmethod
     @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
     def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, running: list[int]) -> Tensor:
-        return _there(ctx, inputs, weight, bias, running)
-
-    @staticmethod
-    @once_differentiable
-    @torch.amp.custom_bwd(device_type="cpu")
-    def backward(ctx: Any, incoming: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        return _back(ctx, incoming.clone())
-
-
-class AllStates(Recurrence):
-    """The same, with the state after each word, (T, d), in the order of the ``inputs``."""
-
-    @staticmethod
-    @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, running: list[int]) -> Tensor:
-        states = inputs.new_empty(len(inputs), weight.shape[1])
-        _there(ctx, inputs, weight, bias, running, states)
+        size = weight.shape[1]
+        gates, from_state = torch.empty_like(inputs), torch.empty_like(inputs)
+        before, states = inputs.new_empty(len(inputs), size), inputs.new_empty(len(inputs), size)
+        state = inputs.new_zeros(running[0], size)
+        from_state[: running[0]] = bias  # all states start at 0
+        for step, (x, gate, f, h, now) in enumerate(_by_word(running, inputs, gates, from_state, before, states)):
+            h.copy_(state[: len(x)])
+            if step:
+                torch.addmm(bias, h, weight.T, out=f)
+            rz = torch.sigmoid(torch.add(x[:, : 2 * size], f[:, : 2 * size]), out=gate[:, : 2 * size])
+            c = torch.addcmul(x[:, 2 * size :], rz[:, :size], f[:, 2 * size :])
+            c = torch.tanh(c, out=gate[:, 2 * size :])
+            state = torch.lerp(c, h, rz[:, size:], out=now)
+        ctx.save_for_backward(gates, before, from_state, weight)
+        ctx.running = running
         return states
 
     @staticmethod
     @once_differentiable
     @torch.amp.custom_bwd(device_type="cpu")
     def backward(ctx: Any, incoming: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        return _back(ctx, incoming.new_zeros(ctx.running[0], incoming.shape[1]), incoming)
-
-
-def _there(
-    ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, running: list[int], states: Tensor | None = None
-) -> Tensor:
-    """The last states (B, d); ``states`` (T, d), where they are given, are filled with all of them."""
-    size = weight.shape[1]
-    gates, from_state = torch.empty_like(inputs), torch.empty_like(inputs)
-    before = inputs.new_empty(len(inputs), size)
-    after = inputs.new_empty(len(inputs), 0) if states is None else states
-    state = inputs.new_zeros(running[0], size)
-    from_state[: running[0]] = bias  # all states start at 0
-    for step, (x, gate, f, h, kept) in enumerate(_by_word(running, inputs, gates, from_state, before, after)):
-        now = state[: len(x)]  # the captions that have ended keep their rows below
-        h.copy_(now)
-        if step:
-            torch.addmm(bias, h, weight.T, out=f)
-        rz = torch.sigmoid(torch.add(x[:, : 2 * size], f[:, : 2 * size]), out=gate[:, : 2 * size])
-        c = torch.addcmul(x[:, 2 * size :], rz[:, :size], f[:, 2 * size :])
-        c = torch.tanh(c, out=gate[:, 2 * size :])
-        torch.lerp(c, h, rz[:, size:], out=now)
-        if states is not None:
-            kept.copy_(now)
-    ctx.save_for_backward(gates, before, from_state, weight)
-    ctx.running = running
-    return state
-
-
-def _back(ctx: Any, gradient: Tensor, of_states: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor, None]:
-    """Gradients of inputs, weight and bias, from that of the last states (B, d), and of every state (T, d)."""
-    gates, before, from_state, weight = ctx.saved_tensors
-    size, first = weight.shape[1], ctx.running[0]
-    r, z, c = gates.chunk(3, 1)
-    # What does not depend on the incoming gradient, for all words at once.
-    to_c = (1 - z) * (1 - c * c)
-    to_z = (before - c) * z * (1 - z)
-    to_r = from_state[:, 2 * size :] * r * (1 - r)
-    at_inputs, at_state = torch.empty_like(gates), torch.empty_like(gates)
-    incoming = gates.new_empty(len(gates), 0) if of_states is None else of_states
-    steps = list(_by_word(ctx.running, to_r, to_z, to_c, r, z, at_inputs, at_state, incoming))
-    for step, (f_r, f_z, f_c, gate_r, gate_z, x, f, more) in reversed(list(enumerate(steps))):
-        now = gradient[: len(x)]
-        if of_states is not None:
+        gates, before, from_state, weight = ctx.saved_tensors
+        size, first = weight.shape[1], ctx.running[0]
+        r, z, c = gates.chunk(3, 1)
+        # What does not depend on the incoming gradient, for all words at once.
+        to_c = (1 - z) * (1 - c * c)
+        to_z = (before - c) * z * (1 - z)
+        to_r = from_state[:, 2 * size :] * r * (1 - r)
+        at_inputs, at_state = torch.empty_like(gates), torch.empty_like(gates)
+        gradient = gates.new_zeros(first, size)
+        steps = list(_by_word(ctx.running, to_r, to_z, to_c, r, z, at_inputs, at_state, incoming))
+        for step, (f_r, f_z, f_c, gate_r, gate_z, x, f, more) in reversed(list(enumerate(steps))):
+            now = gradient[: len(x)]
             now += more
-        x_c = torch.mul(now, f_c, out=x[:, 2 * size :])
-        torch.mul(x_c, f_r, out=x[:, :size])
-        torch.mul(now, f_z, out=x[:, size : 2 * size])
-        f[:, : 2 * size] = x[:, : 2 * size]
-        torch.mul(x_c, gate_r, out=f[:, 2 * size :])
-        if step:
-            torch.addmm(now * gate_z, f, weight, out=now)
-    return at_inputs, at_state[first:].T @ before[first:], at_state.sum(0), None
+            x_c = torch.mul(now, f_c, out=x[:, 2 * size :])
+            torch.mul(x_c, f_r, out=x[:, :size])
+            torch.mul(now, f_z, out=x[:, size : 2 * size])
+            f[:, : 2 * size] = x[:, : 2 * size]
+            torch.mul(x_c, gate_r, out=f[:, 2 * size :])
+            if step:
+                torch.addmm(now * gate_z, f, weight, out=now)
+        return at_inputs, at_state[first:].T @ before[first:], at_state.sum(0), None
 
 
 def _by_word(running: list[int], *whole: Tensor) -> Iterator[tuple[Tensor, ...]]:
