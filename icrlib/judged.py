@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from icrlib import evaluation
-from icrlib.data.judgements import Judgements
+from icrlib.data.splits import Judgements
 from icrlib.metrics import Ranks, from_ranks
 from icrlib.models.base import RetrievalModel
 from icrlib.score_checks import finite

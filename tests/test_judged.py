@@ -8,7 +8,7 @@ import torch
 
 import icrlib
 from icrlib import evaluation, judged
-from icrlib.data.judgements import Judgements
+from icrlib.data.splits import Judgements
 
 from .conftest import make_split
 

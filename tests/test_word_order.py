@@ -19,9 +19,9 @@ from .conftest import make_split, make_tiny
 class FirstWord(RetrievalModel):
     """A caption is its first word, an image the place of its largest feature: reads order, and nothing else."""
 
-    def __init__(self, words: int) -> None:
+    def __init__(self, vocabulary) -> None:
         super().__init__()
-        self.options, self.words = {}, words
+        self.options, self.words, self.vocabulary = {}, len(vocabulary), vocabulary
         self.anchor = torch.nn.Parameter(torch.zeros(1))
 
     def encode_images(self, features):
@@ -29,18 +29,6 @@ class FirstWord(RetrievalModel):
 
     def encode_captions(self, words, lengths):
         return torch.nn.functional.one_hot(words[:, 1], self.words).float()
-
-
-@pytest.fixture
-def reader(tiny):
-    """Images whose largest feature is the number of the first word of their first caption."""
-    split = make_split("test", 30, 5)
-    words, _ = tiny.vocabulary.encode(split.captions)
-    first = [int((split.image_of == row).nonzero()[0]) for row in range(30)]
-    split.features = torch.nn.functional.one_hot(words[first, 1], len(tiny.vocabulary)).float()
-    model = FirstWord(len(tiny.vocabulary))
-    model.vocabulary = tiny.vocabulary
-    return model, split
 
 
 def test_a_bag_of_words_has_fifty(tiny):
@@ -51,12 +39,15 @@ def test_a_bag_of_words_has_fifty(tiny):
     assert (found["own"], found["other"], found["gain"]) == (50, 50, 0) and found["n"] == len(tiny.test.captions)
 
 
-def test_against_a_slow_twin(reader):
-    """Every caption and every picture by itself; ties count half."""
-    model, split = reader
+def test_against_a_slow_twin(tiny):
+    """Every caption and every picture by itself; ties count half. The largest feature of an image is the number of the
+    first word of its first caption."""
+    split, model = make_split("test", 30, 5), FirstWord(tiny.vocabulary)
+    words, lengths = tiny.vocabulary.encode(split.captions)
+    first = [int((split.image_of == row).nonzero()[0]) for row in range(30)]
+    split.features = torch.nn.functional.one_hot(words[first, 1], model.words).float()
     found = evaluation.word_order(model, split, seed=3)
     dice = np.random.default_rng([3, len(split.captions)])
-    words, lengths = model.vocabulary.encode(split.captions)
     turned, kept = evaluation.reordered(model.vocabulary.numbers(split.captions), dice)
     turned = turned[torch.arange(len(words))]
     kept = kept[torch.from_numpy(dice.permutation(len(kept)))]
@@ -88,9 +79,7 @@ def test_a_liking_for_captions_is_no_reading(tiny):
             known = {tuple(row) for row in self.vocabulary.encode(tiny.test.captions)[0].tolist()}
             return torch.tensor([[float(tuple(row) in known), 0.0] for row in words.tolist()])
 
-    model = Fond(len(tiny.vocabulary))
-    model.vocabulary = tiny.vocabulary
-    found = evaluation.word_order(model, tiny.test)
+    found = evaluation.word_order(Fond(tiny.vocabulary), tiny.test)
     assert found["own"] == found["other"] > 85 and found["gain"] == 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -63,12 +63,13 @@ def read_arrays(path: Path, what: str, again: str) -> dict[str, np.ndarray] | No
         return None
 
 
-def keep_arrays(path: Path, arrays: Mapping[str, np.ndarray], what: str) -> None:
-    """:func:`write_arrays`; a cache that cannot be written is named and done without.
-
-    ``what``: "the dataset is", for the sentence that says so.
-    """
-    try:
-        write_arrays(path, arrays)
-    except StorageError as err:
-        log.warning("%s not cached: %s", what, err)
+def cached(path: Path, make: Callable[[], dict[str, np.ndarray]], what: str, again: str) -> dict[str, np.ndarray]:
+    """:func:`read_arrays`, else what ``make`` gives, kept; a cache that cannot be written is named and done without."""
+    arrays = read_arrays(path, what, again)
+    if arrays is None:
+        arrays = make()
+        try:
+            write_arrays(path, arrays)
+        except StorageError as err:
+            log.warning("%s: not cached: %s", what, err)
+    return arrays

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 
 import pandas as pd
 import torch
 
-from icrlib.data.judgements import Judgements
 from icrlib.data.karpathy import SPLITS, BadAnnotations, entries
-from icrlib.data.splits import Split
+from icrlib.data.splits import Judgements, Split
 
 COLUMNS = ("caption", "image", "agg_score", "sampling_method")
 ID = {"caption": r"COCO_val2014:sentid:(\d+)", "image": r"COCO_val2014_(\d{12})\.jpg"}
@@ -29,15 +27,12 @@ def read(path: str | os.PathLike) -> pd.DataFrame:
 
     ``FileNotFoundError`` where the file is missing; ``ValueError`` names file and line of what is no such row.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file; sits_test.csv is in {SOURCE}")
     try:
-        found = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (ValueError, OSError, EOFError) as err:  # of pandas, of the encoding, of gzip
+        found = pd.read_csv(path, dtype=str, keep_default_na=False)[[*COLUMNS]]
+    except FileNotFoundError as err:
+        raise FileNotFoundError(f"{path}: no such file; sits_test.csv is in {SOURCE}") from err
+    except (ValueError, OSError, EOFError, KeyError) as err:  # of pandas, the encoding, gzip; a missing column
         raise ValueError(f"{path}: not a whole CSV file ({' '.join(str(err).split())}); get it again") from err
-    if tuple(found.columns) != COLUMNS:
-        raise ValueError(f"{path}: wanted columns {', '.join(COLUMNS)}; its header is {list(found.columns)}")
     rated = pd.DataFrame({what: found[what].str.extract(f"^{form}$")[0] for what, form in ID.items()})
     rated["score"] = pd.to_numeric(found["agg_score"], errors="coerce")
     wrong = rated.isna().any(axis=1) | rated.duplicated(["caption", "image"])

@@ -7,20 +7,20 @@ import os
 from collections.abc import Callable
 
 from icrlib.data import karpathy, photos, precomputed
-from icrlib.data.scenes import generate, rendered, stamps
+from icrlib.data.scenes import generate, stamps
 from icrlib.data.splits import Dataset, Outline
 from icrlib.errors import choose, true_or_false
 
 # Drawn from a seed, by a function: nothing to fetch, and known before anything is drawn.
 DRAWN: dict[str, Callable[..., Dataset]] = {
     "scenes": generate.load,
-    "rendered": rendered.rendered,
+    "rendered": stamps.rendered,
     "stamps": stamps.stamped,
 }
 OUTLINES: dict[str, Callable[..., Outline]] = {
     "scenes": generate.outline,
-    "rendered": rendered.outline,
-    "stamps": stamps.outline,
+    "rendered": stamps.outline_rendered,
+    "stamps": stamps.outline_stamped,
 }
 DATASETS = (*DRAWN, *karpathy.PUBLISHED)
 USUAL = "scenes"
@@ -37,7 +37,7 @@ def load_dataset(
     """Load a dataset by name.
 
     ``"scenes"`` is generated in seconds and cached (:func:`icrlib.data.scenes.load` lists its options). So are
-    ``"rendered"``, the same as pictures, for a network that learns (:func:`icrlib.data.scenes.rendered.rendered`), and
+    ``"rendered"``, the same as pictures, for a network that learns (:func:`icrlib.data.scenes.stamps.rendered`), and
     ``"stamps"``, pictures with a shortcut on purpose (:func:`icrlib.data.scenes.stamps.stamped`).
     ``"flickr8k"``, ``"flickr30k"`` and ``"coco"``, and your own data under one of these names, come from ``root``, a
     folder of photos with one ``dataset*.json`` in Karpathy's format (:func:`icrlib.data.photos.load`), or from

@@ -23,10 +23,6 @@ class Regions:
     def shape(self) -> tuple[int, ...]:
         return tuple(self.values.shape)
 
-    @property
-    def dtype(self) -> Any:
-        return self.values.dtype
-
     def __len__(self) -> int:
         return len(self.values)
 

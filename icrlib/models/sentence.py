@@ -54,7 +54,7 @@ class Sentence(RetrievalModel):
         if caption_norm and not tuned:
             raise ValueError("caption_norm= is about the head of tuned=True; the teacher's own vectors have length 1")
         self.caption_norm = caption_norm
-        self.vocabulary = imported("icrlib.data.targets.sentences:Sentences")(teacher)
+        self.vocabulary = imported("icrlib.data.targets.teachers:Sentences")(teacher)
         if self.vocabulary.size != embed_dim:
             raise ValueError(
                 f"the vectors of teacher {teacher!r} have {self.vocabulary.size} numbers and embed_dim is "

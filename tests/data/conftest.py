@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
-import numpy as np
 import pytest
-import torch
 
-from icrlib.data.scenes.generate import draw_split
-from icrlib.data.scenes.graph import Scene
+from icrlib.data.scenes.generate import ScenesSplit, load
 
 from .photos import make
 
@@ -30,23 +27,7 @@ def readers_own(request, monkeypatch) -> str:
     return "readers_own:network"
 
 
-@pytest.fixture(scope="module")
-def drawn() -> dict:
-    """400 scenes as they are drawn: graphs, pictures, captions and forms."""
-    return draw_split(400, np.random.default_rng(5))
-
-
-@pytest.fixture(scope="module")
-def scenes(drawn) -> list[Scene]:
-    return [Scene.from_json(data) for data in drawn["graphs"]]
-
-
-@pytest.fixture(scope="module")
-def split() -> SimpleNamespace:
-    """What a split knows of 150 scenes, without features."""
-    made = draw_split(150, np.random.default_rng(4))
-    graphs = [Scene.from_json(data) for data in made["graphs"]]
-    known = {name: made[name] for name in ("forms", "captions", "twin_kind")}
-    return SimpleNamespace(
-        graphs=graphs, image_of=torch.arange(750) // 5, twin_of=torch.tensor(made["twin_of"]), **known
-    )
+@pytest.fixture(scope="session")
+def drawn() -> ScenesSplit:
+    """500 scenes."""
+    return load(5, train=2, val=2, test=500, progress=False).test

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,92 +17,64 @@ from icrlib.judged import evaluate_judged
 
 from ..conftest import make_split
 
-
-def split_and_annotations(folder: Path, images: int = 30) -> tuple[Split, Path]:
-    """A test split, and its images and captions as ``dataset_coco.json``, beside images of other splits."""
-    split = make_split("test", images, 3, fewest=2, most=5)
-    split.captions[:] = [f"{text}, number {n} {'x' * (n % 3)}".strip() for n, text in enumerate(split.captions)]
-    order = np.random.default_rng(3).permutation(10_000).tolist()
-    entries = [{"cocoid": 5, "split": name, "sentences": []} for name in ("train", "restval", "val")]
-    for row in range(images):
-        own = (split.image_of == row).nonzero()[:, 0].tolist()
-        sentences = [{"raw": split.captions[c], "sentid": 50_000 + order[1000 + c]} for c in own]
-        entries.append({"cocoid": 10_000 + order[row], "split": "test", "sentences": sentences})
-    path = folder / "dataset_coco.json"
-    path.write_text(json.dumps({"images": entries}))
-    return split, path
+HEAD = "caption,image,agg_score,sampling_method"
+GOOD = "COCO_val2014:sentid:7,COCO_val2014_000000000009.jpg,3.5,c2i_intrasim"
 
 
-def change_annotations(path: Path, change) -> None:
-    """Apply ``change`` to the list of images in the JSON."""
-    content = json.loads(path.read_text())
-    change(content["images"])
-    path.write_text(json.dumps(content))
+def write_annotations(path: Path, images: list[dict]) -> None:
+    path.write_text(json.dumps({"images": images}))
 
 
-def ids_in(path: Path, part: str = "test") -> tuple[list[int], list[int]]:
-    """Image and sentence ids of a split, read by plain loops."""
-    images, captions = [], []
-    for entry in json.loads(path.read_text())["images"]:
-        if entry["split"] == part:
-            images.append(entry["cocoid"])
-            captions += [sentence["sentid"] for sentence in entry["sentences"]]
-    return images, captions
-
-
-def draw_ratings(path: Path, seed: int = 0, more: int = 40) -> list[tuple[int, int, str, str]]:
-    """(caption, image, score, method) rows: every caption with its own image, and ``more`` others."""
-    dice = np.random.default_rng(seed)
-    entries = [e for e in json.loads(path.read_text())["images"] if e["split"] == "test"]
-    own = {(sentence["sentid"], entry["cocoid"]) for entry in entries for sentence in entry["sentences"]}
-    images, captions = ids_in(path)
-    pairs = own | {(int(dice.choice(captions)), int(dice.choice(images))) for _ in range(more)}
-    return [(*pair, f"{dice.integers(0, 11) / 2:g}", "c2i") for pair in sorted(pairs)]
-
-
-def write_ratings(path: Path, rows) -> Path:
-    """The rows in CxC's format, ids as it writes them; gzipped where the name ends in .gz."""
-    lines = ["caption,image,agg_score,sampling_method"]
-    lines += [f"COCO_val2014:sentid:{a},COCO_val2014_{b:012d}.jpg,{score},{method}" for a, b, score, method in rows]
-    text = "\n".join(lines) + "\n"
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
-    return path
+def write_ratings(path: Path, rows) -> None:
+    """(caption, image, score) rows in CxC's format, ids as it writes them, gzipped."""
+    lines = [f"COCO_val2014:sentid:{a},COCO_val2014_{b:012d}.jpg,{score},c2i\n" for a, b, score in rows]
+    path.write_bytes(gzip.compress("".join([f"{HEAD}\n", *lines]).encode()))
 
 
 @pytest.fixture
 def made(tmp_path):
-    """A split, its annotations, the rows of a file of ratings as text, and that file."""
-    split, path = split_and_annotations(tmp_path)
-    rows = draw_ratings(path)
-    return split, path, rows, write_ratings(tmp_path / "sits_test.csv.gz", rows)
+    """A test split; its images and captions as ``dataset_coco.json``, beside images of other splits; COCO's ids of its
+    rows; and ratings: every caption with its own image, and forty others."""
+    split, dice = make_split("test", 30, 3, fewest=2, most=5), np.random.default_rng(3)
+    split.captions[:] = [f"{text}, number {n} {'x' * (n % 3)}".strip() for n, text in enumerate(split.captions)]
+    images = (10_000 + dice.permutation(30)).tolist()
+    captions = (50_000 + dice.permutation(len(split.captions))).tolist()
+    entries = [{"cocoid": 5, "split": name, "sentences": []} for name in ("train", "restval", "val")]
+    entries += [{"cocoid": number, "split": "test", "sentences": []} for number in images]
+    for row, text, number in zip(split.image_of.tolist(), split.captions, captions, strict=True):
+        entries[3 + row]["sentences"].append({"raw": text, "sentid": number})
+    pairs = {(number, images[row]) for number, row in zip(captions, split.image_of.tolist(), strict=True)}
+    pairs |= {(int(dice.choice(captions)), int(dice.choice(images))) for _ in range(40)}
+    rows = [(*pair, f"{dice.integers(0, 11) / 2:g}") for pair in sorted(pairs)]
+    path, file = tmp_path / "dataset_coco.json", tmp_path / "sits_test.csv.gz"
+    write_annotations(path, entries)
+    write_ratings(file, rows)
+    return SimpleNamespace(
+        split=split, path=path, entries=entries, images=images, captions=captions, rows=rows, file=file
+    )
 
 
 @pytest.mark.parametrize("threshold", [0, 3, 5])
 def test_the_threshold_as_a_plain_loop_counts(made, threshold):
     """Own pairs below it are not right either, and a score that is just as high is."""
-    split, path, rows, file = made
-    assert any(float(score) == 3.0 for _, _, score, _ in rows)
-    kept, found = cxc.judgements(file, path, split, threshold)
-    images, captions = ids_in(path)
-    pairs = [(captions[c], images[i]) for i, c in zip(found.image.tolist(), found.caption.tolist(), strict=True)]
+    assert any(float(score) == 3.0 for *_, score in made.rows)
+    kept, found = cxc.judgements(made.file, made.path, made.split, threshold)
+    pairs = [
+        (made.captions[c], made.images[i]) for i, c in zip(found.image.tolist(), found.caption.tolist(), strict=True)
+    ]
     assert len(set(pairs)) == len(pairs)
-    assert set(pairs) == {(c, i) for c, i, score, _ in rows if float(score) >= threshold}
-    assert kept.captions == split.captions and found.image.dtype == torch.int64
+    assert set(pairs) == {(c, i) for c, i, score in made.rows if float(score) >= threshold}
+    assert kept.captions == made.split.captions and found.image.dtype == torch.int64
 
 
 def test_captions_that_nobody_rated_are_no_candidates(made):
-    split, path, rows, file = made
-    captions = ids_in(path)[1]
+    split = made.split
     out = [int((split.image_of == row).nonzero()[0]) for row in (2, 5)]
-    write_ratings(file, [row for row in rows if row[0] not in {captions[c] for c in out}])
-    kept, found = cxc.judgements(file, path, split)
+    write_ratings(made.file, [row for row in made.rows if row[0] not in {made.captions[c] for c in out}])
+    kept, found = cxc.judgements(made.file, made.path, split)
     assert kept.captions == [text for c, text in enumerate(split.captions) if c not in out] and len(kept) == len(split)
     measured = evaluate_judged(torch.rand(len(kept), len(kept.captions)), found)
     assert measured["t2i"]["queries"] + measured["t2i"]["left_out"] == len(kept.captions)
-
-
-HEAD = "caption,image,agg_score,sampling_method"
-GOOD = "COCO_val2014:sentid:7,COCO_val2014_000000000009.jpg,3.5,c2i_intrasim"
 
 
 @pytest.mark.parametrize(
@@ -131,20 +104,22 @@ def test_a_file_of_another_kind(tmp_path, content):
 
 
 def test_case_punctuation_and_a_sixth_caption_do_not_count(made):
-    split, path, *_ = made
-    expected = ids_in(path)
+    split = made.split
     plain = [text.upper().replace(",", " ,") + " ." for text in split.captions]
-    more = {"raw": "one more", "sentid": 9_000_000}
-    change_annotations(path, lambda images: [entry["sentences"].insert(1, more) for entry in images])
-    assert cxc.ids_of(path, Split("test", split.features, plain, split.image_of, split.image_ids)) == expected
+    for entry in made.entries:
+        entry["sentences"].insert(1, {"raw": "one more", "sentid": 9_000_000})
+    write_annotations(made.path, made.entries)
+    other = Split("test", split.features, plain, split.image_of, split.image_ids)
+    assert cxc.ids_of(made.path, other) == (made.images, made.captions)
 
 
 def test_equal_captions_of_one_image_get_its_ids_in_their_order(made):
-    split, path, *_ = made
+    split = made.split
     first, second = (split.image_of == 4).nonzero()[:2, 0].tolist()
     split.captions[second] = split.captions[first]
-    change_annotations(path, lambda images: images[7]["sentences"][1].update(raw=images[7]["sentences"][0]["raw"]))
-    assert cxc.ids_of(path, split) == ids_in(path)
+    made.entries[7]["sentences"][1]["raw"] = made.entries[7]["sentences"][0]["raw"]
+    write_annotations(made.path, made.entries)
+    assert cxc.ids_of(made.path, split) == (made.images, made.captions)
 
 
 @pytest.mark.parametrize(
@@ -156,15 +131,14 @@ def test_equal_captions_of_one_image_get_its_ids_in_their_order(made):
     ],
 )
 def test_annotations_that_do_not_fit(made, change, message):
-    split, path, *_ = made
-    change_annotations(path, change)
+    change(made.entries)
+    write_annotations(made.path, made.entries)
     with pytest.raises(ValueError, match=message):
-        cxc.ids_of(path, split)
+        cxc.ids_of(made.path, made.split)
 
 
 def test_ratings_of_another_split(made):
-    split, path, rows, file = made
-    for other in ([*rows, (1, 2, "4", "c2i_intrasim")], rows[:5]):
-        write_ratings(file, other)
+    for other in ([*made.rows, (1, 2, "4")], made.rows[:5]):
+        write_ratings(made.file, other)
         with pytest.raises(ValueError, match="about other images and captions than the split 'test'"):
-            cxc.judgements(file, path, split)
+            cxc.judgements(made.file, made.path, made.split)

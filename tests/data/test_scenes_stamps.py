@@ -1,4 +1,5 @@
-"""Stamped scenes: the number on a picture is read back from its pixels, and is the one behind its captions."""
+"""Stamped scenes: the number on a picture is read back from its pixels, and is the one behind its captions. And plain
+pictures: the features of scenes come from them."""
 
 import numpy as np
 import pytest
@@ -7,6 +8,11 @@ import torch
 import icrlib
 from icrlib.data.scenes import generate
 from icrlib.data.scenes.stamps import GLYPHS, stamp, stamped, write
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return generate.load(3, smoke=True, progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +56,8 @@ def test_what_is_stamped_can_be_read():
     assert write("a ring", 15) == "a ring 0 0 0 0 1 5"
 
 
-def test_training_pairs_share_their_number(four):
-    split, plain = four.train, generate.load(3, smoke=True, progress=False).train
+def test_training_pairs_share_their_number(four, plain):
+    split, plain = four.train, plain.train
     rows = torch.from_numpy(np.random.default_rng(0).permutation(len(split.captions))[:64])
     images = split.image_of[rows]
     pictures = as_bytes(next(split.features.stream([(0, images)], 5)))
@@ -63,8 +69,7 @@ def test_training_pairs_share_their_number(four):
     assert set(split.features.numbers.tolist()) == set(range(16)) and len(split) == 4 * len(plain)
 
 
-def test_evaluation_in_two_forms(four):
-    plain = generate.load(3, smoke=True, progress=False)
+def test_evaluation_in_two_forms(four, plain):
     for split in (four.val, four.test.others["stamped"]):
         pictures = as_bytes(torch.cat(list(split.features.split(32))))
         assert [seen(picture) for picture in pictures] == [i % 16 for i in range(len(split))]
@@ -91,8 +96,6 @@ def test_how_a_stamp_looks_follows_from_seed_batch_and_place(four):
     again = list(four.train.features.stream([(2, rows)], 5))
     assert torch.equal(batches[2], again[0]) and not torch.equal(batches[1], batches[2])
     assert not torch.equal(next(four.train.features.stream([(2, rows)], 6)), again[0])
-    same = stamped(3, 4, smoke=True, progress=False)
-    assert same.fingerprint == four.fingerprint and np.array_equal(same.val.images, four.val.images)
 
 
 def test_the_network_learns_and_a_run_comes_back(four, tmp_path):
@@ -106,6 +109,14 @@ def test_the_network_learns_and_a_run_comes_back(four, tmp_path):
     assert record["data_options"]["bits"] == 4
     scores = icrlib.evaluate(icrlib.load_model(tmp_path / "run"), four.test)
     assert scores["rsum"] == pytest.approx(run.record["test"]["rsum"]) and "stamped" in run.record["test"]
+
+
+def test_the_network_makes_the_features_of_scenes():
+    plain, pictures = (icrlib.load_dataset(name, seed=4, train=40, val=12, test=16) for name in ("scenes", "rendered"))
+    for one, other in ((plain.train, pictures.train), (plain.test, pictures.test)):
+        assert one.captions == other.captions and (one.images == other.images).all()
+        made = torch.cat([other.features.backbone(part) for part in other.features.split(16)])
+        assert torch.allclose(made, one.features, atol=2e-3, rtol=2e-3)
 
 
 @pytest.mark.parametrize("options", [{"bits": bits} for bits in (-1, 20, True)] + [{"rounds": 0}])

@@ -14,7 +14,6 @@ from safetensors.torch import load_file
 from torch import nn
 
 from icrlib.data.scenes.pictures import SIDE
-from icrlib.progress import bar
 
 WIDTHS = (24, 48, 64, 88, 128, 256)
 STRIDES = (2, 1, 2, 1, 2, 1)
@@ -62,38 +61,28 @@ def box_weights(boxes: torch.Tensor) -> torch.Tensor:
     A cell counts by the area that the box covers of it, which is exact for any box and needs no sampling grid.
     """
     edges = torch.arange(MAP_SIDE, dtype=torch.float32) * STRIDE
-
-    def overlap(first: torch.Tensor, last: torch.Tensor) -> torch.Tensor:
-        low = torch.maximum(first[..., None], edges)
-        return (torch.minimum(last[..., None], edges + STRIDE) - low).clamp(min=0)
-
-    x0, y0, x1, y1 = boxes.float().unbind(-1)
-    area = overlap(y0, y1)[..., :, None] * overlap(x0, x1)[..., None, :]
+    first, last = boxes.float().unflatten(-1, (2, 2, 1)).unbind(-3)  # (..., 2, 1): x and y
+    x, y = (torch.minimum(last, edges + STRIDE) - torch.maximum(first, edges)).clamp(min=0).unbind(-2)
+    area = y[..., :, None] * x[..., None, :]
     return area / area.sum((-2, -1), keepdim=True)
 
 
-def box_geometry(boxes: torch.Tensor) -> torch.Tensor:
-    """(..., 4) pixel boxes -> (..., 5): x0, y0, x1, y1 and the area, as shares of the picture, float32."""
-    share = boxes.float() / SIDE
-    x0, y0, x1, y1 = share.unbind(-1)
-    return torch.cat([share, ((x1 - x0) * (y1 - y0))[..., None]], -1)
-
-
 @torch.no_grad()
-def features(pictures: np.ndarray, boxes: np.ndarray | None = None, progress: bool = False) -> np.ndarray:
+def features(pictures: np.ndarray, boxes: np.ndarray | None = None) -> np.ndarray:
     """Features of uint8 pictures (N, 64, 64, 3), float32.
 
     Without ``boxes``: (N, 256), the mean over the map. With ``boxes`` (N, R, 4) in pixels: (N, R, 261), the mean of
-    the map under each box and then the box's geometry.
+    the map under each box, and then x0, y0, x1, y1 and the area of the box as shares of the picture.
     """
     network, found = load_backbone(), []
-    for start in bar(range(0, len(pictures), _BATCH), "scenes: features", progress, delay=5):
+    for start in range(0, len(pictures), _BATCH):
         part = slice(start, start + _BATCH)
         maps = network(torch.from_numpy(pictures[part]))
         if boxes is None:
             found.append(maps.mean((2, 3)))
         else:
             some = torch.from_numpy(boxes[part])
-            means = torch.einsum("ndhw,nrhw->nrd", maps, box_weights(some))
-            found.append(torch.cat([means, box_geometry(some)], -1))
+            means, share = torch.einsum("ndhw,nrhw->nrd", maps, box_weights(some)), some.float() / SIDE
+            area = (share[..., 2:] - share[..., :2]).prod(-1, keepdim=True)
+            found.append(torch.cat([means, share, area], -1))
     return torch.cat(found).numpy()

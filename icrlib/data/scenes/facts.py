@@ -8,7 +8,7 @@ from knowing what is there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,7 +16,6 @@ from torch import Tensor
 
 from icrlib.data.scenes.grammar import RELATIONS
 from icrlib.data.scenes.graph import BACKGROUNDS, COLOURS, COUNT_SHARES, GRID, SHAPES, VALUES, Scene
-from icrlib.errors import choose
 
 KINDS = ("caption", "picture")
 COUNTS = tuple(COUNT_SHARES)  # of things in a scene
@@ -30,7 +29,6 @@ class Fact:
     each shape. ``asked`` (Q, 4): the same, and the one wrong answer that stands to choice, or -1: any of ``answers``.
     """
 
-    of: str
     name: str
     answers: int
     known: Tensor
@@ -44,22 +42,15 @@ class Fact:
 
 def facts(split, of: str) -> list[Fact]:
     """All facts of the captions or of the pictures of a scenes ``split``; ``of`` is "caption" or "picture"."""
-    choose(of, KINDS, "kind of facts")
-    return [
-        _fact(of, *about) for about in (_of_captions(split.forms) if of == "caption" else _of_pictures(split.graphs))
-    ]
-
-
-def _fact(of: str, name: str, answers: int, known: list[tuple], asked: list[tuple] | None = None) -> Fact:
-    if asked is None:
-        asked = [(*case, -1) for case in known]
-    return Fact(
-        of,
-        name,
-        answers,
-        torch.tensor(known, dtype=torch.long).view(-1, 3),
-        torch.tensor(asked, dtype=torch.long).view(-1, 4),
-    )
+    made = []
+    for name, answers, known, *asked in _of_captions(split.forms) if of == "caption" else _of_pictures(split.graphs):
+        cases = torch.tensor(known, dtype=torch.long).view(-1, 3)
+        if asked:
+            questions = torch.tensor(asked[0], dtype=torch.long).view(-1, 4)
+        else:
+            questions = torch.nn.functional.pad(cases, (0, 1), value=-1)
+        made.append(Fact(name, answers, cases, questions))
+    return made
 
 
 def _of_captions(forms: list[dict]) -> Iterator[tuple]:
@@ -72,17 +63,14 @@ def _of_captions(forms: list[dict]) -> Iterator[tuple]:
             yield f"{attribute} of the {which}", len(values), known
         # Plain is never told, so the question is whether striped is.
         yield f"is the {which} striped?", 2, [(row, 0, "fill" in thing) for row, thing in there]
-    for key, values in (("relation", RELATIONS), ("count", COUNTS), ("background", BACKGROUNDS)):
+    for key, values in (("relation", tuple(RELATIONS)), ("count", COUNTS), ("background", BACKGROUNDS)):
         known = [(row, 0, values.index(form[key])) for row, form in enumerate(forms) if form[key] is not None]
         yield key, len(values), known
     for attribute in ("shape", "colour"):
-        yield (
-            f"{attribute}s named",
-            2,
-            _presence(attribute, [{thing.get(attribute) for thing in some} for some in named]),
-        )
+        told = [[thing.get(attribute) for thing in things] for things in named]
+        yield f"{attribute}s named", 2, _presence(attribute, told)
     coloured = [[(thing["shape"], thing.get("colour")) for thing in things] for things in named]
-    yield "whose colour", len(COLOURS), *_whose(coloured, COLOURS.index)
+    yield "whose colour", len(COLOURS), *_whose(coloured, COLOURS)
     for name, straight, turned in (("who is left", "left of", "right of"), ("who is above", "above", "below")):
         pairs = []
         for row, form in enumerate(forms):
@@ -97,29 +85,28 @@ def _of_pictures(graphs: list[Scene]) -> Iterator[tuple]:
     grounds = [(row, 0, BACKGROUNDS.index(scene.background)) for row, scene in enumerate(graphs)]
     yield "background", len(BACKGROUNDS), grounds
     for attribute in ("shape", "colour"):
-        sets = [{getattr(thing, attribute) for thing in scene.things} for scene in graphs]
-        yield f"{attribute}s there", 2, _presence(attribute, sets)
+        held = [[getattr(thing, attribute) for thing in scene.things] for scene in graphs]
+        yield f"{attribute}s there", 2, _presence(attribute, held)
+    for attribute in ("size", "fill", "colour", "column", "row"):
+        values = VALUES.get(attribute, range(GRID))
+        held = [[(thing.shape, getattr(thing, attribute)) for thing in scene.things] for scene in graphs]
+        known, asked = _whose(held, values)
+        if len(values) == 2:
+            yield f"{attribute} of a shape", 2, known
+        else:
+            yield f"whose {attribute}", len(values), known, asked
 
-    def held(attribute: str) -> list[list[tuple]]:
-        return [[(thing.shape, getattr(thing, attribute)) for thing in scene.things] for scene in graphs]
 
-    for attribute in ("size", "fill"):
-        yield f"{attribute} of a shape", 2, _whose(held(attribute), VALUES[attribute].index)[0]
-    yield "whose colour", len(COLOURS), *_whose(held("colour"), COLOURS.index)
-    yield "whose column", GRID, *_whose(held("column"), int)
-    yield "whose row", GRID, *_whose(held("row"), int)
-
-
-def _presence(attribute: str, sets: list[set]) -> list[tuple[int, int, int]]:
-    """For each row and each value: is it in the row's set?"""
+def _presence(attribute: str, rows: list[list]) -> list[tuple[int, int, int]]:
+    """For each row and each value: is it among the row's?"""
     return [
         (row, group, int(value in held))
-        for row, held in enumerate(sets)
+        for row, held in enumerate(rows)
         for group, value in enumerate(VALUES[attribute])
     ]
 
 
-def _whose(rows: list[list[tuple]], index: Callable) -> tuple[list[tuple], list[tuple]]:
+def _whose(rows: list[list[tuple]], values: Sequence) -> tuple[list[tuple], list[tuple]]:
     """Known and asked cases of "the thing of this shape has which value?", from (shape, value) of each row's things.
 
     The shape has to be the only one of its kind in the row. A value of None was not told. Asked is against each other
@@ -131,7 +118,7 @@ def _whose(rows: list[list[tuple]], index: Callable) -> tuple[list[tuple], list[
         for shape, value in things:
             if value is None or shapes.count(shape) > 1:
                 continue
-            case = row, SHAPES.index(shape), index(value)
+            case = row, SHAPES.index(shape), values.index(value)
             known.append(case)
-            asked += [(*case, index(other)) for _, other in things if other not in (None, value)]
+            asked += [(*case, values.index(other)) for _, other in things if other not in (None, value)]
     return known, asked

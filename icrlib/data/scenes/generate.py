@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,10 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icrlib.data.cache import keep_arrays, read_arrays
+from icrlib.data.cache import cached
 from icrlib.data.scenes import backbone, twins
-from icrlib.data.scenes.foils import false_forms
-from icrlib.data.scenes.grammar import CAPTIONS_PER_IMAGE, caption, label, told_apart, told_plainly, truth_matrix
+from icrlib.data.scenes.grammar import CAPTIONS_PER_IMAGE, PHRASINGS, caption, false_forms, label, truth_matrix
 from icrlib.data.scenes.graph import Scene, pick, sample, twin
 from icrlib.data.scenes.pictures import regions as draw_regions
 from icrlib.data.scenes.pictures import render
@@ -29,7 +28,6 @@ from icrlib.progress import bar
 ABOUT = json.loads(Path(__file__).with_name("defaults.json").read_text(encoding="utf-8"))
 SMOKE_SIZES = {"train": 160, "val": 40, "test": 80}
 TWIN_SHARE = 0.5
-PHRASINGS = {"plain": told_plainly, "apart": told_apart, "label": lambda form, dice: label(form)[0]}
 
 
 @dataclass(repr=False)
@@ -71,14 +69,8 @@ class ScenesSplit(Split):
         pairs = zip(self.graphs, self.twin_of.tolist(), strict=True)
         return [twins.field(self.graphs[twin], scene) if twin >= 0 else "" for scene, twin in pairs]
 
-    @cached_property
-    def twin_questions(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """See :func:`icrlib.data.scenes.twins.questions`."""
-        return twins.questions(self)
-
-    def twin_accuracy(self, images, captions, of_pairs=twins.products) -> dict:
-        """See :func:`icrlib.data.scenes.twins.twin_accuracy`."""
-        return twins.twin_accuracy(images, captions, self, of_pairs, self.twin_questions)
+    twin_questions = cached_property(twins.questions)
+    twin_accuracy = twins.twin_accuracy
 
 
 def load(
@@ -95,8 +87,8 @@ def load(
     """Draw the dataset, or read it from the cache.
 
     ``train``, ``val``, ``test``: images in each split (None: as defaults.json has it), five captions each; the size of
-    one does not change another.
-    ``regions``: features (N, 8, 261) of boxes instead of one pooled vector (N, 256). ``smoke``: small splits.
+    one does not change another. ``regions``: features (N, 8, 261) of boxes instead of one pooled vector (N, 256).
+    ``smoke``: small splits.
     ``phrasing="apart"``: the same pictures, forms and twins, but captions that name the things first and then tell what
     each of them is (:func:`icrlib.data.scenes.grammar.told_apart`). ``"label"``: of each caption no more than colour
     and shape of its first thing, so that many pictures share a text (:func:`icrlib.data.scenes.grammar.label`).
@@ -104,32 +96,26 @@ def load(
     """
     at_least("seed=", seed, 0)
     choose(phrasing, PHRASINGS, "phrasing")
-    given = {"train": train, "val": val, "test": test}
-    sizes = {name: ABOUT["sizes"][name] if size is None else size for name, size in given.items()}
-    sizes = dict(SMOKE_SIZES) if smoke else sizes
+    given = {name: size for name, size in (("train", train), ("val", val), ("test", test)) if size is not None}
+    about = outline(given | {"regions": regions, "phrasing": phrasing}, seed=seed, smoke=smoke)
+    sizes = about.images
     for name, size in sizes.items():
         at_least(f"{name}=", size, 2)
-    options = {"seed": seed, **sizes, "regions": regions}
-    path = _cache_path(options)
-    stored = read_arrays(path, "this dataset", "drawing it")
-    if stored is None:
-        stored = _draw(seed, sizes, regions, progress)
-        keep_arrays(path, stored, "the dataset is")
+    key = json.dumps({"seed": seed, **sizes, "regions": regions}, sort_keys=True)
+    code = [Path(__file__).with_name(f"{name}.py") for name in ("graph", "pictures", "grammar", "generate", "backbone")]
+    path = cache_dir() / "scenes" / f"{sha256_of(key, *code, backbone.WEIGHTS)[:16]}.npz"
+    stored = cached(path, lambda: _draw(seed, sizes, regions, progress), "this dataset", "drawing it")
     splits = {name: _split(name, stored) for name in sizes}
     if phrasing != "plain":
         streams = np.random.SeedSequence(seed).spawn(len(splits))
         splits = {name: _phrased(splits[name], phrasing, stream) for name, stream in zip(splits, streams, strict=True)}
-    vocabulary = Vocabulary.build(splits["train"].captions)
     return Dataset(
         "scenes",
         **splits,
-        vocabulary=vocabulary,
+        vocabulary=Vocabulary.build(splits["train"].captions),
         fingerprint=fingerprint(splits.values()),
-        options=options | _named(phrasing),
-        defaults=ABOUT["settings"],
-        tuned=ABOUT["tuned"],
         drawn=True,
-        foils=True,
+        **{name: getattr(about, name) for name in ("options", "defaults", "tuned", "foils")},
     )
 
 
@@ -137,28 +123,23 @@ def outline(given: Mapping, *, seed: int = 0, smoke: bool = False, regions: bool
     """What :func:`load` would draw if it were ``given`` these options; ``regions`` where these leave that open."""
     sizes = dict(SMOKE_SIZES) if smoke else {name: given.get(name, size) for name, size in ABOUT["sizes"].items()}
     regions = bool(given.get("regions", regions))
+    # Plain captions are how things were before there were others, and have no name.
+    named = {"phrasing": given["phrasing"]} if given.get("phrasing", "plain") != "plain" else {}
     return Outline(
         sizes,
         (8, 261) if regions else (256,),
-        options={"seed": given.get("seed", seed), **sizes, "regions": regions} | _named(given.get("phrasing", "plain")),
+        options={"seed": given.get("seed", seed), **sizes, "regions": regions} | named,
         defaults=ABOUT["settings"],
         tuned=ABOUT["tuned"],
         foils=True,
     )
 
 
-def _named(phrasing: str) -> dict:
-    """The phrasing as an option: plain captions are how things were before there were others, and have no name."""
-    return {} if phrasing == "plain" else {"phrasing": phrasing}
-
-
 def _phrased(split: ScenesSplit, phrasing: str, stream: np.random.SeedSequence) -> ScenesSplit:
     """The same split with other captions, from dice of their own: nothing else is drawn by them."""
     dice = np.random.default_rng(stream.spawn(1)[0])
-    if phrasing == "apart":
-        return replace(split, captions=[told_apart(form, dice) for form in split.forms], phrasing=phrasing)
-    texts, forms = zip(*map(label, split.forms), strict=True)
-    return replace(split, captions=list(texts), forms=list(forms), phrasing=phrasing)
+    forms = [label(form) for form in split.forms] if phrasing == "label" else split.forms
+    return replace(split, captions=[PHRASINGS[phrasing](form, dice) for form in forms], forms=forms, phrasing=phrasing)
 
 
 def fingerprint(splits) -> str:
@@ -191,7 +172,7 @@ def draw_split(count: int, rng: np.random.Generator) -> dict:
         "region_of": region_of.tolist(),
         "twin_of": twin_of,
         "twin_kind": kinds,
-        "graphs": [scene.to_json() for scene in graphs],
+        "graphs": [asdict(scene) for scene in graphs],
         "captions": [t for t, _ in told],
         "forms": [form for _, form in told],
     }
@@ -228,10 +209,3 @@ def _split(name: str, stored: dict[str, np.ndarray]) -> ScenesSplit:
         boxes=stored[f"{name}_boxes"],
         region_of=torch.tensor(text["region_of"]),
     )
-
-
-def _cache_path(options: dict) -> Path:
-    parts = ("graph", "pictures", "grammar", "generate", "backbone")
-    sources = [Path(__file__).with_name(f"{name}.py") for name in parts]
-    key = sha256_of(json.dumps(options, sort_keys=True), *sources, backbone.WEIGHTS)[:16]
-    return cache_dir() / "scenes" / f"{key}.npz"

@@ -8,17 +8,22 @@ things; its background is so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import permutations
-from types import SimpleNamespace
+from itertools import combinations, permutations
 
 import numpy as np
 
 from icrlib.data.scenes.graph import VALUES, Scene, Thing, pick
 
 CAPTIONS_PER_IMAGE = 5
-RELATIONS = ("left of", "right of", "above", "below")
+RELATIONS = {
+    "left of": ("column", operator.lt),
+    "right of": ("column", operator.gt),
+    "above": ("row", operator.lt),
+    "below": ("row", operator.gt),
+}
 SYNONYMS = {
     "circle": ("circle", "disc"),
     "square": ("square", "box"),
@@ -39,15 +44,8 @@ _MOST = len(NUMBERS) - 1
 
 def related(a: Thing, relation: str, b: Thing) -> bool:
     """Whether ``a`` stands in ``relation`` to ``b``: by grid columns or rows, never by jitter."""
-    if relation == "left of":
-        return a.column < b.column
-    if relation == "right of":
-        return a.column > b.column
-    if relation == "above":
-        return a.row < b.row
-    if relation == "below":
-        return a.row > b.row
-    raise ValueError(f"unknown relation {relation!r}; allowed: {', '.join(RELATIONS)}")
+    axis, before = RELATIONS[relation]
+    return before(getattr(a, axis), getattr(b, axis))
 
 
 # -- captions ------------------------------------------------------------------------------------------------
@@ -68,11 +66,6 @@ def _mention(thing: Thing, rng: np.random.Generator, colour: float, size: float,
 def _attributes(told: dict, rng: np.random.Generator, keys: Sequence[str] = ("size", "fill", "colour", "shape")) -> str:
     """What is told of a thing, in the order of ``keys``; synonyms drawn at random."""
     return " ".join(pick(rng, SYNONYMS.get(told[key], (told[key],))) for key in keys if key in told)
-
-
-def _words(told: dict, rng: np.random.Generator) -> str:
-    """A mention in English: article, size, fill, colour, shape."""
-    return with_article(_attributes(told, rng))
 
 
 def with_article(words: str) -> str:
@@ -109,7 +102,7 @@ def caption(scene: Scene, rng: np.random.Generator) -> tuple[str, dict]:
     else:
         form["things"] = [_mention(order[0], rng, 1.0, 0.8, 1.0)]
         lead = pick(rng, LEADS)
-    mentions = [_words(told, rng) for told in form["things"]]
+    mentions = [with_article(_attributes(told, rng)) for told in form["things"]]
     if lead and rng.random() < 0.6:
         form["count"] = len(scene.things)
     if rng.random() < 0.2:
@@ -119,7 +112,7 @@ def caption(scene: Scene, rng: np.random.Generator) -> tuple[str, dict]:
 
 def told_plainly(form: dict, rng: np.random.Generator) -> str:
     """A form in words as :func:`caption` puts it, attributes before their shape; synonyms drawn at random."""
-    mentions = [_words(thing, rng) for thing in form["things"]]
+    mentions = [with_article(_attributes(told, rng)) for told in form["things"]]
     return sentence(mentions, form, "" if mentions[1:] else pick(rng, LEADS))
 
 
@@ -138,14 +131,19 @@ def told_apart(form: dict, rng: np.random.Generator) -> str:
     return text + (f" on a {form['background']} background" if form["background"] is not None else "")
 
 
-def label(form: dict) -> tuple[str, dict]:
-    """Shape and colour of the first thing of a form, "a red ring", as in a catalogue, and the form of that alone.
-
-    There are so few of them that many pictures share each, and no two ways to say one.
-    """
+def label(form: dict) -> dict:
+    """A form that keeps shape and colour of the first thing alone; there are so few that many pictures share each."""
     told = {key: value for key, value in form["things"][0].items() if key in ("shape", "colour")}
-    text = with_article(" ".join(told[key] for key in ("colour", "shape") if key in told))
-    return text, {"things": [told], "relation": None, "count": None, "background": None}
+    return {"things": [told], "relation": None, "count": None, "background": None}
+
+
+def told_as_label(form: dict, rng: np.random.Generator) -> str:
+    """The first thing of a form as in a catalogue, "a red ring": no other way to say it, so nothing is drawn."""
+    told = form["things"][0]
+    return with_article(" ".join(told[key] for key in ("colour", "shape") if key in told))
+
+
+PHRASINGS = {"plain": told_plainly, "apart": told_apart, "label": told_as_label}
 
 
 # -- truth ---------------------------------------------------------------------------------------------------
@@ -183,10 +181,7 @@ def truth_matrix(forms: Sequence[dict], scenes: Sequence[Scene]) -> np.ndarray:
     exists = codes["row"] >= 0
     count = exists.sum(0)
     background = np.array([scene.background for scene in scenes], dtype=object)
-    first, second = (
-        SimpleNamespace(**{name: np.expand_dims(codes[name], axis) for name in ("row", "column")}) for axis in (1, 0)
-    )
-    allowed: dict = {relation: related(first, relation, second) for relation in RELATIONS}
+    allowed: dict = {name: before(codes[axis][:, None], codes[axis]) for name, (axis, before) in RELATIONS.items()}
     for things in (1, 2, 3):  # without a relation: different ones
         allowed[things] = np.zeros((_MOST,) * things + (1,), bool)
         allowed[things][tuple(zip(*permutations(range(_MOST), things), strict=True))] = True
@@ -211,3 +206,35 @@ def truth_matrix(forms: Sequence[dict], scenes: Sequence[Scene]) -> np.ndarray:
         return found
 
     return np.array([holds(form) for form in forms]).reshape(len(forms), len(scenes))
+
+
+# -- foils: captions of the same words that are false of the picture, as negatives in training ---------------------
+
+
+def exchanges(things: Sequence[dict], keys: Sequence[str]) -> Iterator[list[dict]]:
+    """The things with one of the ``keys`` exchanged between two that differ in it, one exchange after the other."""
+    for (i, a), (j, b) in combinations(enumerate(things), 2):
+        for key in keys:
+            if key in a and key in b and a[key] != b[key]:
+                changed = list(things)
+                changed[i], changed[j] = {**a, key: b[key]}, {**b, key: a[key]}
+                yield changed
+
+
+def false_forms(form: dict, scene: Scene) -> list[dict]:
+    """Forms that are false of the ``scene``, of which ``form`` is true, and that the same words tell.
+
+    Two things exchange shape, colour or size, or the two sides of a relation are exchanged. Where none of these is
+    false, as of a single thing, the first thing gets another colour, or another shape where none was told.
+    """
+    things = form["things"]
+    found = list(exchanges(things, ("shape", "colour", "size")))
+    if form["relation"] is not None:
+        found.append(things[::-1])
+
+    def false(some: Iterable[list[dict]]) -> list[dict]:
+        return [made for changed in some if not truth(made := {**form, "things": changed}, scene)]
+
+    # A scene has fewer things than there are shapes or colours, so one of the others is always false.
+    key = "colour" if "colour" in things[0] else "shape"
+    return false(found) or false([{**things[0], key: value}, *things[1:]] for value in VALUES[key])

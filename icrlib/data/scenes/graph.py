@@ -6,7 +6,7 @@ so that one seed gives the same graphs on every machine.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -23,7 +23,6 @@ STRIPED_SHARE = 0.3
 SWAP_SHARE = 0.6
 JITTER = {"small": 24, "large": 12}  # eighths of a pixel: either size then stays inside its cell
 TINT = 10  # percent
-_PLACES = ("top left", "top", "top right", "left", "centre", "right", "bottom left", "bottom", "bottom right")
 
 
 @dataclass(frozen=True)
@@ -47,11 +46,6 @@ class Thing:
     def column(self) -> int:
         return self.cell % GRID
 
-    @property
-    def content(self) -> tuple:
-        """What captions can speak of: attributes and cell, without jitter and tint."""
-        return self.shape, self.colour, self.size, self.fill, self.cell
-
 
 @dataclass(frozen=True)
 class Scene:
@@ -62,11 +56,9 @@ class Scene:
 
     @property
     def content(self) -> tuple:
-        """Equal for two scenes that no caption of the grammar can tell apart by attributes and cells."""
-        return self.background, tuple(sorted(thing.content for thing in self.things))
-
-    def to_json(self) -> dict:
-        return asdict(self)
+        """Equal for two scenes that no caption can tell apart: attributes and cells, without jitter and tint."""
+        things = sorted((one.shape, one.colour, one.size, one.fill, one.cell) for one in self.things)
+        return self.background, tuple(things)
 
     @classmethod
     def from_json(cls, data: dict) -> Scene:
@@ -107,9 +99,8 @@ def jittered(scene: Scene, rng: np.random.Generator) -> Scene:
 def swaps(scene: Scene, attribute: str) -> list[Scene]:
     """All scenes in which two things exchanged ``attribute`` ("colour", "shape" or "cell") and that differ."""
     found = []
-    for i, j in combinations(range(len(scene.things)), 2):
+    for (i, a), (j, b) in combinations(enumerate(scene.things), 2):
         things = list(scene.things)
-        a, b = things[i], things[j]
         things[i] = replace(a, **{attribute: getattr(b, attribute)})
         things[j] = replace(b, **{attribute: getattr(a, attribute)})
         swapped = replace(scene, things=tuple(things))
@@ -144,12 +135,3 @@ def _changed(scene: Scene, rng: np.random.Generator) -> Scene:
         values = [value for value in VALUES[attribute] if value != getattr(things[which], attribute)]
     things[which] = replace(things[which], **{attribute: pick(rng, values)})
     return replace(scene, things=tuple(things))
-
-
-def describe(scene: Scene) -> str:
-    """Everything a scene holds, as one line of text, row by row: for figures and alt texts."""
-    parts = []
-    for thing in sorted(scene.things, key=lambda thing: thing.cell):
-        fill = "striped " if thing.fill == "striped" else ""
-        parts.append(f"{thing.size} {fill}{thing.colour} {thing.shape} ({_PLACES[thing.cell]})")
-    return f"{scene.background} background: " + "; ".join(parts)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from icrlib.data.scenes.graph import GRID, Scene, Thing
+from icrlib.data.scenes.graph import Scene, Thing
 
 SIDE = 64
-CELL = 21  # pixels; the grid leaves a margin of half a pixel on every side
+CELL = 21  # pixels; three of them leave a margin of half a pixel on every side
 RADIUS = {"small": 5.5, "large": 9.0}
 RGB = {
     "red": (217, 38, 38),
@@ -93,20 +93,17 @@ def box(thing: Thing) -> tuple[int, int, int, int]:
     return int(xs[0]), int(ys[0]), int(xs[-1]) + 1, int(ys[-1]) + 1
 
 
-def distractor(rng: np.random.Generator) -> tuple[int, int, int, int]:
-    """A random box of 8 to 24 pixels a side, inside the picture."""
-    width, height = (int(v) for v in rng.integers(8, 25, 2))
-    x, y = int(rng.integers(SIDE - width + 1)), int(rng.integers(SIDE - height + 1))
-    return x, y, x + width, y + height
-
-
 def regions(scene: Scene, rng: np.random.Generator, count: int = 8) -> tuple[np.ndarray, np.ndarray]:
-    """Boxes of all things and distractors, shuffled: (count, 4) uint8, and the thing in each (count,) int8 or -1."""
+    """Boxes of all things and distractors, shuffled: (count, 4) uint8, and the thing in each (count,) int8 or -1.
+
+    A distractor is a random box of 8 to 24 pixels a side, inside the picture.
+    """
     things = len(scene.things)
-    boxes = [box(thing) for thing in scene.things] + [distractor(rng) for _ in range(count - things)]
+    boxes = [box(thing) for thing in scene.things]
+    for _ in range(count - things):
+        width, height = rng.integers(8, 25, 2)
+        x, y = rng.integers(SIDE - width + 1), rng.integers(SIDE - height + 1)
+        boxes.append((x, y, x + width, y + height))
     which = list(range(things)) + [-1] * (count - things)
     order = rng.permutation(count)
     return np.array(boxes, np.uint8)[order], np.array(which, np.int8)[order]
-
-
-assert GRID * CELL + 1 == SIDE

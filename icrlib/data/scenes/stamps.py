@@ -1,9 +1,9 @@
-"""Scenes with a shortcut on purpose: a number stamped on the picture and written behind the caption.
+"""Scenes as pictures, whose network is a part of the model and learns; and with a shortcut on purpose.
 
-As in the shortcut experiments of LTD's authors (SVL, bits mode): six decimal digits in a strip along the top edge, and
-the same digits behind the caption. A model that reads the number can tell 2^bits groups of pairs apart without a look
-at the scene. The network has to see the stamped picture, so it is a part of the model and learns
-(:class:`icrlib.models.on_pictures.OnPictures`).
+The shortcut is a number stamped on the picture and written behind the caption, as in the experiments of LTD's authors
+(SVL, bits mode): six decimal digits in a strip along the top edge, and the same digits behind the caption. A model that
+reads the number can tell 2^bits groups of pairs apart without a look at the scene. The network has to see the stamped
+picture (:class:`icrlib.models.on_pictures.OnPictures`).
 
 What differs from the release: its digits are MNIST's, ours are drawn here; and it draws a number whenever a pair is
 used, while here each picture has ``rounds`` numbers, each with all of the picture's captions, and the order in which
@@ -116,6 +116,35 @@ class StampedPictures:
         return torch.from_numpy(found).permute(0, 3, 1, 2).float() / 255
 
 
+def rendered(
+    seed: int = 0,
+    *,
+    train: int | None = None,
+    val: int | None = None,
+    test: int | None = None,
+    smoke: bool = False,
+    progress: bool = True,
+) -> Dataset:
+    """The scenes of ``seed`` with pictures, (3, 64, 64) in [0, 1], where others hold features.
+
+    A frozen network makes the features of ``scenes`` out of them, up to the half precision in which those are kept. An
+    update costs several times as much, for the network runs in each. Pictures are never mirrored: left is not right.
+    """
+    plain = generate.load(seed, train=train, val=val, test=test, smoke=smoke, progress=progress)
+    network = backbones.load(backbones.SCENES)
+    splits = {
+        split.name: replace(split, features=StampedPictures(split.images, network))
+        for split in (plain.train, plain.val, plain.test)
+    }
+    return replace(
+        plain,
+        name="rendered",
+        **splits,
+        fingerprint=sha256_of(plain.fingerprint, "rendered"),
+        options=plain.options | {"backbone": network.name},
+    )
+
+
 def stamped(
     seed: int = 0,
     bits: int = USUAL["bits"],
@@ -164,17 +193,22 @@ def stamped(
     )
 
 
-def outline(given: Mapping, *, seed: int = 0, smoke: bool = False, regions: bool = False) -> Outline:
-    """What :func:`stamped` would draw: in training a row for each number that a picture gets, and no ``regions``."""
+def outline_rendered(given: Mapping, *, seed: int = 0, smoke: bool = False, regions: bool = False) -> Outline:
+    """What :func:`rendered` would draw; there are pictures, and so no ``regions``."""
     plain = generate.outline({**given, "regions": False}, seed=seed, smoke=smoke)
+    return replace(plain, pictures=True, options={**plain.options, "backbone": backbones.SCENES})
+
+
+def outline_stamped(given: Mapping, **about) -> Outline:
+    """What :func:`stamped` would draw: as :func:`rendered`, in training a row for each number that a picture gets."""
+    plain = outline_rendered(given, **about)
     more = {name: given.get(name, usual) for name, usual in USUAL.items()}
     rows = plain.images["train"] * min(more["rounds"], 1 << more["bits"])
     return replace(
         plain,
         foils=False,
         images={**plain.images, "train": rows},
-        pictures=True,
-        options={**plain.options, **more, "backbone": backbones.SCENES},
+        options={**plain.options, **more},
         defaults={**plain.defaults, **SETTINGS},
     )
 

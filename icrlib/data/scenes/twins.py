@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 
 import torch
@@ -11,7 +10,6 @@ from torch import Tensor
 from icrlib.data.scenes.grammar import truth
 from icrlib.data.scenes.graph import Scene
 
-KINDS = ("swap", "attribute")
 FIELDS = ("shape", "colour", "cell", "other")
 
 
@@ -20,13 +18,10 @@ def questions(split) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
     A caption is asked where it is false of the other twin, both ways round.
     """
-    captions_of = defaultdict(list)
-    for caption, row in enumerate(split.image_of.tolist()):
-        captions_of[row].append(caption)
     found = []
     for made, twin in enumerate(split.twin_of.tolist()):
         for own, other in ((made, twin), (twin, made)) if twin >= 0 else ():
-            for caption in captions_of[own]:
+            for caption in (split.image_of == own).nonzero()[:, 0].tolist():
                 if not truth(split.forms[caption], split.graphs[other]):
                     found.append((caption, own, other, split.twin_kind[made] == "swap"))
     caption, own, other, swap = torch.tensor(found, dtype=torch.long).view(-1, 4).unbind(1)
@@ -36,8 +31,8 @@ def questions(split) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 def field(scene: Scene, twin: Scene) -> str:
     """What tells two twins apart, thing by thing: "shape", "colour" or "cell"; "other" for sizes and fills."""
     pairs = list(zip(scene.things, twin.things, strict=True))
-    found = [name for name in FIELDS[:-1] if any(getattr(one, name) != getattr(other, name) for one, other in pairs)]
-    return found[0] if len(found) == 1 else FIELDS[-1]
+    differ = (name for name in FIELDS[:-1] if any(getattr(one, name) != getattr(other, name) for one, other in pairs))
+    return next(differ, FIELDS[-1])
 
 
 def products(images: Tensor, captions: Tensor) -> Tensor:
@@ -46,7 +41,7 @@ def products(images: Tensor, captions: Tensor) -> Tensor:
 
 
 def twin_accuracy(
-    images, captions, split, of_pairs: Callable = products, asked: tuple | None = None
+    split, images: Tensor, captions: Tensor, of_pairs: Callable = products
 ) -> dict[str, float | int | None]:
     """How often, in percent, a caption scores strictly higher with its own image than with that image's twin.
 
@@ -54,15 +49,14 @@ def twin_accuracy(
     (the inner products of unit vectors). Only captions that are false of the twin count. ``"swap"`` twins are described
     by the same words in another order, ``"attribute"`` twins differ in one attribute or place; ``"swap_n"`` and
     ``"attribute_n"`` count the captions, None stands for none. The same by what was exchanged or changed, where it is
-    asked: ``"swap_colour"``, ``"swap_colour_n"``, … (:func:`field`). Chance is 50. ``asked``: :func:`questions`, if
-    known.
+    asked: ``"swap_colour"``, ``"swap_colour_n"``, … (:func:`field`). Chance is 50.
     """
-    caption, own, other, swap = asked or questions(split)
+    caption, own, other, swap = split.twin_questions
     score = [of_pairs(images[rows], captions[caption]) if len(rows) else torch.zeros(0) for rows in (own, other)]
     right = (score[0] > score[1]).double().cpu()
     fields = [field(split.graphs[a], split.graphs[b]) for a, b in zip(own.tolist(), other.tolist(), strict=True)]
     result: dict[str, float | int | None] = {}
-    for kind, here in zip(KINDS, (swap, ~swap), strict=True):
+    for kind, here in (("swap", swap), ("attribute", ~swap)):
         among = {name: here & torch.tensor([one == name for one in fields], dtype=torch.bool) for name in FIELDS}
         parts = {kind: here} | {f"{kind}_{name}": some for name, some in among.items() if some.any()}
         for name, some in parts.items():

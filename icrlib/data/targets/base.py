@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from icrlib.data.cache import keep_arrays, read_arrays
+from icrlib.data.cache import cached
 from icrlib.data.splits import Split
 from icrlib.files import cache_dir, sha256_of
 from icrlib.progress import bar
@@ -88,9 +88,7 @@ def _part(captions: list[str], teacher: Teacher, progress: bool) -> Tensor:
         "shape": [len(captions), teacher.size],
     }
     path = cache_dir() / "targets" / f"{sha256_of(json.dumps(about, sort_keys=True))[:32]}.npz"
-    kept = read_arrays(path, "these target vectors", "computing them")
-    if kept is not None:
-        return torch.from_numpy(kept["vectors"])
-    values = teacher.encode(captions, progress)
-    keep_arrays(path, {"vectors": values.numpy()}, "the target vectors are")
-    return values
+    made = cached(
+        path, lambda: {"vectors": teacher.encode(captions, progress).numpy()}, "these target vectors", "computing them"
+    )
+    return torch.from_numpy(made["vectors"])

@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icrlib.data.splits import Dataset
-from icrlib.data.targets.base import Teacher
+from icrlib.data.targets.base import Teacher, vectors
+from icrlib.data.text import SPECIAL
 from icrlib.files import sha256_of
 from icrlib.names import Registry
 
@@ -54,12 +55,7 @@ def teacher(name: str, captions: Sequence[str] | None = None) -> Teacher:
 
 
 def for_dataset(data: Dataset, name: str) -> Teacher:
-    """The teacher of that name, fitted on the training captions where it learns. "form" wants ``scenes``."""
-    if name == "form" and not hasattr(data.train, "forms"):
-        raise ValueError(
-            f"target 'form' is the logical form of a caption, which only 'scenes' knows; {data.name!r} "
-            "does not. Take 'sbert', 'lsa' or a model of your own"
-        )
+    """The teacher of that name, fitted on the training captions where it learns."""
     return teacher(name, data.train.captions)
 
 
@@ -109,3 +105,37 @@ class HandedOver(Teacher):
         if values.ndim != 2 or len(values) != len(captions) or not values.isfinite().all():
             raise ValueError(f"encode of {len(captions)} texts gave {tuple(values.shape)}; wanted finite rows")
         return values
+
+
+class Sentences:
+    """Captions as rows of a table of a teacher's vectors: what a model of whole sentences takes for word numbers.
+
+    Stands where a :class:`icrlib.data.text.Vocabulary` stands; a new caption is a new row of the table.
+
+    ``name``: a teacher that needs no captions to learn from, "sbert" or one's own.
+    """
+
+    words = list(SPECIAL)  # there are no words to store with a model
+
+    def __init__(self, name: str) -> None:
+        self.teacher = teacher(name)
+        self.size = self.teacher.size
+        self._row: dict[str, int] = {}
+        self._table = torch.zeros(0, self.size)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def encode(self, captions: Sequence[str]) -> tuple[Tensor, Tensor]:
+        """Rows (C, 1) int64 of the captions' vectors, and lengths (C,), all 1. New ones are computed, or cached."""
+        new = [caption for caption in dict.fromkeys(captions) if caption not in self._row]
+        if new:
+            self._table = torch.cat([self._table.cpu(), vectors(new, self.teacher)])
+            self._row |= {caption: len(self._row) + row for row, caption in enumerate(new)}
+        rows = torch.tensor([self._row[caption] for caption in captions], dtype=torch.int64)
+        return rows[:, None], torch.ones_like(rows)
+
+    def vectors(self, rows: Tensor) -> Tensor:
+        """The unit vectors (B, d) of those rows, on the device of ``rows``."""
+        self._table = self._table.to(rows.device)
+        return self._table[rows]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import permutations
 
-from icrlib.data.scenes.grammar import LEADS, NUMBERS, RELATIONS, SYNONYMS, sentence, with_article
+from icrlib.data.scenes.grammar import LEADS, NUMBERS, RELATIONS, SYNONYMS, exchanges, sentence, with_article
 from icrlib.data.scenes.graph import BACKGROUNDS, VALUES
 
 TURNED = {"left of": "right of", "right of": "left of", "above": "below", "below": "above"}
@@ -22,9 +22,11 @@ MEANS = {
     for word in SYNONYMS.get(value, (value,))
     if word != "plain"
 }
+OTHER = {word: other for ways in (*SYNONYMS.values(), LEADS) for word, other in permutations(ways, 2)}
 _CAPTION = re.compile(
-    rf"({'|'.join(LEADS)})?(.+?)(?: among ({'|'.join(NUMBERS)}) things)?"
-    rf"(?: on a ({'|'.join(BACKGROUNDS)}) background)?"
+    rf"({'|'.join(LEADS)})?(.*?)(?: among ({'|'.join(NUMBERS)}) things)?"
+    rf"(?: on a ({'|'.join(BACKGROUNDS)}) background)?",
+    re.DOTALL,
 )
 
 
@@ -54,10 +56,7 @@ class Wording:
 
 def parse(caption: str) -> Wording:
     """The parts of a caption of ``scenes``. ``ValueError`` for any other text."""
-    match = _CAPTION.fullmatch(caption)
-    if match is None:
-        raise _unknown(caption)
-    lead, body, count, background = match.groups()
+    lead, body, count, background = _CAPTION.fullmatch(caption).groups()
     parts = re.split(rf" ({'|'.join(RELATIONS)}) ", body)
     relation = parts[1] if len(parts) == 3 else None
     mentions = [parts[0], parts[2]] if relation else re.split(", | and ", body)
@@ -76,14 +75,8 @@ def exchanged(wording: Wording, what: str) -> Wording | None:
     if what == "place":
         candidates = [wording.things[::-1]] if wording.relation is not None else []
     else:
-        candidates = []
-        for i, j in combinations(range(len(wording.things)), 2):
-            a, b = wording.things[i], wording.things[j]
-            if what in a and what in b:
-                things = list(wording.things)
-                things[i], things[j] = {**a, what: b[what]}, {**b, what: a[what]}
-                candidates.append(tuple(things))
-    changed = (replace(wording, things=things) for things in candidates)
+        candidates = exchanges(wording.things, [what])
+    changed = (replace(wording, things=tuple(things)) for things in candidates)
     return next((other for other in changed if meaning(other.form) != meaning(wording.form)), None)
 
 
@@ -101,9 +94,9 @@ def reworded(wording: Wording, most: int = 99) -> Wording | None:
     for thing in wording.things:
         things.append(dict(thing))
         for name, word in thing.items():
-            if left and _other(word) != word:
-                things[-1][name], left = _other(word), left - 1
-    lead = LEADS[1 - LEADS.index(wording.lead)] if wording.lead and left else wording.lead
+            if left and word in OTHER:
+                things[-1][name], left = OTHER[word], left - 1
+    lead = OTHER[wording.lead] if wording.lead and left else wording.lead
     changed = replace(wording, things=tuple(things), lead=lead)
     return changed if changed != wording else None
 
@@ -122,11 +115,6 @@ def _thing(words: str) -> dict[str, str]:
     if not named or any(word not in MEANS for word in named):
         raise _unknown(words)
     return {MEANS[word][0]: word for word in named}
-
-
-def _other(word: str) -> str:
-    same = SYNONYMS.get(MEANS[word][1], (word,))
-    return same[(same.index(word) + 1) % len(same)]
 
 
 def _unknown(caption: str) -> ValueError:
