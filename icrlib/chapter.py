@@ -60,11 +60,8 @@ def data_options(names: Mapping[str, Any], dataset: str) -> dict[str, Any]:
 
     Those that stand in the parameters cell of book/reproduce/run anyway are not among them.
     """
-    return {name: _read(names[name]) for name in more_options(dataset) if names.get(name) is not None}
-
-
-def _read(value: Any) -> Any:
-    return read_value(value) if isinstance(value, str) else value
+    given = {name: names[name] for name in more_options(dataset) if names.get(name) is not None}
+    return {name: read_value(value) if isinstance(value, str) else value for name, value in given.items()}
 
 
 def settings(names: Mapping[str, Any], method: str, loss: str) -> dict[str, Any]:

@@ -146,12 +146,9 @@ def gallery(
         ax.imshow(images[i], interpolation="nearest")
         if titles:
             ax.set_title(textwrap.fill(titles[i], wrap), fontsize=9.5, fontweight="normal")
-        for spine in ax.spines.values():
-            spine.set(
-                visible=frames is not None,
-                linewidth=4,
-                color=RIGHT if frames is not None and frames[i] else WRONG,
-            )
+        ax.spines[:].set_visible(frames is not None)
         if frames is not None:
-            ax.set_xlabel("true" if frames[i] else "false", color=RIGHT if frames[i] else WRONG, fontweight="bold")
+            frame = RIGHT if frames[i] else WRONG
+            ax.spines[:].set(linewidth=4, color=frame)
+            ax.set_xlabel("true" if frames[i] else "false", color=frame, fontweight="bold")
     return fig

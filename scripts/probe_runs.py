@@ -44,10 +44,12 @@ def main(keys: tuple[str, ...]) -> None:
 
 
 def recorded(key: str) -> dict:
-    """The record of the run with this key."""
-    if (run := store.find(key)) is None:
+    """The book's or a reader's record of the run with this key."""
+    of_book = (path for path in records.below() if path.stem == key)
+    path = next(of_book, None) or next(store.trained().rglob(f"{key}/record.json"), None)
+    if path is None:
         raise click.ClickException(f"no record has the key {key!r}; `icr train PAGE` makes those that a page names")
-    return run
+    return records.load(path) | {"key": key}
 
 
 def _targets(run: dict) -> list[dict]:
@@ -78,6 +80,8 @@ def model_of(run: dict, data: Dataset) -> tuple[RetrievalModel, float | None]:
     config, noted = run["config"], run["test"]["rsum"]
     place = store.place_of("scenes", config["method"], config["loss"], run["key"])
     if not (store.trained() / place / "model.safetensors").is_file():
+        if config.get("start_from"):
+            raise click.ClickException(f"{run['key']}: a second stage, whose first nobody kept; train both anew")
         folder = store.trained() / "again" / place
         named = {name: config[name] for name in ("dataset", "method", "loss", "seed", "data_seed")}
         options = {name: value for name, value in config["data_options"].items() if name != "seed"}

@@ -91,7 +91,7 @@ def expected(values: Mapping) -> str:
     )
     if wrong := unread.misfit(config["method"], tuple(data.train.features.shape[1:])):
         raise ValueError(f"{wrong}; `icr features` makes both kinds of photos, and -p regions=true draws regions")
-    seconds, key = missing.seconds_of(config), store.key_of(config)
+    seconds, key = missing.seconds(config), store.key_of(config)
     time = "of unknown length, for no record is like it" if seconds is None else f"about {seconds / 60:.1f} minutes"
     record = store.load(store.place_of(config["dataset"], config["method"], config["loss"], key))
     known = f"\nits record is there already: {record['path']}" if record else ""

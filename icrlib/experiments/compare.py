@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 
 from icrlib.experiments import fairness, photo_intervals
 from icrlib.experiments.intervals import Estimate, kendall, over_pairs
@@ -95,15 +94,6 @@ class Family(dict):
         means = [one.mean if "+" in form else abs(one.mean) for one in self.values()]
         return form.format(min(means), max(means))
 
-    def table(self, **columns: Mapping) -> pd.DataFrame:
-        """A row for each; ``columns``: more of them, {name: text} each, before the difference."""
-        rows = []
-        for name, one in self.items():
-            more = {title: of.get(name, "–") for title, of in columns.items()}
-            p = "< .001" if one.p < 0.001 else f"{one.p:.3f}".removeprefix("0")
-            rows.append({"": one.title} | more | {"difference": str(one), "word": one.word, "n": one.n, "p": p})
-        return pd.DataFrame(rows)
-
 
 def compare(
     a: Runs,
@@ -113,7 +103,6 @@ def compare(
     *,
     smallest: float | None = None,
     equal: bool = False,
-    title: str = "",
 ) -> Comparison:
     """``a`` less ``b``, paired by draw (the seeds that both have), in the unit of ``of``.
 
@@ -128,15 +117,14 @@ def compare(
     """
     smallest = SMALLEST if smallest is None and of == "test.rsum" else smallest
     if equal and smallest is None:
-        raise ValueError(f"{title or of}: equal=True needs smallest=, the smallest difference that matters")
-    if isinstance(b, (int, float)):
-        title = title or f"{_title(a, a)} less {b:g}"
-        ours, other = fairness.alone(title, a), float(b)
-    else:
-        title = title or _title(a, b)
+        raise ValueError(f"{of}: equal=True needs smallest=, the smallest difference that matters")
+    alone = isinstance(b, (int, float))
+    title = f"{_title(a, a)} less {b:g}" if alone else _title(a, b)
+    try:
         factors = (factor,) if isinstance(factor, str) else factor
-        ours, other = fairness.paired(title, a, b, factors)
-    alone = isinstance(other, float)
+        ours, other = (fairness.side("our side", a), float(b)) if alone else fairness.paired(a, b, factors)
+    except ValueError as err:
+        raise ValueError(f"{title}: {err}") from err
     if photo_intervals.applies(ours if alone else [*ours, *other], of):
         estimate = photo_intervals.estimate(ours, other, of)
     else:

@@ -34,60 +34,52 @@ FACTORS = {
 }
 
 
-def paired(title: str, a: Runs, b: Runs, factors: Sequence[str]) -> tuple[list, list]:
+def paired(a: Runs, b: Runs, factors: Sequence[str]) -> tuple[list, list]:
     """Both sides by rising seed, on the draws that both have.
 
     ``ValueError``, which names what it is: a side of several settings, or with a seed twice; sides that differ in more
     than the factors and what was searched for them, in what was searched for one alone, or in nothing; other data, or
     other numbers of evaluations.
     """
-    sides = [side(title, name, one) for name, one in (("our side", a), ("the other side", b))]
+    sides = [side(name, one) for name, one in (("our side", a), ("the other side", b))]
     common = set.intersection(*({records.seed(one) for one in group} for group in sides))
     ours, other = ([one for one in group if records.seed(one) in common] for group in sides)
     if not ours:
-        raise ValueError(
-            f"{title!r}: no draw that both sides have: {records.seed(a[0])}, … and {records.seed(b[0])}, …"
-        )
+        raise ValueError(f"no draw that both sides have: {records.seed(a[0])}, … and {records.seed(b[0])}, …")
     first, second = records.aligned([ours[0], other[0]])
-    free = set().union(*(_factor(title, one, first) for one in factors))
+    free = set().union(*(_factor(one, first) for one in factors))
     mine, theirs = (_searched(one) for one in (a, b))
     short = set(map(records.short, free))
-    _none_favoured(title, first, second, mine - short, theirs - short)
+    _none_favoured(first, second, mine - short, theirs - short)
     free |= {name for name in first if records.short(name) in mine | theirs}
-    _only_in(title, " and ".join(factors), first, second, free)
+    _only_in(" and ".join(factors), first, second, free)
     about_data = any(name.startswith("data") and first.get(name) != second.get(name) for name in free)
-    _same_data(title, ours, other, about_data)
-    _same_evaluations(title, [*ours, *other])
+    _same_data(ours, other, about_data)
+    _same_evaluations([*ours, *other])
     return ours, other
 
 
-def alone(title: str, a: Runs) -> list[Mapping]:
-    """One side by rising seed, for a comparison with a number; refuses what :func:`paired` does of one side."""
-    ours = side(title, "our side", a)
-    _draws(title, ours)
-    return ours
-
-
-def side(title: str, name: str, of: Iterable[Mapping]) -> list[Mapping]:
-    """A side by rising seed: one setting, and no seed twice."""
+def side(name: str, of: Iterable[Mapping]) -> list[Mapping]:
+    """A side by rising seed: one setting, no seed twice, and each run on data of its own, or all on the same."""
     group = sorted(of, key=records.seed)
     if not group:
-        raise ValueError(f"{title!r}: no runs on {name}")
+        raise ValueError(f"no runs on {name}")
     first, *more = records.by_settings(group)
     if more:
         setting = next(name for name, value in more[0].settings.items() if value != first.settings[name])
-        each = (
-            f"{records.as_text(one.settings[setting])} ({records.where(one.records[0])})" for one in (first, more[0])
-        )
-        raise ValueError(f"{title!r}: runs on {name} differ in {setting}: {' against '.join(each)}; select one of them")
+        each = (f"{one.settings[setting]} ({records.where(one.records[0])})" for one in (first, more[0]))
+        raise ValueError(f"runs on {name} differ in {setting}: {' against '.join(each)}; select one of them")
     for before, after in zip(group, group[1:], strict=False):
         if records.seed(before) == records.seed(after):
             both = f"{records.where(before)} and {records.where(after)}"
-            raise ValueError(f"{title!r}: seed {records.seed(after)} twice: {both}; leave one of them out")
+            raise ValueError(f"seed {records.seed(after)} twice: {both}; leave one of them out")
+    draws = {(records.draw(record), records.data_hash(record)) for record in group}
+    if 1 < len(draws) < len(group):
+        raise ValueError(f"{len(group)} runs on {len(draws)} draws of data: each its own, or all one")
     return group
 
 
-def _factor(title: str, factor: str, settings: Mapping) -> set[str]:
+def _factor(factor: str, settings: Mapping) -> set[str]:
     """The dotted names of a factor's settings."""
     parts = FACTORS.get(factor)
     if parts is None:
@@ -96,19 +88,17 @@ def _factor(title: str, factor: str, settings: Mapping) -> set[str]:
         of_stage = ((name, name.removeprefix("start_from.")) for name in settings)  # a first stage goes along
         names = {name for name, bare in of_stage if bare in parts or bare.partition(".")[0] in parts}
     if not names:
-        choose(factor, [*FACTORS, *settings], f"factor of {title!r}")
+        choose(factor, [*FACTORS, *settings], "factor")
     return names | {"data_hash"} if any(name.startswith("data") for name in names) else names
 
 
-def _only_in(title: str, factor: str, first: Mapping, second: Mapping, free: set[str]) -> None:
+def _only_in(factor: str, first: Mapping, second: Mapping, free: set[str]) -> None:
     differing = [name for name in first if first[name] != second[name]]
     if stray := [name for name in differing if name not in free]:
-        each = (f"{name} {records.as_text(first[name])} against {records.as_text(second[name])}" for name in stray)
-        raise ValueError(
-            f"{title!r}: the sides differ in more than {factor!r}, and nobody searched it: {'; '.join(each)}"
-        )
+        each = (f"{name} {first[name]} against {second[name]}" for name in stray)
+        raise ValueError(f"the sides differ in more than {factor!r}, and nobody searched it: {'; '.join(each)}")
     if not differing:
-        raise ValueError(f"{title!r}: the sides do not differ in {factor!r}, nor in anything else but the seed")
+        raise ValueError(f"the sides do not differ in {factor!r}, nor in anything else but the seed")
 
 
 def _searched(side: Runs) -> set[str]:
@@ -118,33 +108,25 @@ def _searched(side: Runs) -> set[str]:
     return names | set(FACTORS["updates"] if "updates" in names else ())
 
 
-def _none_favoured(title: str, first: Mapping, second: Mapping, mine: set, theirs: set) -> None:
+def _none_favoured(first: Mapping, second: Mapping, mine: set, theirs: set) -> None:
     """A setting that was searched for one side alone favours that side, unless the other does without it."""
     for name in first:
         searched = records.short(name) in mine, records.short(name) in theirs
         left = second[name] if searched[0] else first[name]
         if first[name] != second[name] and searched[0] != searched[1] and not records.is_neutral(name, left):
-            raise ValueError(f"{title!r}: {name} was searched for one side, and {left} unsearched on the other")
+            raise ValueError(f"{name} was searched for one side, and {left} unsearched on the other")
 
 
-def _draws(title: str, group: Sequence[Mapping]) -> None:
-    draws = {(records.draw(record), records.data_hash(record)) for record in group}
-    if 1 < len(draws) < len(group):
-        raise ValueError(f"{title!r}: {len(group)} runs on {len(draws)} draws of data: each its own, or all one")
-
-
-def _same_data(title: str, ours: Sequence[Mapping], other: Sequence[Mapping], about_data: bool) -> None:
-    _draws(title, ours)
-    _draws(title, other)
+def _same_data(ours: Sequence[Mapping], other: Sequence[Mapping], about_data: bool) -> None:
     for a, b in zip(ours, other, strict=True):
         if records.draw(a) != records.draw(b) or not (about_data or records.data_hash(a) == records.data_hash(b)):
             both = f"{records.where(a)} and {records.where(b)}"
-            raise ValueError(f"{title!r}: seed {records.seed(a)} saw other data on the other side: {both}")
+            raise ValueError(f"seed {records.seed(a)} saw other data on the other side: {both}")
 
 
-def _same_evaluations(title: str, group: Sequence[Mapping]) -> None:
+def _same_evaluations(group: Sequence[Mapping]) -> None:
     """As many evaluations to choose the best from: the highest of more is higher."""
     numbers = {len(record["history"]): record for record in group if "history" in record}
     if len(numbers) > 1:
         each = " against ".join(f"{number} ({records.where(record)})" for number, record in sorted(numbers.items()))
-        raise ValueError(f"{title!r}: unequal numbers of evaluations to choose the best from: {each}")
+        raise ValueError(f"unequal numbers of evaluations to choose the best from: {each}")

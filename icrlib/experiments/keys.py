@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from icrlib import parsing
 from icrlib.data.load import DRAWN, load_dataset
 from icrlib.experiments import store
 from icrlib.records.folder import root
 from icrlib.training.unread import configuration
 
-# Photos are told apart by the fingerprint of their features, which nobody types: options that stand for one.
-PHOTOS = {"type": "array", "items": {"type": "object", "required": ["dataset", "options", "fingerprint"]}}
 NAMES = ("dataset", "method", "loss", "seed", "data_seed")  # what is no setting
+# Photos are told apart by the fingerprint of their features, which nobody types: options that stand for one.
 OF_PHOTOS = ("train", "regions", "features", "root", "images", "backbone")
 
 
@@ -36,13 +35,14 @@ def resolved(one: Mapping) -> dict:
     if options.get("root"):
         config, _ = configuration(dataset, **sides, source=options, given=given)
         return config | {"data_hash": _of_root(dataset, tuple(options.items()))}
-    fingerprint = _known(dataset, options)
-    if fingerprint is None:
+    told = {name: value for name, value in options.items() if value is not None}
+    prints = [row["fingerprint"] for row in photos() if (row["dataset"], row["options"]) == (dataset, told)]
+    if not prints:
         raise ValueError(
             f"{dataset} with {options}: no record names such photos; known are "
             f"{[row['options'] for row in photos() if row['dataset'] == dataset]}, and features=FOLDER names your own"
         )
-    return configuration(dataset, **sides, given=given)[0] | {"data_hash": fingerprint}
+    return configuration(dataset, **sides, given=given)[0] | {"data_hash": prints[0]}
 
 
 def first_stage(one: Mapping) -> dict | None:
@@ -87,14 +87,7 @@ def _of_root(dataset: str, options: tuple) -> str:
     return load_dataset(dataset, **dict(options)).fingerprint
 
 
-def _known(dataset: str, options: Mapping) -> str | None:
-    """The fingerprint of the photos with these options (None: left alone) that the records are of; None of others."""
-    given = {name: value for name, value in options.items() if value is not None}
-    rows = (row for row in photos() if row["dataset"] == dataset and row["options"] == given)
-    return next((row["fingerprint"] for row in rows), None)
-
-
 @cache
 def photos() -> list[dict]:
     """Which options stand for which photos, by ``records/photos.json``: {"dataset", "options", "fingerprint"} each."""
-    return parsing.of_json(root() / "photos.json", PHOTOS, "the table of photos")
+    return json.loads((root() / "photos.json").read_text(encoding="utf-8"))

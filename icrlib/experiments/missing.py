@@ -50,13 +50,9 @@ def wanted_by(page: str | Path, given: Mapping[str, object] | None = None) -> li
     return list({keys.key(each): each for one in runs for each in (*keys.stages_before(one), one)}.values())
 
 
-def seconds(one: Mapping) -> float | None:
-    """How long one run takes, named as for ``icrlib.runs``; None where no record is like it."""
-    return seconds_of(keys.resolved(one))
-
-
-def seconds_of(config: Mapping) -> float | None:
-    """How long a run takes: the median of records of the same model, in size too, update for update; None without."""
+def seconds(config: Mapping) -> float | None:
+    """How long a run of this configuration takes: the median of records of the same model, in size too, update for
+    update; None without."""
     place = store.place_of(config["dataset"], config["method"], config["loss"], "").as_posix()
     every = map(records.load, records.below(place))
     like = islice((r for r in every if _size(r["config"]) == _size(config) and "wall_seconds" in r), LIKE)
@@ -70,17 +66,12 @@ def _size(config: Mapping) -> tuple:
 
 def plan(wanted: Sequence[Mapping]) -> str:
     """How many runs are missing, and how long they take: a sentence."""
-    return f"{len(wanted)} runs to train: {total([seconds(one) for one in wanted])}"
-
-
-def total(times: Sequence[float | None]) -> str:
-    """Seconds, or None where nobody knows, added up in words."""
-    known = [time for time in times if time is not None]
-    if times and not known:
-        return "of unknown length, for no record is of models of their size"
-    hours = sum(known) / 3600
-    rest = f", and {len(times) - len(known)} of unknown length" if len(known) < len(times) else ""
-    return f"about {f'{hours:.1f} core-hours' if hours >= 1 else f'{60 * hours:.1f} core-minutes'}{rest}"
+    known = [time for one in wanted if (time := seconds(keys.resolved(one))) is not None]
+    if not known:
+        return f"{len(wanted)} runs to train: of unknown length, for no record is of models of their size"
+    hours, unknown = sum(known) / 3600, len(wanted) - len(known)
+    length = f"{hours:.1f} core-hours" if hours >= 1 else f"{60 * hours:.1f} core-minutes"
+    return f"{len(wanted)} runs to train: about {length}" + (f", and {unknown} of unknown length" if unknown else "")
 
 
 def _cells(page: Path, given: Mapping) -> Iterator[tuple[str, list[str]]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from icrlib import parsing, records
+from icrlib import records
 from icrlib.data.load import DRAWN, load_dataset
 from icrlib.errors import choose
 from icrlib.experiments import keys, photo_intervals, record_settings, store
@@ -18,8 +18,6 @@ from icrlib.experiments.intervals import Estimate, over_pairs
 from icrlib.names import METHODS
 from icrlib.training.run import train
 
-_ROW = {"type": "object", "required": ["method", "loss", "settings", "moved"]}
-SEARCHED = {"type": "object", "additionalProperties": {"type": "array", "items": _ROW}}
 Pair = tuple[str, str]  # a model and a loss
 skipped: list[dict] = []  # arguments of the runs that missing="skip" left out; `icr train PAGE` clears and reads it
 
@@ -79,11 +77,7 @@ class Runs(Sequence):
 
     def only(self, **values) -> Runs:
         """The runs with these settings; a list or a range as a value stands for any of it."""
-
-        def fits(record: Mapping) -> bool:
-            return all(setting(record, name) in listed(value) for name, value in values.items())
-
-        return self._of(filter(fits, self))
+        return self._of(r for r in self if all(setting(r, name) in listed(value) for name, value in values.items()))
 
     def by(self, *names: str) -> dict:
         """{value: runs} of a setting, or {(value, value): runs} of several, in the order in which they come."""
@@ -113,17 +107,6 @@ class Runs(Sequence):
         if photo_intervals.applies(self.records, of):
             return photo_intervals.estimate(self.records, 0.0, of)
         return over_pairs(self.values(of), 0.0, f"{len(self)} runs")
-
-    def table(
-        self, rows: str, columns: str = "dataset", of: str | Callable = "test.rsum", show: str = "{mean:.1f} ± {sd:.1f}"
-    ) -> pd.DataFrame:
-        """A cell for each pair of values of two settings; ``show`` may use mean, sd (divided by n), low, high and n."""
-        cells: dict = {}
-        for (row, column), group in self.by(rows, columns).items():
-            low, high = group.estimate(of).interval(0.95) if "{low" in show else (0.0, 0.0)
-            numbers = {"mean": group.mean(of), "sd": group.sd(of, ddof=0), "low": low, "high": high, "n": len(group)}
-            cells.setdefault(column, {})[row] = show.format(**numbers)
-        return pd.DataFrame(cells).rename_axis(rows).fillna("–")
 
     def command(self, folder: str = "FOLDER") -> str:
         """What trains one of these runs on the command line; photos' features lie in ``folder``."""
@@ -188,9 +171,9 @@ def runs(dataset: str, *, method="vse++", loss="ntxent", seed=0, at=None, missin
     return Runs(kept, given, moved)
 
 
-def searched(path: Path | None = None) -> dict[str, Chosen]:
+def searched() -> dict[str, Chosen]:
     """What the page of settings found, ``records/settings.json``: {"scenes": …, "scenes, own constants": …, …}."""
-    table = parsing.of_json(path or records.root() / "settings.json", SEARCHED, "the table of settings")
+    table = json.loads((records.root() / "settings.json").read_text(encoding="utf-8"))
     return {
         name: Chosen(
             {(row["method"], row["loss"]): row["settings"] for row in rows},

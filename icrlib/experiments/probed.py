@@ -11,16 +11,7 @@ from icrlib.experiments.store import key_of
 from icrlib.records.folder import root
 
 LINES = "probes.jsonl"  # beside the records
-_TABLE = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "number"}}}
-LINE = {
-    "type": "object",
-    "required": ["data_hash", "facts", "chance"],
-    "properties": {
-        **dict.fromkeys(("data_hash", "key", "target"), {"type": "string"}),
-        **dict.fromkeys(("facts", "chance"), _TABLE),
-        "again": {"type": "number"},
-    },
-}
+LINE = {"type": "object", "required": ["data_hash", "facts", "chance"]}
 
 
 def lines() -> list[dict]:
@@ -37,8 +28,7 @@ def of_runs(runs: Sequence[Mapping], of: str = "caption") -> dict[str, pd.DataFr
     """What was found in the models of ``runs`` (records) and in the targets of the same data, of captions or pictures.
 
     {"runs": (facts, one column a run's key), "targets": (facts, one column a (target, data hash)), "chance":
-    (facts, one column a data hash), "again": {key: test rsum of the model that was trained again}}; runs that were
-    not probed are left out.
+    (facts, one column a data hash)}; runs that were not probed are left out.
     """
     wanted = {key_of(run["config"]) for run in runs}
     probes = [line for line in lines() if line.get("key") in wanted]
@@ -48,5 +38,4 @@ def of_runs(runs: Sequence[Mapping], of: str = "caption") -> dict[str, pd.DataFr
         "runs": pd.DataFrame({line["key"]: line["facts"][of] for line in probes}),
         "targets": pd.DataFrame({(line["target"], line["data_hash"]): line["facts"][of] for line in targets}),
         "chance": pd.DataFrame({line["data_hash"]: line["chance"][of] for line in probes}),
-        "again": {line["key"]: line["again"] for line in probes if "again" in line},
     }

@@ -114,17 +114,6 @@ def short(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def as_text(value: object) -> str:
-    """A value as a row's label and a message have it."""
-    if value is None or value == ():
-        return "none"
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, tuple):
-        return "/".join(map(as_text, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def measured(record: Mapping, measure: str | Callable[[Mapping], float]) -> float:
     """A number of a record: ``"test.rsum"`` is ``record["test"]["rsum"]``; or what a function of the record says.
 

@@ -49,22 +49,21 @@ class Search:
             for pair, rows in self.ranked.items()
         }
 
-    def again(self, *, method=None, loss=None, like: Mapping | None = None, **more) -> Runs:
+    def again(self, *, method=None, loss=None, **more) -> Runs:
         """What was chosen, once more: of all models and losses, or of these, with ``more`` given.
 
         The next link of a chain of searches (``search(rates.again(seed=100, margin=[0.1, 0.4]))``), or the runs that
-        are compared (``lengths.again(seed=range(3))``). ``like={"dcl": "ntxent"}``: a loss that was not searched takes
-        over what was chosen for another; such settings count as moved. ``ValueError`` where nothing was chosen.
+        are compared (``lengths.again(seed=range(3))``). ``ValueError`` where nothing was chosen.
         """
-        dataset, at = self.candidates[0]["config"]["dataset"], Chosen({}, {})
-        for (m, name), best in self.best.items():
-            if (method is None or m in listed(method)) and (loss is None or name in listed(loss)):
-                for of in [name, *(new for new, old in (like or {}).items() if old == name)]:
-                    at.best[m, of], at.moved[m, of] = best, self.moved[m, name]
-        if not at.best:
+        dataset = self.candidates[0]["config"]["dataset"]
+        groups = [
+            runs(dataset, method=m, loss=name, at=self.chosen, **more)
+            for m, name in self.best
+            if (method is None or m in listed(method)) and (loss is None or name in listed(loss))
+        ]
+        if not groups:
             which = f"{method or 'any model'} with {loss or 'any loss'}"
             raise ValueError(f"nothing was chosen for {which}; only for {sorted(self.best)}")
-        groups = [runs(dataset, method=m, loss=of, at=at, **more) for m, of in at.best]
         return sum(groups[1:], groups[0])
 
     @property

@@ -39,13 +39,6 @@ def load(place: Path) -> dict | None:
     return None
 
 
-def find(key: str) -> dict | None:
-    """The book's or a reader's record with this ``key``, with ``key`` and ``path``; None where there is none."""
-    of_book = (path for path in records.below() if path.stem == key)
-    path = next(of_book, None) or next(trained().rglob(f"{key}/record.json"), None)
-    return path and records.load(path) | {"key": key}
-
-
 def keep(folder: Path | None = None, into: Path | None = None) -> list[Path]:
     """Copy the records of finished runs below ``folder`` (default: what pages trained) to the book's; the new paths.
 

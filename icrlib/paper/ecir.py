@@ -6,6 +6,7 @@ the released program did not count as defined (text to image in Tables 2 and 4) 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from itertools import combinations
 
@@ -16,7 +17,6 @@ from icrlib.paper.tables import table
 TRIPLET, SH, NTXENT, SMOOTHAP = "Triplet loss", "Triplet loss SH", "NT-Xent", "SmoothAP"
 LOSSES = (TRIPLET, SH, NTXENT, SMOOTHAP)
 RECALLS = [f"{side}_{cut}" for side in ("i2t", "t2i") for cut in ("r1", "r5", "r10")]
-ROUNDS_TO_ONE = (0.5, 1.5)
 Count = tuple[int, int, str]  # how often the claim's statement is true, of how many, and the numbers in words
 
 
@@ -44,14 +44,6 @@ def _ahead(first: str, second: str | Iterable[str], columns: Iterable[str] = ("r
     return sum(gap > 0 for gap in gaps), len(gaps), f"{first} ahead by {min(gaps):.1f} to {max(gaps):.1f}"
 
 
-def _everywhere() -> Count:
-    return _ahead(SH, (TRIPLET, NTXENT, SMOOTHAP), RECALLS)
-
-
-def _best() -> Count:
-    return _ahead(SH, (TRIPLET, NTXENT, SMOOTHAP))
-
-
 def _similar_only_there() -> Count:
     """Within the sum of the two printed deviations of the average recall, for VSE++ image to text and nowhere else."""
     true, off = 0, []
@@ -75,15 +67,9 @@ def _best_recall_best_map() -> Count:
     return true, len(places()), f"mAP@5 tied in {ties}"
 
 
-def _listens_to_more() -> Count:
-    """VSE++, image to text: Triplet's C^q is above that of Triplet-SH, which is 1 by construction."""
-    found = [float(part.loc[TRIPLET, "counted"]) for (_, method), part in places().items() if method == "VSE++"]
-    return sum(value > 1 for value in found), len(found), f"image to text: {' and '.join(f'{v:.2f}' for v in found)}"
-
-
-def _about_one() -> Count:
-    low, high = ROUNDS_TO_ONE
-    found = [float(part.loc[TRIPLET, "counted"]) for (_, method), part in places().items() if method == "VSRN"]
+def _counted(model: str, low: float, high: float = math.inf) -> Count:
+    """Image to text: Triplet's C^q lies between; that of Triplet-SH is 1 by construction."""
+    found = [float(part.loc[TRIPLET, "counted"]) for (_, method), part in places().items() if method == model]
     return sum(low < v < high for v in found), len(found), f"image to text: {' and '.join(f'{v:.2f}' for v in found)}"
 
 
@@ -110,31 +96,20 @@ def _fewer_is_better() -> Count:
     return sum(map(bool, fits)), len(fits), "pairs of losses, image to text, counts as printed"
 
 
-def _sh_over_ntxent() -> Count:
-    return _ahead(SH, NTXENT)
-
-
+OTHERS = (TRIPLET, NTXENT, SMOOTHAP)
 COUNTS: dict[int, Callable[[], Count]] = {
-    1: _everywhere,
+    **dict.fromkeys((1, 10), lambda: _ahead(SH, OTHERS, RECALLS)),
     2: lambda: _ahead(SH, TRIPLET),
-    3: _sh_over_ntxent,
+    **dict.fromkeys((3, 8, 17, 28), lambda: _ahead(SH, NTXENT)),
     4: _similar_only_there,
     5: lambda: _ahead(SH, SMOOTHAP),
     6: _best_recall_best_map,
-    7: _best,
-    8: _sh_over_ntxent,
+    **dict.fromkeys((7, 29, 30), lambda: _ahead(SH, OTHERS)),
     9: lambda: _ahead(SH, SMOOTHAP, RECALLS),
-    10: _everywhere,
-    13: _listens_to_more,
-    14: _about_one,
+    13: lambda: _counted("VSE++", 1),
+    14: lambda: _counted("VSRN", 0.5, 1.5),
     16: _above_one,
-    17: _sh_over_ntxent,
     18: _more_and_better,
-    22: _fewer_is_better,
-    26: _fewer_is_better,
+    **dict.fromkeys((22, 26, 31), _fewer_is_better),
     27: lambda: _ahead(NTXENT, TRIPLET),
-    28: _sh_over_ntxent,
-    29: _best,
-    30: _best,
-    31: _fewer_is_better,
 }

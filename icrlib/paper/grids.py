@@ -12,7 +12,7 @@ from pandas.api.types import is_numeric_dtype
 
 from icrlib.errors import choose
 from icrlib.paper.cells import cell, decimals, heading, styled
-from icrlib.paper.tables import setting_name
+from icrlib.paper.tables import contents
 
 T_NAMES = ("con", "nca", "cir")
 P_NAMES = ("con", "lin", "sig", "lin-ms", "sig-ms")
@@ -29,8 +29,8 @@ def grid(table: pd.DataFrame, metric: str | Sequence[str] | None = None, *, styl
     other; ``"plain"``: a DataFrame of strings. ``ValueError`` where two rows are in one place.
     """
     choose(style, ("html", "plain"), "style")
-    names = [setting_name(value) for value in table.get("setting", [""] * len(table))]
-    cells = table.assign(_setting=names)
+    printed = {name: about["name"] for name, about in contents("goal")["settings"].items()}
+    cells = table.assign(_setting=[printed.get(value, value) for value in table.get("setting", [""] * len(table))])
     if len(twice := cells[cells.duplicated(["_setting", "T", "P"])]):
         raise ValueError("two rows for {T} x {P} {_setting}; select one of them".format(**twice.iloc[0]))
     parts, metrics = dict(list(cells.groupby("_setting", sort=False))), _metrics(table, metric)

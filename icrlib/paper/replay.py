@@ -7,17 +7,17 @@ shows which rule made a record, and not what another rule would have made of the
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from scipy.signal import lfilter
 
 from icrlib.errors import choose
-from icrlib.paper.ltd_curves import curve, eta_of
+from icrlib.paper.ltd_curves import constrained, curve
 
 RULES = ("published", "projected")
 ZERO = 1e-6  # a λ at or below this counts as zero
+INIT, LR, MOMENTUM, DAMPENING, BOUNDS = 1.0, 5e-3, 0.9, 0.9, (0.0, 100.0)  # as released
 
 
 class Replay(NamedTuple):
@@ -27,43 +27,27 @@ class Replay(NamedTuple):
     raw: np.ndarray
 
 
-def replay(
-    reconstruction: np.ndarray,
-    eta: float,
-    *,
-    rule: str = "published",
-    init: float = 1.0,
-    lr: float = 5e-3,
-    momentum: float = 0.9,
-    dampening: float = 0.9,
-    bounds: tuple[float, float] = (0.0, 100.0),
-) -> Replay:
-    r"""Step a multiplier once for each loss of ``reconstruction`` (T,); parameters as of ``LagrangeMultiplier``.
+def replay(losses: np.ndarray, eta: float, rule: str = "published") -> Replay:
+    r"""Step a multiplier once for each reconstruction loss (T,).
 
     .. math:: g_t = L_t/\eta - 1, \quad b_0 = g_0, \quad b_t = m\,b_{t-1} + (1-d)\,g_t, \quad x \leftarrow x + lr\,b_t
 
-    ``"published"``: x runs on beyond the ``bounds``, and only λ is clipped. ``"projected"``: x is put back between them
-    after each step. ``ValueError`` for no losses or an η that is not positive.
+    ``"published"``: x runs on beyond the bounds, and only λ is clipped. ``"projected"``: x is put back between them
+    after each step.
     """
-    choose(rule, RULES, "rule")
-    losses = np.asarray(reconstruction, dtype=float)
-    if losses.ndim != 1 or not len(losses):
-        raise ValueError(f"reconstruction must be a row of losses, one a step; got the shape {losses.shape}")
-    if not (math.isfinite(eta) and eta > 0):
-        raise ValueError(f"eta must be a positive number, the bound of the constraint; got {eta!r}")
     slopes = losses / eta - 1
-    drive = (1 - dampening) * slopes
+    drive = (1 - DAMPENING) * slopes
     drive[0] = slopes[0]  # the first gradient enters undamped
-    moves = lr * lfilter([1.0], [1.0, -momentum], drive)
-    if rule == "published":
-        raw = np.cumsum(np.concatenate(([init], moves)))[1:]
+    moves = LR * lfilter([1.0], [1.0, -MOMENTUM], drive)
+    if choose(rule, RULES, "rule") == "published":
+        raw = np.cumsum(np.concatenate(([INIT], moves)))[1:]
     else:
-        low, high = bounds
-        raw, x = np.empty_like(moves), init
+        low, high = BOUNDS
+        raw, x = np.empty_like(moves), INIT
         for step, move in enumerate(moves.tolist()):
             x = min(max(x + move, low), high)
             raw[step] = x
-    return Replay(raw.clip(*bounds), raw)
+    return Replay(raw.clip(*BOUNDS), raw)
 
 
 def every_step(record: str, run: str) -> np.ndarray:
@@ -78,7 +62,7 @@ def every_step(record: str, run: str) -> np.ndarray:
 def recorded(record: str, run: str, rule: str = "published") -> Replay:
     """The replay of a recorded run at the steps at which its λ was recorded, (n,) each."""
     steps = curve(record, run, "lambda").steps
-    whole = replay(every_step(record, run), eta_of(run), rule=rule)
+    whole = replay(every_step(record, run), constrained(record)[run], rule)
     return Replay(whole.value[steps], whole.raw[steps])
 
 

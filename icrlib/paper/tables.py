@@ -9,9 +9,6 @@ from pathlib import Path
 import pandas as pd
 
 from icrlib.errors import choose
-from icrlib.paper.cells import cell
-
-__all__ = ["PAPERS", "cell", "contents", "inconsistencies", "setting_name", "table", "tables"]  # chapters: cell, too
 
 PAPERS = ("ecir", "goal", "ltd")
 
@@ -61,9 +58,3 @@ def table(name: str) -> pd.DataFrame:
 def inconsistencies(paper: str = "ecir") -> pd.DataFrame:
     """Printed numbers that disagree with others in the same paper or its release."""
     return pd.DataFrame(contents(choose(paper, PAPERS, "paper"))["inconsistencies"])
-
-
-def setting_name(setting: str) -> str:
-    """A setting of GOAL's tables as printed: "VSE++ (ResNet152)" for "r152"; other names as they are."""
-    about = contents("goal")["settings"].get(setting)
-    return about["name"] if about else setting

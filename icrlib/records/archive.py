@@ -6,20 +6,14 @@ there, nobody looks at the archive.
 
 from __future__ import annotations
 
+import json
+import lzma
 import re
 from functools import lru_cache
 from pathlib import Path
 
-from icrlib import parsing
-from icrlib.records.form import RECORD
-
 SUFFIX = ".jsonl.xz"
 BEGIN = re.compile(rb'\{"path": "([^"]+)", "record": ')
-LINE = {
-    "type": "object",
-    "required": ["path", "record"],
-    "properties": {"path": {"type": "string"}, "record": RECORD},
-}
 
 
 def below(folder: Path) -> list[Path]:
@@ -36,12 +30,8 @@ def holds(path: Path) -> bool:
 
 
 def read(path: Path) -> dict:
-    """The record of ``path`` out of the archive that holds it.
-
-    :class:`icrlib.parsing.BadFile` with the archive and the line where this has another form.
-    """
-    number, line = _lines(path.parent)[path.name]
-    return parsing.parsed(line, _archive_of(path.parent), LINE, "the line", number)["record"]
+    """The record of ``path`` out of the archive that holds it."""
+    return json.loads(_lines(path.parent)[path.name])["record"]
 
 
 def _archive_of(folder: Path) -> Path:
@@ -49,16 +39,10 @@ def _archive_of(folder: Path) -> Path:
 
 
 @lru_cache(maxsize=8)
-def _lines(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """{file name: (number, line)} of the archive of a folder; of a line only its beginning is looked at."""
-    archive, found, number = _archive_of(folder), {}, 0
-    try:
-        with parsing.opened(archive) as file:
-            for number, line in enumerate(file, 1):
-                if not (begin := BEGIN.match(line)):
-                    raise parsing.BadFile(archive, "no record in the line; install the package again", number)
-                found[begin[1].decode()] = number, line
-    except parsing.UNREADABLE as err:
-        why = f"cut off or damaged behind this line ({err}); install the package again"
-        raise parsing.BadFile(archive, why, number) from err
-    return found
+def _lines(folder: Path) -> dict[str, bytes]:
+    """{file name: line} of the archive of a folder; of a line only its beginning is looked at.
+
+    ``lzma.LZMAError`` or ``EOFError`` where the archive is damaged: install the package again.
+    """
+    with lzma.open(_archive_of(folder)) as file:
+        return {BEGIN.match(line)[1].decode(): line for line in file}

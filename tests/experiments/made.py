@@ -72,16 +72,14 @@ def but(one: dict, path: str | None = None, **config) -> dict:
     return result | ({"path": path} if path else {})
 
 
-def rsum_of(i2t, t2i) -> float:
-    return float(100 * sum((np.asarray(ranks) <= cut).mean() for ranks in (i2t, t2i) for cut in (1, 5, 10)))
-
-
 def on_photos(loss: str, seed: int, i2t, t2i, image_of, **config) -> dict:
     """A record of photos with the ranks of its queries, and the image of each caption."""
-    made = record(loss, seed, rsum_of(i2t, t2i), drawn=False, **config)
-    made["test"]["ranks"] = {"i2t": encoded(i2t), "t2i": encoded(t2i), "image_of": encoded(image_of)}
-    for side, ranks in (("i2t", i2t), ("t2i", t2i)):
-        made["test"][side] |= {f"r{k}": 100 * float((np.asarray(ranks) <= k).mean()) for k in (1, 5, 10)}
+    made = record(loss, seed, drawn=False, **config)
+    test, sides = made["test"], {"i2t": i2t, "t2i": t2i}
+    test["ranks"] = {name: encoded(numbers) for name, numbers in (sides | {"image_of": image_of}).items()}
+    for side, ranks in sides.items():
+        test[side] |= {f"r{k}": 100 * float((np.asarray(ranks) <= k).mean()) for k in (1, 5, 10)}
+    test["rsum"] = sum(test[side][f"r{k}"] for side in sides for k in (1, 5, 10))
     return made
 
 

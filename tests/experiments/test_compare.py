@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from icrlib.experiments import compare, family, order, runs
+from icrlib.experiments import compare, family, order
 from icrlib.experiments.compare import Comparison
 from icrlib.experiments.intervals import over_pairs
 
@@ -30,13 +30,11 @@ def test_draws_that_both_sides_have_are_paired_and_a_number_may_be_the_other_sid
     assert swap.mean == pytest.approx(1.0) and swap.smallest is None and one.smallest == 3.0
 
 
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [({"of": "test.nothing"}, "seed0.json.*nothing"), ({"of": "test.i2t.r1", "equal": True}, "smallest")],
-)
-def test_a_number_that_is_not_there_is_named(options, word):
-    with pytest.raises(ValueError, match=word):
-        compare(side("triplet", FIVE), side("ntxent", FIVE), **options)
+def test_a_number_that_is_not_there_is_named():
+    a, b = side("triplet", FIVE), side("ntxent", FIVE)
+    for options, word in (({"of": "test.nothing"}, "seed0.json.*nothing"), ({"of": len, "equal": True}, "smallest")):
+        with pytest.raises(ValueError, match=word):
+            compare(a, b, **options)
     with pytest.raises(ValueError, match="seed2.json.*nan"):
         compare(side("triplet", [1.0, 2.0, float("nan")]), side("ntxent", FIVE[:3]))
 
@@ -86,15 +84,9 @@ def test_what_does_not_count_in_a_family_and_what_goes_before_it():
     both = family({"near": near, "far": with_p(0.03)})
     assert near.p < 0.05 and both["near"].word == "equivalent" and both["near"].p == pytest.approx(2 * near.p)
     assert both["far"].word == "ahead"  # the smaller p is near's
-    table = one.table(n={"a": "six"})
-    assert list(table["p"]) == [".040", "1.000", ".040"] and one.span("{:.0f} to {:.0f}") == "8 to 103"
+    assert one.span("{:.0f} to {:.0f}") == "8 to 103"
 
 
 def test_orders_are_compared_pair_by_pair():
     alike, pairs, tau, p = order({"a": 3, "b": 2, "c": 1}, {"a": 9, "b": 1, "c": 4})
     assert (alike, pairs) == (2, 3) and tau == pytest.approx(1 / 3) and 0 < p <= 1
-
-
-def test_runs_of_the_book_compare_as_their_page_says():
-    vse = runs("scenes", loss=["triplet", "ntxent"], seed=range(100, 103), lr=0.001, updates=3000)
-    assert compare(vse["triplet"], vse["ntxent"]).title == "Triplet − NT-Xent, VSE++"

@@ -64,12 +64,6 @@ def test_equivalence_is_two_one_sided_tests(pair, smallest):
     assert (same.word in ("ahead", "behind")) == outside == (same.p < 0.05)
 
 
-def test_equivalent_is_said_at_the_level_of_90_percent():
-    """Mean 1, half widths 1.7 (90 %) and 2.2 (95 %): within ± 3 by the first alone; a little wider, by none."""
-    spread = np.array([-1.265, -0.632, 0.0, 0.632, 1.265])
-    assert [less(1 + s * spread, np.zeros(5), 3.0).word for s in (1.79, 2.3)] == ["equivalent", "undecided"]
-
-
 def slow_kendall(a, b):
     agree = disagree = ties_a = ties_b = 0
     for i, j in itertools.combinations(range(len(a)), 2):
@@ -90,7 +84,7 @@ def test_correlation_is_an_exact_permutation_test(pair):
 
 
 def test_correlation_beyond_the_exact_orders():
-    """n > 9: without ties SciPy's exact distribution is a twin; with ties a slow loop over random orders."""
+    """n > 8: without ties SciPy's exact distribution is a twin; with ties a slow loop over random orders."""
     rng = np.random.default_rng(5)
     for n, slope in ((10, 0.0), (12, 0.3), (15, -0.9)):
         a = rng.permutation(n).astype(float)
@@ -100,9 +94,5 @@ def test_correlation_beyond_the_exact_orders():
     a, b = np.repeat(np.arange(5.0), 2), np.array([1.0, 3, 1, 2, 3, 2, 1, 3, 3, 2])
     (tau, p), first = kendall(a, b), a.tolist()
     slow = np.mean([abs(slow_kendall(first, rng.permutation(b).tolist())) >= abs(tau) - 1e-12 for _ in range(4000)])
-    assert (
-        tau == pytest.approx(slow_kendall(first, b.tolist()))
-        and 0.1 < slow < 0.6
-        and p == pytest.approx(slow, abs=0.03)
-    )
-    assert kendall(a, np.ones(10)) == (0.0, 1.0)
+    assert tau == pytest.approx(slow_kendall(first, b.tolist())) and p == pytest.approx(slow, abs=0.03)
+    assert 0.1 < slow < 0.6 and kendall(a, np.ones(10)) == (0.0, 1.0)

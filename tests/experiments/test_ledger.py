@@ -94,7 +94,6 @@ def test_the_smallest_difference_of_a_recall_is_a_sixth_of_that_of_the_rsum():
         ({loss: -n for loss, n in HEARD.items()}, RSUM | {"ntxent": 290.0}, "contradicted (6 of 6)"),
         (HEARD | {"ntxent": 7.0}, RSUM | {"ntxent": 290.0}, "undecided (1 of 6)"),
     ],
-    ids=["all six", "one against", "turned", "one tied"],
 )
 def test_the_rule_that_fewer_is_better(heard, rsum, says):
     assert str(place(heard=heard, rsum=rsum).judge(22)) == says

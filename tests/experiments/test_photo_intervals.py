@@ -14,15 +14,16 @@ from icrlib.experiments import compare, photo_intervals
 from .made import group, named, on_photos
 
 
+def ranks(rng, level, image_of, own=0.0):
+    """Of images (N,) and of captions (C,) as queries; ``level``: how hard each image is, ``own``: each caption."""
+    i2t = 1 + np.floor(np.exp(level + 0.5 * rng.normal(size=len(level))))
+    return i2t, 1 + np.floor(np.exp(level[image_of] + 0.3 + own + 0.5 * rng.normal(size=len(image_of))))
+
+
 def runs(rng, loss: str, n: int, images: int, image_of, shift: float = 0.0) -> list[dict]:
     """Ranks that differ much between images, less between seeds."""
-    hard = rng.normal(size=images) + shift
-    made = []
-    for seed in range(n):
-        i2t = 1 + np.floor(np.exp(1 + hard + 0.5 * rng.normal(size=images)))
-        t2i = 1 + np.floor(np.exp(1.3 + hard[image_of] + 0.7 * rng.normal(size=len(image_of))))
-        made.append(on_photos(loss, seed, i2t, t2i, image_of))
-    return made
+    level = 1 + rng.normal(size=images) + shift
+    return [on_photos(loss, seed, *ranks(rng, level, image_of), image_of) for seed in range(n)]
 
 
 def less(ours, other, **options):
@@ -110,13 +111,13 @@ def test_coverage_on_simulated_photos():
         hard, sides = 1.2 * rng.normal(size=images), []
         for loss in ("triplet", "ntxent"):
             own, own_captions = 0.5 * rng.normal(size=images), 0.4 * rng.normal(size=len(image_of))
-            made = []
-            for seed in range(n):
-                level = 1.2 + hard + own + 0.01 * rng.normal()
-                i2t = 1 + np.floor(np.exp(level + 0.5 * rng.normal(size=images)))
-                t2i = 1 + np.floor(np.exp(level[image_of] + 0.3 + own_captions + 0.5 * rng.normal(size=len(image_of))))
-                made.append(on_photos(loss, seed, i2t, t2i, image_of))
-            sides.append(made)
+            levels = (1.2 + hard + own + 0.01 * rng.normal() for _ in range(n))
+            sides.append(
+                [
+                    on_photos(loss, seed, *ranks(rng, level, image_of, own_captions), image_of)
+                    for seed, level in enumerate(levels)
+                ]
+            )
         one = less(*sides)
         inside += one.low <= 0 <= one.high
         low, high = stats.ttest_rel(*([r["test"]["rsum"] for r in side] for side in sides)).confidence_interval()

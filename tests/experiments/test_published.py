@@ -71,19 +71,16 @@ def test_goal_has_three_seeds_and_ltd_one_and_its_frozen_half(features):
     assert sorted(one["eta"] for one in ltd if one["objective"] == "lagrange") == [0.2, 6.0]
 
 
-@pytest.mark.parametrize(
-    ("given", "word"),
-    [({"datset": "coco"}, "dataset"), ({"smoke": "perhaps"}, "smoke"), ({"features": "/none"}, "none")],
-)
-def test_a_parameter_that_the_page_cannot_take_is_refused(given, word):
-    with pytest.raises(ValueError, match=word):
-        missing.wanted_by(PAGE, given)
-
-
-def test_parameters_need_a_cell_of_them(tmp_path):
+def test_a_parameter_that_a_page_cannot_take_is_refused(tmp_path):
     (tmp_path / "page.py").write_text("# %%\nlr = 1\n")
-    with pytest.raises(ValueError, match="no cell of parameters"):
-        missing.wanted_by(tmp_path / "page.py", {"lr": 2})
+    for page, given, word in (
+        (PAGE, {"datset": "coco"}, "dataset"),
+        (PAGE, {"smoke": "perhaps"}, "smoke"),
+        (PAGE, {"features": "/none"}, "none"),
+        (tmp_path / "page.py", {"lr": 2}, "no cell of parameters"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            missing.wanted_by(page, given)
 
 
 def test_half_a_row_is_no_row():

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 from icrlib import paper
-from icrlib.paper.tables import cell
+from icrlib.paper.cells import cell
 
 
 def test_arithmetic_of_table_1_holds_but_for_one_cell():
@@ -33,19 +31,6 @@ def test_arithmetic_of_table_2_shows_conditional_means():
                 continue
             product = values[f"{side}_C_q"] * (127.979 - values[f"{side}_C_0"])
             assert abs(product / values[f"{side}_C_B"] - 1) < 0.006, (row, side)
-
-
-@pytest.mark.parametrize(
-    ("look", "name", "near"),
-    [
-        (paper.table, "ecir/9", "'ecir/1'"),
-        (paper.experiment, "ldt/1.5", "'ltd/1.5'"),
-        (paper.claims, "gaol", "'goal'"),
-    ],
-)
-def test_unknown_names_are_refused_with_the_allowed_ones(look, name, near):
-    with pytest.raises(ValueError, match=near):
-        look(name)
 
 
 def test_layout_prints_as_the_paper_does():

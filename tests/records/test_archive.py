@@ -1,4 +1,4 @@
-"""Records from archives: the same as from the files, and never from bad ones."""
+"""Records from archives: the same as from the files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ def content(seed: int) -> dict:
     return {
         "schema": 2,
         "config": {"dataset": "scenes", "method": "bow", "loss": "ntxent", "seed": seed},
-        "history": [{"update": 5, "val": {"rsum": 100.0, "i2t": {"r1": 3.0}}, "twins": {"swap": 51.0}}],
         "test": {"ranks": [1, 2, 3]},
     }
 
@@ -31,16 +30,14 @@ def places(tmp_path, monkeypatch):
     return [files.write(content(seed), path) for seed, path in enumerate(paths)]
 
 
-def pack(folder) -> list[str]:
-    """Put a folder into an archive, in the form that setup.py writes; the archive and its lines."""
+def pack(folder) -> None:
+    """Put a folder into an archive, in the form that setup.py writes."""
     lines = []
     for path in sorted(folder.glob("*.json")):
         line = {"path": path.name, "record": json.loads(path.read_text())}
         lines.append(json.dumps(line, ensure_ascii=False) + "\n")
     shutil.rmtree(folder)
-    target = folder.with_name(f"{folder.name}{archive.SUFFIX}")
-    target.write_bytes(lzma.compress("".join(lines).encode()))
-    return target, lines
+    folder.with_name(f"{folder.name}{archive.SUFFIX}").write_bytes(lzma.compress("".join(lines).encode()))
 
 
 def test_an_archive_is_read_as_its_files_were(places):
@@ -54,27 +51,6 @@ def test_an_archive_is_read_as_its_files_were(places):
     assert not records.exists(other)
     with pytest.raises(FileNotFoundError, match="a3.json: no record here"):
         records.load(other)
-
-
-def test_files_that_are_there_count_and_not_the_archive(places):
-    pack(places[0].parent)
-    new = files.write(content(5), places[0].with_name("a5.json"))
+    new = files.write(content(5), other)  # files that are there count, and not the archive
     assert records.below("scenes/bow/ntxent") == [new] and records.below() == [new, places[3]]
     assert not records.exists(places[0])
-
-
-def test_a_damaged_archive_is_named_with_its_line(places):
-    target, lines = pack(places[0].parent)
-    good, first = target.read_bytes(), lines[0].encode()
-    for content, why in (
-        (good[:-20], "cut off or damaged"),
-        (b"", "cut off or damaged"),
-        (lzma.compress(first + lines[1][:50].encode() + b"\n"), "line 2: not a whole JSON"),
-        (lzma.compress(first + b'{"path": "a1.json"}\n'), "line 2: no record"),
-        (lzma.compress(first + b'{"path": "a1.json", "record": {}}\n'), "line 2: .*has no schema"),
-        (lzma.compress(first + b"\xff\xfe\n"), "line 2: no record"),
-    ):
-        target.write_bytes(content)
-        archive._lines.cache_clear()
-        with pytest.raises(ValueError, match=f"ntxent.jsonl.xz.*{why}"):
-            records.load(places[1])
