@@ -176,7 +176,7 @@ for ax in axes:
 # %% [markdown]
 # - In 24 of 60 epochs the bound is broken and the price stays at zero. The program keeps a raw number that runs far below zero, and has
 #   to come back first. ({numref}`Chapter {number} <ch-constraint>`)
-# - Keeping the information pays in print. On our data a lead is seen in two of seven conditions.
+# - Keeping the information pays in print. On our data a lead is seen in two of eight conditions.
 #   ({numref}`Chapter {number} <ch-pays>`)
 #
 # Every claim of the papers, and what our runs say to it: {numref}`Chapter {number} <ch-claims>`. Slips in print, in code, and our own:
