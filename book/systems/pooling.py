@@ -394,7 +394,7 @@ check_minimum(lambda words, regions: (-words).amin(0) @ (-regions).amin(0))
 # :label: ex-open-pooling
 #
 # Photos have no twins, and their regions are cells of a grid. Train `vse_infty` with `pool="max"` and `pool="mean"` on your own
-# photos' regions (`icr features --grid`). Which is ahead, and does `icrlib.evaluation.word_order` say why?
+# photos' regions (`icr features --regions`). Which is ahead, and does `icrlib.evaluation.word_order` say why?
 # ````
 #
 # Next: {numref}`Chapter {number} <ch-modular>` lets every word look at every region.
