@@ -14,6 +14,7 @@ import jupytext
 
 from icrlib.experiments.check import printed
 
+MAGIC = re.compile(r"^\s*[%!].*", re.MULTILINE)
 NO_TEXT = re.compile(r"```.*?```|`[^`]*`|\$[^$]*\$|\{[^}]*\}|^#+ .*$", re.MULTILINE | re.DOTALL)
 
 
@@ -23,8 +24,7 @@ def main(page: str) -> None:
         if cell.cell_type == "markdown":
             text += " " + NO_TEXT.sub(" ", cell.source)
         elif cell.cell_type == "code":
-            code = "\n".join(line for line in cell.source.splitlines() if not line.startswith("%"))
-            held.update(token for sentence in sentences(code) for token in printed(sentence))
+            held.update(token for sentence in sentences(cell.source) for token in printed(sentence))
     for sentence in re.split(r"(?<=[.:;?!])\s+", text):
         free = Counter(printed(sentence)) - held
         held -= Counter(printed(sentence))
@@ -32,11 +32,11 @@ def main(page: str) -> None:
             print(f"{', '.join(free)}: {' '.join(sentence.split())}")
 
 
-def sentences(code: str) -> list[str]:
-    """The first arguments of the calls of ``check``."""
-    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
-    checks = [call for call in calls if getattr(call.func, "id", "") == "check" and call.args]
-    return [call.args[0].value for call in checks if isinstance(call.args[0], ast.Constant)]
+def sentences(source: str) -> list[str]:
+    """The first arguments of the calls of ``check`` in a cell of code."""
+    calls = [node for node in ast.walk(ast.parse(MAGIC.sub("", source))) if isinstance(node, ast.Call)]
+    checks = [call for call in calls if getattr(call.func, "id", getattr(call.func, "attr", "")) == "check"]
+    return [c.args[0].value for c in checks if c.args and isinstance(c.args[0], ast.Constant) and c.args[0].value]
 
 
 if __name__ == "__main__":

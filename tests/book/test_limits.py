@@ -7,11 +7,11 @@ Words are all that is no code, maths or picture; drop-downs, hidden outputs and 
 import re
 from pathlib import Path
 
-import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
 from chapters import Book
+from notebook_checks import Chapter, prose
 
 BOOK = Book(Path(__file__).resolve().parents[2])
 MOST = {
@@ -60,16 +60,12 @@ def words(element):
 
 def figures(name):
     """Pictures in the text, and outputs that hold one: an image, or HTML with one, such as a slider."""
-    notebook = BOOK.path(name, ".ipynb")
-    if not notebook.is_file():
-        return len(DRAWN.findall(BOOK.path(name, ".md").read_text(encoding="utf-8")))
-    cells = nbformat.read(notebook, as_version=4).cells
-    kept = [c for c in cells if not {"remove-cell", "remove-output"} & set(c.metadata.get("tags", []))]
-    outputs = [out.get("data", {}) for cell in kept if cell.cell_type == "code" for out in cell.outputs]
-    return sum(len(DRAWN.findall(cell.source)) for cell in cells if cell.cell_type == "markdown") + sum(
-        any(kind.startswith("image/") for kind in data) or bool(IMAGE.search(data.get("text/html", "")))
-        for data in outputs
-    )
+    count, notebook = len(DRAWN.findall(prose(BOOK, name))), BOOK.path(name, ".ipynb")
+    for cell, out in Chapter(notebook).outputs() if notebook.is_file() else ():
+        if not {"remove-cell", "remove-output"} & set(cell.metadata.get("tags", [])):
+            data = out.get("data", {})
+            count += any(kind.startswith("image/") for kind in data) or bool(IMAGE.search(data.get("text/html", "")))
+    return count
 
 
 def counts(name, site):

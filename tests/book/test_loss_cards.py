@@ -5,12 +5,12 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-import nbformat
 import pytest
 
 from chapters import Book
 from icrlib.experiments import named
 from icrlib.losses import LOSSES, by_name
+from notebook_checks import Chapter
 
 BOOK = Book(Path(__file__).resolve().parents[2])
 SYMBOLS = {"margin": "[αm]", "tau": "τ", "eps": "ε", "scale": "t", "bias": "b", "alpha": "α", "beta": "β", "lam": "λ"}
@@ -18,15 +18,9 @@ SYMBOLS = {"margin": "[αm]", "tau": "τ", "eps": "ε", "scale": "t", "bias": "b
 
 def cards():
     """Of each card, by what the call names: its HTML."""
-    cells = nbformat.read(BOOK.path("push/one-picture", ".ipynb"), as_version=4).cells
-    text = "".join(
-        out["data"].get("text/html", "")
-        for cell in cells
-        if cell.cell_type == "code"
-        for out in cell.outputs
-        if "loss-card" in "".join(out.get("data", {}).get("text/html", ""))
-    )
-    parts = text.split('<div class="loss-card"')[1:]
+    outputs = Chapter(BOOK.path("push/one-picture", ".ipynb")).outputs()
+    shown = [out.get("data", {}).get("text/html", "") for _, out in outputs]
+    parts = [part for text in shown for part in text.split('<div class="loss-card"')[1:]]
     return {html.unescape(re.search(r'<code>loss="(.*?)"</code>', part)[1]): part for part in parts}
 
 

@@ -10,8 +10,7 @@ import pytest
 import notebook_checks as checks
 from chapters import Book, setup_source
 
-ROOT = Path(__file__).resolve().parents[2]
-BOOK = Book(ROOT)
+BOOK = Book(Path(__file__).resolve().parents[2])
 
 
 def test_toc_and_folder_agree():

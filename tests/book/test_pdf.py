@@ -1,6 +1,5 @@
 """The book on paper: the pages that are asked for, with bookmarks, and nothing of this machine."""
 
-import os
 import re
 import subprocess
 import sys
@@ -16,15 +15,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 def call(*words):
     command = [sys.executable, ROOT / "scripts" / "pdf.py", *words]
-    env = {name: value for name, value in os.environ.items() if name != "TQDM_DISABLE"}  # as a user has it
-    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=env)
+    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
 def test_two_pages(site, tmp_path):
     output = tmp_path / "two.pdf"
     done = call("--site", site, "--output", output, *(word for name in NAMES for word in ("--chapter", name)))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"two\.pdf: \d+ pages", done.stdout) and "2/2" in done.stderr  # the progress bar
+    assert re.search(r"two\.pdf: \d+ pages", done.stdout)
     reader = PdfReader(output)
     assert len(reader.outline) == 2 and len(reader.pages) > 4
     first, second = (reader.get_destination_page_number(item) for item in reader.outline)

@@ -5,17 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-import page_checks as checks
 from icrlib.losses import GradientObjective
-from icrlib.widgets import loop_explorer
-from icrlib.widgets.loop import PAIR, SQUARE, TRIPLET
-from score_tables import drag
-
-CON_LIN = GradientObjective("con", "lin")
-
-
-def loop(objective=CON_LIN):
-    return loop_explorer(objective, about="a walk")
+from icrlib.widgets.loop import PAIR, TRIPLET
+from score_tables import CON_LIN, SQUARE, drag, loop, of_table
 
 
 def gathered(objective, square, steps=250):
@@ -31,14 +23,9 @@ def gathered(objective, square, steps=250):
     return torch.tensor(heights, dtype=torch.float64)
 
 
-def found(visit):
-    return torch.tensor(
-        visit.page.evaluate("() => document.querySelector('.score-table').scoreTable.heights()"), dtype=torch.float64
-    )
-
-
-def square_of(visit):
-    return visit.page.evaluate("() => document.querySelector('.score-table').scoreTable.state.square")
+def off_by(visit, objective, square=SQUARE):
+    found = torch.tensor(of_table(visit, "heights()"), dtype=torch.float64)
+    return float((found - gathered(objective, square)).abs().max())
 
 
 def pick(visit, triplet, pair):
@@ -51,9 +38,7 @@ def test_the_walk_gathers_what_the_library_says(opened, triplet):
     visit = opened(loop())
     for pair in PAIR:
         pick(visit, triplet, pair)
-        wanted = gathered(GradientObjective(triplet, pair), SQUARE)
-        assert (found(visit) - wanted).abs().max() < 1e-9, pair
-    assert checks.quiet(visit) == []
+        assert off_by(visit, GradientObjective(triplet, pair)) < 1e-9, pair
 
 
 def test_it_says_what_is_left_over_and_laps_add_up(opened):
@@ -79,18 +64,16 @@ def test_the_rectangle_moves_by_mouse_and_keys_and_stays_in_the_plane(opened):
     square = visit.page.locator('[data-handle="square"]')
     box = square.bounding_box()
     drag(visit, square, box["x"] + box["width"] * 3, box["y"] - box["height"] * 3)
-    assert square_of(visit) == pytest.approx([0.6, 0.6, 1, 1])
+    assert of_table(visit, "state.square") == pytest.approx([0.6, 0.6, 1, 1])
     corner = visit.page.locator('[data-handle="0"]')
     corner.focus()
-    for key, times in (("ArrowLeft", 5), ("ArrowDown", 10)):
-        for _ in range(times):
-            visit.page.keyboard.press(key)
+    for key in 5 * ["ArrowLeft"] + 10 * ["ArrowDown"]:
+        visit.page.keyboard.press(key)
     moved = [0.5, 0.4, 1, 1]
-    assert square_of(visit) == pytest.approx(moved)
-    assert (found(visit) - gathered(CON_LIN, moved)).abs().max() < 1e-9
+    assert of_table(visit, "state.square") == pytest.approx(moved) and off_by(visit, CON_LIN, moved) < 1e-9
     other = visit.page.locator('[data-handle="2"]').bounding_box()
     drag(visit, corner, other["x"] + 60, other["y"] - 60)  # past the corner across: it stays a rectangle
-    assert square_of(visit) == pytest.approx([0.96, 0.96, 1, 1])
+    assert of_table(visit, "state.square") == pytest.approx([0.96, 0.96, 1, 1])
 
 
 def test_a_view_can_be_linked(opened):
@@ -102,40 +85,7 @@ def test_a_view_can_be_linked(opened):
     before = visit.page.locator('[data-say="summary"]').inner_text()
     visit.page.reload()
     assert visit.page.locator('[data-say="summary"]').inner_text() == before and "2 times around" in before
-    moved = [0.3, 0.12, 0.7, 0.52]
-    assert (found(visit) - gathered(GradientObjective("nca", "sig", tau=20.0), moved)).abs().max() < 1e-9
-    bad = visit.page.url.replace("30.12.70.52", "70.12.30.52")
-    visit.page.goto(bad)
+    assert off_by(visit, GradientObjective("nca", "sig", tau=20.0), [0.3, 0.12, 0.7, 0.52]) < 1e-9
+    visit.page.goto(visit.page.url.replace("30.12.70.52", "70.12.30.52"))
     visit.page.reload()
-    assert square_of(visit) == list(SQUARE)  # the wrong way round: not taken
-
-
-def test_walking_is_shown_and_can_be_stopped(opened):
-    visit = opened(loop())
-    progress = "() => document.querySelector('.score-table').scoreTable.shown()"
-    visit.page.emulate_media(reduced_motion="reduce")
-    walk = visit.page.get_by_role("button", name="Walk", exact=True)
-    walk.click()
-    assert walk.inner_text() == "Walk" and visit.page.evaluate(progress) == float("inf")
-    visit.page.emulate_media(reduced_motion="no-preference")
-    time = visit.clock()
-    walk.click()
-    time.run_for(300)
-    assert 0 < visit.page.evaluate(progress) < 1000
-    visit.page.get_by_role("button", name="Stop").click()
-    assert visit.page.evaluate(progress) == float("inf")
-    time.resume()
-    assert checks.quiet(visit) == [] and checks.fits_phone(visit) == []
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"objective": GradientObjective("con", "sig-ms")}, "sig-ms is sig"),
-        ({"objective": GradientObjective("con", "lin", margin=0.25)}, "margin m of the objective is 0.25"),
-        ({"objective": GradientObjective("con", "lin", convention="released")}, "as printed"),
-    ],
-)
-def test_what_cannot_be_walked_is_refused(given, message):
-    with pytest.raises(ValueError, match=message):
-        loop(**given)
+    assert of_table(visit, "state.square") == list(SQUARE)  # the wrong way round: not taken

@@ -7,16 +7,8 @@ import math
 import pytest
 import torch
 
-import page_checks as checks
 from icrlib.losses import DCL, IFM, SigLIP
-from icrlib.widgets import explorer_on_circle
-from score_tables import FOUR, drag
-
-ANGLES = ([10.0, 60.0, 130.0, 250.0], [100.0, 20.0, 200.0, 215.0])
-
-
-def on_circle(losses=FOUR, angles=ANGLES):
-    return explorer_on_circle(*angles, losses, about="four pairs")
+from score_tables import ANGLES, FOUR, drag, of_table, on_circle
 
 
 def walked(loss, angles, steps):
@@ -33,15 +25,11 @@ def walked(loss, angles, steps):
     return at, float(value.detach())
 
 
-def places(visit):
-    """Angles (2, n) of each circle and its value."""
-    return visit.page.evaluate("""() => document.querySelector('.score-table').scoreTable.runs.map(r =>
-      [[r.at.pictures, r.at.captions], r.value])""")
-
-
 def off_the_way(visit, losses, angles, steps):
+    """The largest difference of angles and values from those of the descent."""
     worst = 0.0
-    for loss, (found, value) in zip(losses.values(), places(visit), strict=True):
+    places = of_table(visit, "runs.map(r => [[r.at.pictures, r.at.captions], r.value])")
+    for loss, (found, value) in zip(losses.values(), places, strict=True):
         at, wanted = walked(loss, angles, steps)
         worst = max(worst, float((torch.tensor(found, dtype=torch.float64) - at).abs().max()), abs(value - wanted))
     return worst
@@ -55,28 +43,18 @@ def test_points_go_where_autograd_sends_them(opened):
         visit.page.get_by_role("button", name="One step").click()
     assert off_the_way(visit, losses, ANGLES, 12) < 1e-6
     summary = visit.page.locator('[data-say="summary"]').inner_text()
-    assert summary.startswith("After 12 steps. Triplet: loss ") and checks.quiet(visit) == []
+    assert summary.startswith("After 12 steps. Triplet: loss ")
 
 
-def test_play_stops_and_respects_reduced_motion(opened):
+def test_all_steps_at_once_lead_to_solved_queries_and_start_again_back(opened):
     visit = opened(on_circle())
     visit.page.emulate_media(reduced_motion="reduce")
-    play = visit.page.get_by_role("button", name="Play")
-    play.click()
-    assert off_the_way(visit, FOUR, ANGLES, 150) < 1e-6 and play.inner_text() == "Play"
+    visit.page.get_by_role("button", name="Play").click()
+    assert off_the_way(visit, FOUR, ANGLES, 150) < 1e-6
     texts = visit.page.locator(".circle > span").all_inner_texts()
     assert [text.split("; ")[1] for text in texts] == ["8 of 8 queries solved"] * 3 + ["3 of 8 queries solved"]
     visit.page.get_by_role("button", name="Start again").click()
     assert off_the_way(visit, FOUR, ANGLES, 0) < 1e-9
-    visit.page.emulate_media(reduced_motion="no-preference")
-    time = visit.clock()
-    play.click()
-    time.run_for(400)
-    visit.page.get_by_role("button", name="Stop").click()
-    steps = visit.page.evaluate("() => document.querySelector('.score-table').scoreTable.steps()")
-    assert 0 < steps < 150
-    time.run_for(1000)
-    assert visit.page.evaluate("() => document.querySelector('.score-table').scoreTable.steps()") == steps
 
 
 def test_a_point_is_turned_by_mouse_and_keys_in_all_circles_at_once(opened):
@@ -89,14 +67,5 @@ def test_a_point_is_turned_by_mouse_and_keys_in_all_circles_at_once(opened):
     assert off_the_way(visit, FOUR, turned, 0) < 1e-9 and point.get_attribute("aria-valuenow") == "35"
     svg, last = visit.page.locator(".circle svg").first.bounding_box(), '[data-point="pictures.3"]'
     drag(visit, visit.page.locator(last).first, svg["x"] + svg["width"] / 2, svg["y"] + 5)  # straight up: 90 degrees
-    found = torch.tensor([place for place, _ in places(visit)]).rad2deg()
-    assert found[:, 0, 3].tolist() == pytest.approx([90.0] * 4, abs=1.0)
-    assert checks.fits_phone(visit) == []
-
-
-def test_pairs_that_do_not_fit_a_circle_are_refused():
-    for wrong in (([1.0], [2.0]), ([1.0, 2.0], [1.0])):
-        with pytest.raises(ValueError, match="two pairs or more"):
-            explorer_on_circle(*wrong, FOUR, about="x")
-    with pytest.raises(ValueError, match="0 losses"):
-        explorer_on_circle(*ANGLES, {}, about="x")
+    found = [math.degrees(angle) for angle in of_table(visit, "runs.map(r => r.at.pictures[3])")]
+    assert found == pytest.approx([90.0] * 4, abs=1.0)

@@ -62,67 +62,50 @@ def python(wheel, tmp_path_factory):
 def committed(folder, *suffixes):
     """Files of the checkout that belong into the wheel, as paths below ``folder``."""
     base = ROOT / folder
-    return {
-        str(p.relative_to(base))
-        for p in base.rglob("*")
-        if p.is_file() and p.suffix in suffixes and "__pycache__" not in p.parts
-    }
+    return {str(path.relative_to(base)) for suffix in suffixes for path in base.rglob(f"*{suffix}")}
 
 
-def test_library_comes_from_the_wheel(python, tmp_path):
-    """And the scripts of the explorable pages with it."""
-    code = "import icrlib; from icrlib import toy; assert '<script>' in toy.wind_up().data; print(icrlib.__file__)"
-    where = call(python, "-c", code, cwd=tmp_path).strip()
-    assert str(python.parents[1]) in where and str(ROOT) not in where
-
-
-def test_everything_is_in_it(wheel, python):
-    (site,) = python.parents[1].glob("lib/python*/site-packages")
-    expected = committed("icrlib", ".py", ".json", ".csv", ".md", ".safetensors", ".pt", ".npz")
-    missing = {n for n in expected if not (site / "icrlib" / n).is_file()}
-    missing |= {n for n in committed("records", ".jsonl") if not (site / "icrlib/_records" / n).is_file()}
-    missing |= {n for n in committed("book/_static", ".js") if not (site / "icrlib/_static" / n).is_file()}
-    assert not missing
+def test_everything_is_in_it(wheel):
     with zipfile.ZipFile(wheel) as inside:
-        records = [one for one in inside.infolist() if one.filename.endswith(".jsonl.xz")]
-        others = [one for one in inside.infolist() if one not in records]
+        sizes = {one.filename: one.compress_size for one in inside.infolist()}
+    code = ".py", ".json", ".csv", ".md", ".safetensors", ".pt", ".npz"
+    for folder, place, *kinds in (
+        ("icrlib", "", *code),
+        ("records", "/_records", ".jsonl"),
+        ("book/_static", "/_static", ".js"),
+    ):
+        assert {f"icrlib{place}/{name}" for name in committed(folder, *kinds)} <= sizes.keys()
+    records = sum(size for name, size in sizes.items() if name.endswith(".jsonl.xz"))
     runs = sum(1 for _ in (ROOT / "records").glob("*/*/*/*.json"))
-    assert sum(one.compress_size for one in records) < 3_500 * runs  # their number grows, a record must not
-    assert sum(one.compress_size for one in others) < 2_500_000
+    assert records < 3_500 * runs  # their number grows, a record must not
+    assert sum(sizes.values()) - records < 2_500_000
 
 
 def test_every_record_is_in_it_and_complete(python, tmp_path):
-    """As the repository has them, one file a run, the wheel gives them."""
+    """As the repository has them, one file a run, the wheel gives them; and the scripts of the explorable pages."""
     code = """
-import hashlib, json, sys
+import hashlib, json
 from pathlib import Path
-from icrlib import records, runs
+from icrlib import records, runs, toy
 hashes = {}
 for place in records.below():
     record = records.load(place)
     path = str(Path(record.pop("path")).relative_to(records.root()))
     hashes[path] = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
-alone = len(runs("scenes", method="bow", seed=range(3), at="searched")) == 3
-print(json.dumps([str(records.root()), hashes, alone]))
+assert len(runs("scenes", method="bow", seed=range(3), at="searched")) == 3 and "<script>" in toy.wind_up().data
+print(json.dumps([str(records.root()), hashes]))
 """
-    root, hashes, alone = json.loads(call(python, "-c", code, cwd=tmp_path, ICRLIB_CACHE=str(tmp_path)))
-    assert root.endswith("_records") and str(ROOT) not in root and alone
-    ours = {
-        name: hashlib.sha256(
-            json.dumps(json.loads((ROOT / "records" / name).read_text("utf-8")), sort_keys=True).encode()
-        ).hexdigest()
-        for name in committed("records", ".json")
-        if "/" in name
-    }
-    assert hashes == ours
+    root, hashes = json.loads(call(python, "-c", code, cwd=tmp_path, ICRLIB_CACHE=str(tmp_path)))
+    assert root.endswith("_records") and str(python.parents[1]) in root and str(ROOT) not in root
+    for name in (name for name in committed("records", ".json") if "/" in name):
+        record = json.dumps(json.loads((ROOT / "records" / name).read_text("utf-8")), sort_keys=True)
+        assert hashes.pop(name) == hashlib.sha256(record.encode()).hexdigest()
+    assert not hashes
 
 
-def test_command_line_is_installed(python, tmp_path):
+def test_the_command_and_a_chapter_from_the_wheel(python, tmp_path):
+    """The chapter reads runs at searched settings and compares them."""
     assert "Usage" in call(python.with_name("icr"), "--help", cwd=tmp_path)
-
-
-def test_a_chapter_from_the_wheel(python, tmp_path):
-    """One that reads runs at searched settings and compares them."""
     shutil.copyfile(BOOK.path("training/which-loss", ".ipynb"), tmp_path / "in.ipynb")
     code = (
         "import papermill; papermill.execute_notebook('in.ipynb', 'out.ipynb', kernel_name='python3',"
