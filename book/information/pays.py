@@ -50,8 +50,8 @@ plots.gallery(split.images[split.image_of[two]], [split.captions[one] for one in
 # **In print it pays, by +19.0 rsum on Flickr30k and +12.0 on MS-COCO. On our data a lead is seen in two of eight conditions, both
 # with a baseline below a bag of words: it is +10.4 rsum ahead with the paper's temperature, +6.8 with twice that temperature, which
 # a correction for eight comparisons would not leave. In the other six none is seen; two of them have too few draws to tell. Swap
-# twins are told apart better in none of seven, and a model that reads is only held back.** (*Rsum* is the sum of six recalls, at most
-# 600.)
+# twins are told apart better in none of seven, and a model that reads gains nothing that shows.** (*Rsum* is the sum of six recalls,
+# at most 600.)
 #
 # *You will be able to* read a table without deviations, and to ask what a gain is over · ten minutes to read · twenty seconds to run.
 #
