@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
-import lzma
 import os
 import reprlib
-import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO
 
 import fastjsonschema  # without dependencies, and 1 s for the annotations of COCO where jsonschema takes minutes
 
 BOM = "\ufeff"
-# What a damaged, encrypted or unknown archive, or a disk, dies of on the way.
-UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
 
 
 class BadFile(ValueError):
@@ -30,28 +24,17 @@ class BadFile(ValueError):
         self.why = why
 
 
-@contextlib.contextmanager
-def opened(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """The content of a file as a stream of bytes, unpacked where its name ends in .gz or .xz.
-
-    ``FileNotFoundError``; on the way what ``UNREADABLE`` lists.
-    """
-    packer = {".gz": gzip, ".xz": lzma}.get(Path(path).suffix)
-    with open(path, "rb") as file, packer.open(file) if packer else contextlib.nullcontext(file) as content:
-        yield content
-
-
 def text(path: str | os.PathLike) -> str:
     """The text of a UTF-8 file, unpacked if its name ends in ``.gz``, without a byte-order mark in front.
 
     :class:`BadFile` where it is no UTF-8, with the line and byte, or cannot be unpacked; ``FileNotFoundError``.
     """
     try:
-        with opened(path) as file:
-            raw = file.read()
+        raw = Path(path).read_bytes()
+        raw = gzip.decompress(raw) if Path(path).suffix == ".gz" else raw
     except FileNotFoundError:
         raise
-    except UNREADABLE as err:  # a gzip that is cut off, damaged, or none
+    except (OSError, EOFError, zlib.error) as err:  # a folder; a gzip that is cut off, damaged, or none
         raise BadFile(path, f"cannot be read ({err})") from err
     way, begin = "iconv -f {} -t UTF-8 OLD > NEW converts it", raw[:1000]
     marked = begin[:2] in (b"\xff\xfe", b"\xfe\xff")

@@ -27,24 +27,14 @@ def place(tmp_path_factory):
     return folder
 
 
-def test_check_counts(place):
-    for words in (
-        (str(place / "photos"),),
-        ("flickr8k", "--root", str(place / "photos")),
-    ):
-        result = icr("data", "check", *words)
-        assert result.exit_code == 0 and "train        12 images        24 captions" in result.output, result.output
-        assert ("(published: 6,000 images)" in result.output) == ("flickr8k" in words)
-        assert result.output.rstrip().endswith("no problems")
-
-
-def test_check_lists_every_problem_and_says_so_by_its_status(place, tmp_path):
+def test_check_counts_and_says_by_its_status_whether_there_are_problems(place, tmp_path):
+    result = icr("data", "check", "flickr8k", "--root", str(place / "photos"))
+    assert result.exit_code == 0 and "train        12 images        24 captions" in result.output, result.output
+    assert "(published: 6,000 images)" in result.output and result.output.rstrip().endswith("no problems")
     root = shutil.copytree(place / "photos", tmp_path / "photos")
-    for name in ("train1.jpg", "val2.jpg"):
-        (root / "images" / name).unlink()
+    (root / "images" / "val2.jpg").unlink()
     result = icr("data", "check", str(root))
-    assert result.exit_code == 1 and "2 problems" in result.output
-    assert "train1.jpg" in result.output and "val2.jpg" in result.output
+    assert result.exit_code == 1 and "1 problems" in result.output and "val2.jpg" in result.output
 
 
 def test_search_by_words_and_by_picture(place, tmp_path):
@@ -67,7 +57,6 @@ def test_search_by_words_and_by_picture(place, tmp_path):
     "words, message",
     [
         ("data check flickr7k --root x", "flickr8k"),
-        ("data check nowhere", "nowhere"),
         ("search RUN ring", "say where to search"),
         ("search RUN ring --features nowhere", "nowhere: missing train_ims.npy"),
         ("search a red ring --features FEATURES", "got 3 words"),

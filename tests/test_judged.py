@@ -74,10 +74,10 @@ def test_own_pairs_give_what_evaluate_gives(model, split):
     [
         ([4] * 500, range(500), "no other candidate"),
         ([], [], "no query"),
-        ([23], [0], "image rows"),
-        ([4], [-1], "caption rows"),
-        ([4, 4], [2, 2], "twice"),
-        ([4, 4], [2], "2 images"),
+        ([23], [0], "rows of 23 images"),
+        ([4], [-1], "rows of 23 images"),
+        ([4, 4], [2, 2], "each once"),
+        ([4, 4], [2], "shorter"),
     ],
 )
 def test_judgements_that_do_not_fit_are_refused(split, image, caption, word):

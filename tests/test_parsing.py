@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import lzma
 
 import pytest
 from hypothesis import given, settings
@@ -56,10 +55,9 @@ def test_text_that_is_none(path):
     refuse(path.parent, "cannot be read", parsing.text)
 
 
-@pytest.mark.parametrize("packer", [gzip, lzma])
-def test_packed_files(path, packer):
-    packed = path.with_name(f"a.json.{'gz' if packer is gzip else 'xz'}")
-    content = packer.compress(json.dumps({"a": list(range(50))}).encode())
+def test_packed_files(path):
+    packed = path.with_name("a.json.gz")
+    content = gzip.compress(json.dumps({"a": list(range(50))}).encode())
     packed.write_bytes(content)
     assert parsing.of_json(packed) == {"a": list(range(50))}
     for damaged in (content[:-9], content[:5], b"plain", content[:20] + b"\0\0\0" + content[23:]):

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import io
 import logging
+import lzma
 import os
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from icrlib.files import StorageError, write_bytes
-from icrlib.parsing import UNREADABLE
 
 log = logging.getLogger(__name__)
+# What reading a damaged archive, an encrypted one, one of another kind, or a single array dies of.
+DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError, ValueError, TypeError)
 
 
 def array_of(path: str | os.PathLike, way: str, mmap_mode: str | None = None) -> np.ndarray:
@@ -27,11 +31,6 @@ def array_of(path: str | os.PathLike, way: str, mmap_mode: str | None = None) ->
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{path}: an archive of several arrays (.npz); save the one that is wanted by itself as .npy")
     return array
-
-
-def write_array(path: str | os.PathLike, values: np.ndarray) -> None:
-    """Write a .npy file, whole or not at all."""
-    write_bytes(path, array_bytes(values))
 
 
 def array_bytes(values: np.ndarray) -> bytes:
@@ -48,28 +47,25 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     write_bytes(path, buffer.getvalue())
 
 
-def read_arrays(path: Path, what: str, again: str) -> dict[str, np.ndarray] | None:
-    """What :func:`write_arrays` wrote, by name, or None where it has to be made: nothing there, or a damaged file.
-
-    The second is logged, with ``what`` the file holds and how that is had ``again``: "drawing it".
-    """
+def read_arrays(path: Path) -> dict[str, np.ndarray] | None:
+    """What :func:`write_arrays` wrote, by name; None where there is nothing, or a damaged file, which is logged."""
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except FileNotFoundError:
         return None
-    except (*UNREADABLE, ValueError, TypeError) as err:  # the last: a single array
-        log.warning("%s: the cache of %s cannot be used (damaged: %s); %s again", path, what, err, again)
+    except DAMAGED as err:
+        log.warning("%s: damaged (%s); what it held is made again", path, err)
         return None
 
 
-def cached(path: Path, make: Callable[[], dict[str, np.ndarray]], what: str, again: str) -> dict[str, np.ndarray]:
+def cached(path: Path, make: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """:func:`read_arrays`, else what ``make`` gives, kept; a cache that cannot be written is named and done without."""
-    arrays = read_arrays(path, what, again)
+    arrays = read_arrays(path)
     if arrays is None:
         arrays = make()
         try:
             write_arrays(path, arrays)
         except StorageError as err:
-            log.warning("%s: not cached: %s", what, err)
+            log.warning("not cached: %s", err)
     return arrays

@@ -25,14 +25,12 @@ SOURCE = "data/ of the repository google-research-datasets/Crisscrossed-Captions
 def read(path: str | os.PathLike) -> pd.DataFrame:
     """The ratings in ``path``: ``caption`` and ``image``, COCO's ids (int64), and ``score``, a row a rated pair.
 
-    ``FileNotFoundError`` where the file is missing; ``ValueError`` names file and line of what is no such row.
+    ``ValueError`` names the file that cannot be read, and file and line of what is no such row.
     """
     try:
         found = pd.read_csv(path, dtype=str, keep_default_na=False)[[*COLUMNS]]
-    except FileNotFoundError as err:
-        raise FileNotFoundError(f"{path}: no such file; sits_test.csv is in {SOURCE}") from err
     except (ValueError, OSError, EOFError, KeyError) as err:  # of pandas, the encoding, gzip; a missing column
-        raise ValueError(f"{path}: not a whole CSV file ({' '.join(str(err).split())}); get it again") from err
+        raise ValueError(f"{path}: not a whole CSV file ({' '.join(str(err).split())}); it is in {SOURCE}") from err
     rated = pd.DataFrame({what: found[what].str.extract(f"^{form}$")[0] for what, form in ID.items()})
     rated["score"] = pd.to_numeric(found["agg_score"], errors="coerce")
     wrong = rated.isna().any(axis=1) | rated.duplicated(["caption", "image"])

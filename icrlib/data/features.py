@@ -20,7 +20,7 @@ from torch import Tensor
 
 from icrlib import devices
 from icrlib.data import backbones, karpathy
-from icrlib.data.cache import read_arrays, write_array, write_arrays
+from icrlib.data.cache import array_bytes, read_arrays, write_arrays
 from icrlib.data.pictures import BadPicture, open_picture
 from icrlib.data.precomputed import MARK, PARTS, REST, UNFINISHED, noted
 from icrlib.errors import at_least
@@ -29,10 +29,6 @@ from icrlib.progress import bar
 
 BATCH = {"cpu": 4, "cuda": 32}  # on a CPU larger ones outgrow its cache, and a photo takes up to four times as long
 PART = 256  # photos in a part, so that a kill costs seconds
-
-
-class BadPhotos(ValueError):
-    """Some photos cannot be used. The work on the others is kept."""
 
 
 class OtherFeatures(ValueError):
@@ -54,7 +50,7 @@ def extract(
 
     ``backbone``: a name of :func:`icrlib.data.backbones.load`. ``regions=c``: c × c grid cells instead of one pooled
     vector. float16, in the order of the JSON. Done work is not repeated. Photos that cannot be decoded are collected
-    and named together in one :class:`BadPhotos`, after all others are done; ``skip_bad`` leaves them out. A folder that
+    and named together in one :class:`BadPicture`, after all others; ``skip_bad`` leaves them out. A folder that
     holds features of other photos or captions, or by another network, is a ``ValueError``.
     """
     at_least("regions", regions, 0)
@@ -88,12 +84,12 @@ class _Work:
         self.network = backbones.load(about["backbone"], device)
 
     def finish(self, splits: dict[str, karpathy.Photos], skip_bad: bool) -> None:
-        """Compute what is missing and write the folder; :class:`BadPhotos`."""
+        """Compute what is missing and write the folder; :class:`BadPicture`."""
         parts = {name: self._parts(name, split.files) for name, split in splits.items() if len(split)}
         bad = [str(message) for some in parts.values() for part in some for message in part["bad"]]
         if bad and not skip_bad:
             listed = "\n  ".join(bad[:20]) + (f"\n  … and {len(bad) - 20} more" if len(bad) > 20 else "")
-            raise BadPhotos(
+            raise BadPicture(
                 f"{len(bad)} photos cannot be used:\n  {listed}\nMend them, or leave them out with --skip-bad "
                 "(skip_bad=True). The features of the others are kept; run this again."
             )
@@ -101,7 +97,7 @@ class _Work:
         for name, some in parts.items():
             kept = np.concatenate([part["kept"] for part in some])
             if not len(kept):
-                raise BadPhotos(f"no usable photo is left in {name!r}; mend some of its photos")
+                raise BadPicture(f"no usable photo is left in {name!r}; mend some of its photos")
             features_of[name] = kept, np.concatenate([part["features"] for part in some if len(part["kept"])])
         _replace(self.folder, splits, features_of, self.about | {"left_out": len(bad)})
         shutil.rmtree(self.folder / ".parts", ignore_errors=True)
@@ -117,7 +113,7 @@ class _Work:
                 some = files[start : start + PART]
                 key = _key(some, self.about["backbone"], self.about["regions"])
                 path = self.folder / ".parts" / f"{name}-{start:07d}-{key}.npz"
-                part = read_arrays(path, "these features", "computing them")
+                part = read_arrays(path)
                 if part is None:
                     part = self._compute(start, some, pool)
                     write_arrays(path, part)
@@ -200,7 +196,7 @@ def _write_part(folder: Path, part: str, split: karpathy.Photos, kept: np.ndarra
     if not len(kept):
         return
     lines = [(split.ids[i], text) for i in kept for text in split.captions[i] if text.split()]
-    write_array(folder / f"{part}_ims.npy", features)
+    write_bytes(folder / f"{part}_ims.npy", array_bytes(features))
     texts = {
         "files": [str(split.files[i]) for i in kept],
         "ids": [i for i, _ in lines] or [split.ids[i] for i in kept],

@@ -47,7 +47,6 @@ IMAGE = {
     },
 }
 CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")  # names and ids stand one a line in feature folders, as UTF-8
-COCO_2014 = re.compile(r"COCO_(?:train|val)2014_(\d{12}\.jpg)")  # 2017 has the same pictures, by number
 
 
 class BadAnnotations(ValueError):
@@ -121,23 +120,16 @@ def _notes_on(splits: dict[str, list[list[str]]]) -> list[str]:
 
     Texts with the same words are equal.
     """
-    read = {
-        name: [[tuple(tokenize(text)) for text in captions] for captions in split] for name, split in splits.items()
-    }
-    training, lines = next(iter(read)), []
-    trained = Counter(text for captions in read[training] for text in captions)
-    counts = Counter(word for text in trained.elements() for word in text)
-    for name, split in read.items():
-        texts = [text for captions in split for text in captions]
-        if words := [word for text in texts for word in text]:
+    counts: Counter | None = None
+    lines = []
+    for name, split in splits.items():
+        told = [[tuple(tokenize(text)) for text in captions] for captions in split]
+        words = [word for captions in told for text in captions for word in text]
+        counts = Counter(words) if counts is None else counts
+        if words:
             share = 100 * sum(counts[word] >= 4 for word in words) / len(words)
-            way = "" if share else "; lower min_count, or add captions"
-            lines.append(
-                f"{name}: {share:.1f} % of the words are known (4 times or more in the training captions){way}"
-            )
-        if name != training and (again := sum(text in trained for text in texts)):
-            lines.append(f"{name}: {again:,} of {len(texts):,} captions stand in training, too, word by word")
-        photos = Counter(text for captions in split for text in set(captions) if text)
+            lines.append(f"{name}: {share:.1f} % of the words are known (4 times or more in the training captions)")
+        photos = Counter(text for captions in told for text in set(captions) if text)
         if several := [n for n in photos.values() if n > 1]:
             lines.append(
                 f"{name}: {len(several):,} texts stand with several photos each ({sum(several):,} captions); a search "
@@ -176,7 +168,7 @@ def _splits(root: Path, complete: bool) -> tuple[dict[str, Photos], list[str]]:
             problems.append(f"image {number}: {wrong.removeprefix('image.')}")
             continue
         split = splits[SPLITS[entry["split"]]]
-        split.files.append(_file(folder, entry))
+        split.files.append(folder / _slashes(entry))
         split.ids.append(_id(entry, number))
         # One caption a line is how feature folders keep them, so no caption may hold a line break.
         split.captions.append([one_line(sentence["raw"]) for sentence in entry.get("sentences", [])])
@@ -205,16 +197,6 @@ def unusable(entry: dict, number: int) -> str | None:
     if CONTROL.search(name) or not name.strip():
         return f"its id must be one line of text; got {name[:60]!r}"
     return None
-
-
-def _file(folder: Path, entry: dict) -> Path:
-    """Where the picture is; COCO's of 2014 also where 2017 put them."""
-    file = folder / _slashes(entry)
-    number = COCO_2014.fullmatch(file.name)
-    if number and not file.is_file():
-        places = (folder / part / number[1] for part in ("train2017", "val2017"))
-        return next((place for place in places if place.is_file()), file)
-    return file
 
 
 def _slashes(entry: dict) -> str:

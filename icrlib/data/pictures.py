@@ -32,9 +32,9 @@ def open_picture(path: str | os.PathLike, small: int | None = None) -> Image.Ima
     cut off, of another format, larger than Pillow thinks safe, or no picture; both name the file.
     """
     path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such picture")
     try:
-        if not path.is_file():
-            raise FileNotFoundError(f"{path}: no such picture")
         with Image.open(path, formats=_formats()) as opened:
             if opened.width * opened.height > 2 * Image.MAX_IMAGE_PIXELS:
                 raise ValueError(f"{opened.width} x {opened.height} pixels")
@@ -47,8 +47,6 @@ def open_picture(path: str | os.PathLike, small: int | None = None) -> Image.Ima
             with contextlib.suppress(Exception):  # what is called EXIF holds anything
                 upright = ImageOps.exif_transpose(opened)
             return upright.convert("RGB")
-    except FileNotFoundError:
-        raise
     except UnidentifiedImageError as err:
         way = f"photos come as {', '.join(_formats())}, and HEIC where pillow-heif is installed"
         raise BadPicture(f"{path}: cannot be decoded (no picture of a known format; {way})") from err

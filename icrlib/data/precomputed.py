@@ -9,7 +9,6 @@ folder was made from.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from icrlib.data.cache import array_bytes, array_of
 from icrlib.data.karpathy import FOLDS, PUBLISHED
 from icrlib.data.regions import Regions
 from icrlib.data.splits import Dataset, Split, draw_images
-from icrlib.data.text import SPECIAL, Vocabulary, tokenize
+from icrlib.data.text import SPECIAL, Vocabulary
 from icrlib.errors import choose
 from icrlib.files import sha256_of
 from icrlib.progress import bar
@@ -116,11 +115,9 @@ def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dic
     captions = [caption for split in seen for caption in split.captions]
     words = Vocabulary.build(captions, options["min_count"])
     if len(words) == len(SPECIAL):
-        counts = Counter(word for caption in captions for word in tokenize(caption))
-        word, most = max(counts.items(), key=lambda item: item[1], default=("", 0))
         raise ValueError(
             f"no word occurs {options['min_count']} times in the captions that the vocabulary is made of, so every "
-            f"word would be unknown; {word!r} comes most often, {most} times. Take a lower min_count=, or more captions"
+            "word would be unknown. Take a lower min_count=, or more captions"
         )
     return Dataset(
         name,

@@ -175,14 +175,9 @@ class Judgements:
     caption: torch.Tensor
 
     def __post_init__(self) -> None:
-        sizes = {"image": len(self.split), "caption": len(self.split.captions)}
-        for what, size in sizes.items():
-            rows = getattr(self, what)
-            if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < size:
-                raise ValueError(
-                    f"{self.name}: {what} rows must lie in 0 to {size - 1}; got {int(rows.min())} to {int(rows.max())}"
-                )
-        if len(self.image) != len(self.caption):
-            raise ValueError(f"{self.name}: {len(self.image)} images for {len(self.caption)} captions in the pairs")
-        if len((self.image * sizes["caption"] + self.caption).unique()) != len(self.image):
-            raise ValueError(f"{self.name}: a pair is listed twice; each counts once")
+        sizes = len(self.split), len(self.split.captions)
+        pairs = set(zip(self.image.tolist(), self.caption.tolist(), strict=True))
+        if len(pairs) != len(self.image) or any(not (0 <= i < sizes[0] and 0 <= c < sizes[1]) for i, c in pairs):
+            raise ValueError(
+                f"{self.name}: wanted pairs of rows of {sizes[0]} images and {sizes[1]} captions, each once"
+            )

@@ -13,7 +13,6 @@ from PIL import Image
 import icrlib
 from icrlib import parsing
 from icrlib.data import backbones, features, karpathy, precomputed
-from icrlib.data.cache import array_bytes
 from icrlib.data.pictures import open_picture
 from icrlib.data.precomputed import MARK
 from icrlib.files import write_bytes
@@ -69,7 +68,7 @@ def test_captions_of_any_length_and_photos_without(root, tmp_path):
 def test_bad_photos_cost_nothing_but_themselves(root, tmp_path, monkeypatch):
     (root / "images" / "train3.jpg").write_text("broken")
     (root / "images" / "test1.jpg").unlink()
-    with pytest.raises(features.BadPhotos, match="2 photos") as err:
+    with pytest.raises(features.BadPicture, match="2 photos") as err:
         extract(root, tmp_path / "f")
     assert all(word in str(err.value) for word in ("train3.jpg: ", "test1.jpg: ", "--skip-bad"))
     assert not (tmp_path / "f" / "train_ims.npy").exists()
@@ -80,7 +79,7 @@ def test_bad_photos_cost_nothing_but_themselves(root, tmp_path, monkeypatch):
     assert (len(data.train), len(data.test)) == (11, 5) and len(data.test.captions) == 10
     files = (tmp_path / "f" / "test_files.txt").read_text().split()
     assert [Path(f).name for f in files] == [f"test{i}.jpg" for i in (0, 2, 3, 4, 5)]
-    with pytest.raises(features.BadPhotos, match="train3.jpg"):
+    with pytest.raises(features.BadPicture, match="train3.jpg"):
         extract(root, tmp_path / "f")  # a folder without them does not pass for one of all photos
 
 
@@ -91,7 +90,7 @@ def test_a_part_without_any_good_photo(root, tmp_path, monkeypatch):
     assert np.load(extract(root, tmp_path / "f", skip_bad=True) / "train_ims.npy").shape == (10, 256)
     for number in range(6):
         (root / "images" / f"val{number}.jpg").write_text("broken")
-    with pytest.raises(features.BadPhotos, match="val"):
+    with pytest.raises(features.BadPicture, match="val"):
         extract(root, tmp_path / "g", skip_bad=True)
 
 
@@ -124,7 +123,6 @@ def test_ended_while_the_folder_is_written(root, tmp_path, monkeypatch, writes):
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(features, "write_bytes", write)
-        patch.setattr(features, "write_array", lambda path, values: write(path, array_bytes(values)))
         extract(root, folder)
     for look in (load, precomputed.parts):
         with pytest.raises((ValueError, FileNotFoundError), match="icr features PHOTOS|missing"):
@@ -161,16 +159,6 @@ def test_features_of_unknown_origin_stay(root, tmp_path):
             extract(root, folder)
         (folder / MARK).unlink(missing_ok=True)
     assert content(folder) == {name: raw for name, raw in before.items() if name != MARK}
-
-
-def test_bad_options(root, tmp_path):
-    for options, word in (
-        ({"backbone": "resnet5"}, "resnet50"),
-        ({"regions": -1}, "regions"),
-        ({"workers": 0}, "work"),
-    ):
-        with pytest.raises(ValueError, match=word):
-            extract(root, tmp_path / "f", **options)
 
 
 def test_torchvision_networks_make_maps():

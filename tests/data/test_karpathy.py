@@ -67,21 +67,15 @@ def test_a_fault_is_named(root, change, what):
 
 
 def test_files_that_are_no_annotations(root, tmp_path):
+    shutil.move(root / "images", tmp_path / "images")
+    with pytest.raises(FileNotFoundError, match="images"):
+        karpathy.read(root)
     path = root / "dataset_scenes.json"
-    whole = path.read_bytes()
-    for content in (whole[:900], b'{"images": []}'):
-        path.write_bytes(content)
-        with pytest.raises(karpathy.BadAnnotations, match="dataset_scenes.json.*icr data make"):
-            karpathy.read(root)
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        karpathy.read(tmp_path / "nowhere")
+    path.write_bytes(path.read_bytes()[:900])
+    with pytest.raises(karpathy.BadAnnotations, match="dataset_scenes.json.*icr data make"):
+        karpathy.read(root)
     shutil.copyfile(path, root / "dataset_b.json")
     with pytest.raises(FileNotFoundError, match="exactly one"):
-        karpathy.read(root)
-    (root / "dataset_b.json").unlink()
-    path.write_bytes(whole)
-    shutil.rmtree(root / "images")
-    with pytest.raises(FileNotFoundError, match="images"):
         karpathy.read(root)
 
 
@@ -109,20 +103,11 @@ def test_check_opens_every_picture(root):
 
 
 def test_names_as_other_systems_write_them(tmp_path):
-    """Separators of Windows, endings in capitals, and COCO's pictures of 2014 in the folders of 2017."""
+    """Separators of Windows, endings in capitals, and pictures beside the JSON."""
     one = [{"filename": "a\\b.JPG", "split": "train", "imgid": 0, "sentences": [{"raw": "a dog"}]}]
     (tmp_path / "dataset.json").write_text(json.dumps({"images": one}))
-    (tmp_path / "c.JPG").touch()  # pictures beside the JSON
+    (tmp_path / "c.JPG").touch()
     assert karpathy.read(tmp_path, complete=False)["train"].files == [tmp_path / "a" / "b.JPG"]
-    name = "COCO_val2014_000000000042.jpg"
-    coco = [{"filepath": "val2014", "filename": name, "split": "test", "cocoid": 42, "sentences": [{"raw": "a cat"}]}]
-    place = tmp_path / "coco"
-    (place / "train2017").mkdir(parents=True)
-    (place / "dataset.json").write_text(json.dumps({"images": coco}))
-    (place / "train2017" / "000000000041.jpg").touch()
-    assert karpathy.read(place, complete=False)["test"].files == [place / "val2014" / name]
-    (place / "train2017" / "000000000042.jpg").touch()
-    assert karpathy.read(place, complete=False)["test"].files == [place / "train2017" / "000000000042.jpg"]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +123,7 @@ def test_names_as_other_systems_write_them(tmp_path):
         ),
         (
             {"train": [["a dog"]] * 2, "val": [["A  dog", "a cow"]]},
-            ["train: 0.0 % .*lower min_count", "train: 1 texts", "val: 0", "val: 1 of 2 captions stand in training"],
+            ["train: 0.0 %", "train: 1 texts", "val: 0"],
         ),
     ],
 )
@@ -146,5 +131,4 @@ def test_notes_on_captions(splits, notes):
     """Words known, and texts that come again: the same words are the same text; twice at one photo is not shared."""
     found = karpathy._notes_on(splits)
     assert len(found) == len(notes)
-    for line, note in zip(found, notes, strict=True):
-        assert all(part in line for part in note.split(" .*")), (line, note)
+    assert all(line.startswith(note) for line, note in zip(found, notes, strict=True)), found

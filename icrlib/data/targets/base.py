@@ -88,7 +88,5 @@ def _part(captions: list[str], teacher: Teacher, progress: bool) -> Tensor:
         "shape": [len(captions), teacher.size],
     }
     path = cache_dir() / "targets" / f"{sha256_of(json.dumps(about, sort_keys=True))[:32]}.npz"
-    made = cached(
-        path, lambda: {"vectors": teacher.encode(captions, progress).numpy()}, "these target vectors", "computing them"
-    )
+    made = cached(path, lambda: {"vectors": teacher.encode(captions, progress).numpy()})
     return torch.from_numpy(made["vectors"])

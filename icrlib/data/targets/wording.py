@@ -61,9 +61,16 @@ def parse(caption: str) -> Wording:
     relation = parts[1] if len(parts) == 3 else None
     mentions = [parts[0], parts[2]] if relation else re.split(", | and ", body)
     number = NUMBERS.index(count) if count else None
-    wording = Wording(tuple(_thing(words) for words in mentions), relation, number, background, lead or "")
-    if wording.text != caption:  # what the grammar does not say, such as two colours of one thing
-        raise _unknown(caption)
+    try:
+        things = tuple({MEANS[word][0]: word for word in words.split(" ")[1:]} for words in mentions)
+        wording = Wording(things, relation, number, background, lead or "")
+        known = wording.text == caption  # the grammar does not say everything, such as two colours of one thing
+    except (KeyError, IndexError):
+        known = False
+    if not known:
+        raise ValueError(
+            f"{caption!r} is not a caption as 'scenes' writes them, so it has no form; take another target"
+        )
     return wording
 
 
@@ -108,17 +115,3 @@ def meaning(form: dict) -> tuple:
     if relation in ("right of", "below"):
         things, relation = things[::-1], TURNED[relation]
     return tuple(things if relation else sorted(things)), relation, form["count"], form["background"]
-
-
-def _thing(words: str) -> dict[str, str]:
-    named = words.split(" ")[1:]
-    if not named or any(word not in MEANS for word in named):
-        raise _unknown(words)
-    return {MEANS[word][0]: word for word in named}
-
-
-def _unknown(caption: str) -> ValueError:
-    return ValueError(
-        f"{caption!r} is not a caption as 'scenes' writes them, such as 'a small red ring left of a "
-        "star', so its logical form is not known; take another target"
-    )
