@@ -106,15 +106,15 @@ def write_bytes(path: str | os.PathLike, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
-def claim_path(path: str | os.PathLike, what: str) -> Path:
-    """Make sure that ``path`` is free and can be written, before the work whose result goes there.
+def claim_path(path: str | os.PathLike) -> Path:
+    """Make sure that the ``path`` of a record is free and can be written, before the work whose result goes there.
 
-    ``ValueError`` where a file is there: ``what``, such as "record", is never written over. :class:`StorageError` where
-    its folder cannot be made or written.
+    ``ValueError`` where a file is there: it is never written over. :class:`StorageError` where its folder cannot be
+    made or written.
     """
     path = Path(path)
     if path.exists():
-        raise ValueError(f"{path}: this {what} exists, and a {what} is written once. Choose another path.")
+        raise ValueError(f"{path}: this record exists, and a record is written once. Choose another path.")
     with _explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path.parent).close()

@@ -150,7 +150,7 @@ LOSSES = Registry(
         "multi_similarity": "icrlib.losses.known:MultiSimilarity",
         "ifm": "icrlib.losses.ifm:IFM",
         "siglip": "icrlib.losses.siglip:SigLIP",
-        "dcl": "icrlib.losses.dcl:DCL",
+        "dcl": "icrlib.losses.ntxent:DCL",
         "ntxent_sparse": "icrlib.losses.sparse:SparseNTXent",
         "alignment": "icrlib.losses.known:Alignment",
     },

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Mapping
@@ -43,8 +42,8 @@ class Report:
     def __exit__(self, *_: object) -> None:
         self.bar.close()
 
-    def show(self, entry: Mapping, collapsed_loss: float) -> None:
-        """The latest entry of the history; ``collapsed_loss``: the value that a collapse has."""
+    def show(self, entry: Mapping) -> None:
+        """The latest entry of the history."""
         self.bar.set_postfix(loss=f"{entry['loss']:.3f}", rsum=f"{entry['val']['rsum']:.1f}")
         if self.lines:
             past = time.monotonic() - self.began
@@ -57,7 +56,6 @@ class Report:
         now = entry["diagnose"]["collapsed"]
         before = len(self.history) > 1 and self.history[-2]["diagnose"]["collapsed"]
         if now and not before and not self.bar.disable:
-            known = "" if math.isnan(collapsed_loss) else f" (collapsed: {collapsed_loss:.1f})"
-            tqdm.write(f"update {entry['update']}: loss {entry['loss']:.1f}{known}. {entry['diagnose']['hint']}")
+            tqdm.write(f"update {entry['update']}: loss {entry['loss']:.1f}. {entry['diagnose']['hint']}")
         elif before and not now and not self.bar.disable:
             tqdm.write(f"update {entry['update']}: the plateau is left, scores differ again")

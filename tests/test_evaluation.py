@@ -111,18 +111,6 @@ def test_a_similarity_of_one_s_own_gets_so_many_scores_at_once(at_once):
     assert max(sizes) <= at_once and sum(sizes) == 6 * 5
 
 
-def test_no_more_than_a_part_of_the_scores_is_held(monkeypatch):
-    sizes = []
-    original = evaluation.ranks_at
-    monkeypatch.setattr(evaluation, "ranks_at", lambda s, q, c: sizes.append(s.numel()) or original(s, q, c))
-    monkeypatch.setattr(evaluation, "WHOLE", 64 << 20)
-    count = 6000
-    vectors = torch.nn.functional.normalize(torch.randn(count, 2), dim=1)
-    split = Split("test", vectors, ["x"] * count, torch.arange(count), [str(i) for i in range(count)])
-    evaluation.measure(vectors, vectors, split)
-    assert len(sizes) > 2 and max(sizes) * 4 <= 64 << 20
-
-
 def test_relevance_widens_the_mask(exact, tiny):
     plain = make_split("test", 18, 4)
     knowing = Knowing("test", plain.features, plain.captions, plain.image_of, plain.image_ids)

@@ -90,8 +90,10 @@ def test_one_multiplier_step_an_update_with_the_mean_over_accumulated_batches(ti
     options = dict(auxiliary=BAGS, objective="lagrange", eta=0.4, lr=1e-12, evaluate_every=1, progress=False)
     run = icrlib.train(tiny, accumulate=3, updates=1, **options)
     alone = icrlib.train(tiny, updates=3, **options).history  # the same three batches, at a rate that moves nothing
-    mean = sum(entry["reconstruction"] for entry in alone) / 3
+    plain, mean = (sum(entry[name] for entry in alone) / 3 for name in ("contrastive", "reconstruction"))
+    assert run.history[0]["contrastive"] == pytest.approx(plain, rel=1e-6)
     assert run.history[0]["reconstruction"] == pytest.approx(mean, rel=1e-6)
+    assert run.history[0]["loss"] == pytest.approx(plain + mean / 0.4 - 1, rel=1e-6)
     assert run.history[0]["lambda"] == pytest.approx(1 + 0.005 * (mean / 0.4 - 1), abs=1e-7)
 
 

@@ -51,13 +51,13 @@ def test_a_folder_is_for_one_process_at_a_time(tmp_path):
 
 
 def test_a_path_is_claimed_before_the_work(tmp_path):
-    assert claim_path(tmp_path / "deep" / "a.json", "record") == tmp_path / "deep" / "a.json"
+    assert claim_path(tmp_path / "deep" / "a.json") == tmp_path / "deep" / "a.json"
     assert os.listdir(tmp_path / "deep") == []
     (tmp_path / "b.json").write_text("older")
-    with pytest.raises(ValueError, match="this probe exists"):
-        claim_path(tmp_path / "b.json", "probe")
+    with pytest.raises(ValueError, match="this record exists"):
+        claim_path(tmp_path / "b.json")
     with pytest.raises(StorageError, match="cannot be written"):
-        claim_path(tmp_path / "b.json" / "c.json", "record")
+        claim_path(tmp_path / "b.json" / "c.json")
     assert (tmp_path / "b.json").read_text() == "older"
 
 

@@ -26,7 +26,7 @@ from icrlib.training.options import options_for
 # Seconds: a process that starts or answers slowly, on a busy machine, is no failure; a dead one is seen.
 PATIENCE = 3600
 DATA = ("features", "root", "images", "backbone", "regions")
-RUN = ("dataset", "method", "loss", "seed", "data_seed", "smoke", "out", "record", "probe")  # what is no setting of it
+RUN = ("dataset", "method", "loss", "seed", "data_seed", "smoke", "out", "record")  # what is no setting of it
 
 
 @click.command()

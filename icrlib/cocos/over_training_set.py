@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,17 +18,7 @@ from icrlib.progress import bar
 TOGETHER_ON_CPU, TOGETHER_ON_GPU = 2 << 20, 128 << 20
 
 
-class Batch(Protocol):
-    """Rows of the training set, ``images`` (B,) and ``captions`` (M,) int64, and which belong together, bool (B, M)."""
-
-    images: Tensor
-    captions: Tensor
-    positives: Tensor
-
-
-def over(
-    loss: Loss, images: Any, captions: Any, batches: Iterable[Batch], **options: Any
-) -> dict[str, dict[str, float]]:
+def over(loss: Loss, images: Any, captions: Any, batches: Iterable[Any], **options: Any) -> dict[str, dict[str, float]]:
     """Mean over ``batches`` of every number that :func:`icrlib.cocos.count` has, and ``…_std`` beside it, both ways.
 
     For ECIR's tables its released notebooks pass over the training set once, shuffled, with the model in evaluation
@@ -56,7 +46,7 @@ def per_batch(
     loss: Loss,
     images: Any,
     captions: Any,
-    batches: Iterable[Batch],
+    batches: Iterable[Any],
     *,
     convention: str,
     eps: float = exact.EPS,
@@ -71,37 +61,28 @@ def per_batch(
     indexed by rows. ``"queries"`` is the number of queries of the batch. All float64, on the CPU.
 
     Batches of equal shape are counted together, as many as fit in a cache, where the loss allows it (its
-    ``rows_independent``). ``ValueError`` for no batches, rows that are not there, and for what
-    :func:`icrlib.cocos.count` refuses, with a note that names the batch, counted from 0.
+    ``rows_independent``). ``ValueError`` for no batches, and for what :func:`icrlib.cocos.count` refuses, with a note
+    that names the batches that were counted together, from 0.
     """
     parts: dict[str, list[dict[str, Tensor]]] = {"i2t": [], "t2i": []}
-    scored = (
-        _scores(batch, images, captions, similarity, k)
-        for k, batch in enumerate(bar(batches, "counting", progress, delay=2))
-    )
+    scored = (_scores(batch, images, captions, similarity) for batch in bar(batches, "counting", progress, delay=2))
     number = 0
     for scores, positives in _stacks(scored, loss):
         for side, own in parts.items():
-            own += _counted(loss, scores, positives, convention, eps, side, number)
+            own.append(_counted(loss, scores, positives, convention, eps, side, number))
         number += len(scores)
     if not number:
         raise ValueError("there are no batches to count: batches is empty, or an iterator that is used up")
     return {side: {name: torch.cat([part[name] for part in own]) for name in own[0]} for side, own in parts.items()}
 
 
-def _scores(batch: Batch, images: Any, captions: Any, similarity: Callable, number: int) -> tuple[Tensor, Tensor]:
+def _scores(batch: Any, images: Any, captions: Any, similarity: Callable) -> tuple[Tensor, Tensor]:
     """Scores and mask of a batch, (B, M) each."""
-    scores = similarity(
-        _pick(images, batch.images, f"images of batch {number}"),
-        _pick(captions, batch.captions, f"captions of batch {number}"),
-    )
+    scores = similarity(_pick(images, batch.images), _pick(captions, batch.captions))
     return scores, batch.positives.to(scores.device)
 
 
-def _pick(encodings: Any, rows: Tensor, what: str) -> Any:
-    low, high = (int(bound) for bound in rows.aminmax())
-    if low < 0 or high >= len(encodings):
-        raise ValueError(f"{what}: row {low if low < 0 else high} is not there, the encodings have {len(encodings)}")
+def _pick(encodings: Any, rows: Tensor) -> Any:
     if isinstance(encodings, Tensor):  # several times faster than indexing
         return encodings.index_select(0, rows.to(encodings.device))
     return encodings[rows]
@@ -125,7 +106,7 @@ def _stacks(scored: Iterable[tuple[Tensor, Tensor]], loss: Loss) -> Iterator[tup
 
 def _counted(
     loss: Loss, scores: Tensor, positives: Tensor, convention: str, eps: float, side: str, first: int
-) -> list[dict[str, Tensor]]:
+) -> dict[str, Tensor]:
     """Summaries of K stacked batches, whose numbers begin at ``first``; images are the rows of ``scores`` (K, B, M)."""
     rows, mask = scores, positives
     if side == "t2i":
@@ -133,13 +114,6 @@ def _counted(
     try:
         found = exact.summary(per_query(loss, rows, mask, convention, eps, side))
     except ValueError as err:
-        if len(rows) == 1:
-            err.add_note(f"This is batch {first}, {side}.")
-            raise
-        # Once more one by one, so that the message names the row of its own batch.
-        singly = (
-            _counted(loss, s[None], p[None], convention, eps, side, first + k)
-            for k, (s, p) in enumerate(zip(scores, positives, strict=True))
-        )
-        return [part for parts in singly for part in parts]
-    return [found | {"queries": torch.full((len(rows),), rows.shape[1], dtype=torch.float64)}]
+        err.add_note(f"Rows are those of batches {first} to {first + len(rows) - 1}, {side}, one below the other.")
+        raise
+    return found | {"queries": torch.full((len(rows),), rows.shape[1], dtype=torch.float64)}

@@ -3,12 +3,11 @@
 from icrlib.losses import goal
 from icrlib.losses.base import Loss, Pairs
 from icrlib.losses.build import by_name, canonical, objectives
-from icrlib.losses.dcl import DCL
 from icrlib.losses.goal import GradientObjective
 from icrlib.losses.ifm import IFM
 from icrlib.losses.integrability import integrability
 from icrlib.losses.known import Alignment, BinomialDeviance, Circle, HardNTXent, MultiSimilarity
-from icrlib.losses.ntxent import InfoNCE, NTXent
+from icrlib.losses.ntxent import DCL, InfoNCE, NTXent
 from icrlib.losses.siglip import SigLIP
 from icrlib.losses.smoothap import SmoothAP
 from icrlib.losses.sparse import SparseNTXent

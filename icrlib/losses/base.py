@@ -170,23 +170,15 @@ class Loss:
     def __call__(self, scores: Tensor, positives: Tensor) -> Tensor:
         """Scalar loss of both directions: rows as queries (image to text), then columns (text to image).
 
-        Its gradient is the closed form, computed on the way; ``per_query`` is the way through autograd, which a second
-        derivative (``create_graph=True``) takes.
-        Half-precision scores are computed in single precision.
+        Its gradient is the closed form, computed on the way; ``per_query`` is the way through autograd, of which a
+        derivative of the gradient can be taken, too. Half-precision scores are computed in single precision.
         """
         exact = scores.detach()
         exact = exact.float() if exact.dtype in (torch.float16, torch.bfloat16) else exact
         value, gradient = self._value_and_gradient(exact, positives)
         if not (torch.is_grad_enabled() and scores.requires_grad):
             return value
-        return _ClosedForm.apply(scores, value, gradient, lambda again: self._by_autograd(again, positives))
-
-    def _by_autograd(self, scores: Tensor, positives: Tensor) -> Tensor:
-        """The same scalar by ``per_query``: what a second derivative is taken of."""
-        turned, mask, _ = columns_as_queries(scores, positives)
-        total = torch.sum if self.queries == "sum" else torch.mean
-        value = total(self.per_query(scores, positives)) + total(self.per_query(turned, mask))
-        return value if self.directions == "sum" else value / 2
+        return _ClosedForm.apply(scores, value, gradient)
 
     def score_gradient(self, scores: Tensor, positives: Tensor) -> Tensor:
         """Closed form of d ``loss(scores, positives)`` / d ``scores``, (Q, M): both directions, reduced as the loss."""
@@ -277,22 +269,19 @@ class Loss:
 
 
 class _ClosedForm(torch.autograd.Function):
-    """A ``value`` whose gradient by the scores is known; ``by_autograd(scores)`` is the same value, for where a
-    derivative of that gradient is wanted, too."""
+    """A ``value`` whose gradient by the scores is known; a derivative of that gradient is refused, and never 0."""
 
     @staticmethod
-    def forward(ctx, scores: Tensor, value: Tensor, gradient: Tensor, by_autograd: Callable) -> Tensor:
-        ctx.save_for_backward(scores, gradient)
-        ctx.by_autograd = by_autograd
+    def forward(ctx, scores: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
+        ctx.save_for_backward(gradient)
+        ctx.kind = scores.dtype
         return value.clone()
 
     @staticmethod
-    def backward(ctx, by_value: Tensor) -> tuple[Tensor | None, ...]:
-        scores, gradient = ctx.saved_tensors
+    def backward(ctx, by_value: Tensor) -> tuple[Tensor, None, None]:
         if torch.is_grad_enabled():
-            again = ctx.by_autograd(scores.to(gradient.dtype))
-            return *torch.autograd.grad(again, scores, by_value, create_graph=True), None, None, None
-        return (gradient * by_value).to(scores.dtype), None, None, None
+            raise ValueError("autograd knows no derivative of this gradient (create_graph=True); take per_query")
+        return (ctx.saved_tensors[0] * by_value).to(ctx.kind), None, None
 
 
 def shares(logits: Tensor) -> tuple[Tensor, Tensor]:

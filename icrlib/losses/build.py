@@ -11,8 +11,8 @@ from icrlib.names import LOSSES
 
 
 def canonical(name: str) -> str:
-    """One spelling for each loss: "ntxent" for "infonce", "goal:cir x lin" for "goal:cirxlin" or "goal-cir-lin"."""
-    if name.startswith(("goal:", "goal-")):
+    """One spelling for each loss: "ntxent" for "infonce"; "goal:cir x lin" is its own."""
+    if name.startswith(goal.PREFIX):
         return goal.PREFIX + " x ".join(goal.parse(name))
     return LOSSES.canonical(name, more=("goal:T x P",))
 

@@ -169,12 +169,6 @@ class GradientObjective(Loss):
         """NaN: the surrogate's value means nothing, so no value of it shows a collapse."""
         return math.nan
 
-    def _by_autograd(self, scores: Tensor, positives: Tensor) -> Tensor:
-        raise ValueError(
-            f"goal:{self.name} is a designed gradient and no derivative of a loss, so autograd knows no second "
-            "derivative (create_graph=True); differentiate weights() or score_gradient() yourself"
-        )
-
     def terms(self, pairs: Pairs) -> Tensor:
         hardest, plus, minus = self._pair_weights(pairs)
         return (minus * pairs.rows.gather(1, hardest) - plus * pairs.own)[:, 0]
@@ -229,12 +223,7 @@ class GradientObjective(Loss):
 
 
 def parse(name: str) -> tuple[str, str]:
-    """("cir", "sig-ms") of "goal:cir x sig-ms"; also without spaces, and as paths have it, "goal-cir-sig-ms"."""
-    body = (name.removeprefix(PREFIX) if name.startswith(PREFIX) else name.removeprefix("goal-")).strip()
-    for first in TRIPLET_WEIGHTS:
-        rest = body.removeprefix(first).strip()
-        if body.startswith(first) and rest[:1] in ("x", "-"):
-            return first, choose(rest[1:].strip(), PAIR_WEIGHTS, "pair weight")
-    first, cross, _ = body.partition(" x ")
-    choose(first.strip() if cross else body, TRIPLET_WEIGHTS, "triplet weight (of 'goal:T x P')")
-    raise ValueError(f"unknown objective {name!r}; write 'goal:T x P', such as 'goal:cir x sig-ms'")
+    """("cir", "sig-ms") of "goal:cir x sig-ms"."""
+    first, _, second = name.removeprefix(PREFIX).partition(" x ")
+    choose(first, TRIPLET_WEIGHTS, "triplet weight (of 'goal:T x P')")
+    return first, choose(second, PAIR_WEIGHTS, "pair weight (of 'goal:T x P')")

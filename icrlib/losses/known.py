@@ -88,14 +88,6 @@ class Circle(_Mined):
     gamma: float = 80.0
     detach: bool = True
 
-    def _by_autograd(self, scores: Tensor, positives: Tensor) -> Tensor:
-        if self.detach:
-            raise ValueError(
-                "Circle's paces are no part of its derivative (detach=True), so autograd knows no second one "
-                "(create_graph=True); take Circle(detach=False), or differentiate score_gradient() yourself"
-            )
-        return super()._by_autograd(scores, positives)
-
     @once
     def _lead(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
         """Shares of the negatives (T, M), the pace of each, and the log of the sum in Circle's logarithm (T, 1)."""

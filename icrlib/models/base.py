@@ -70,8 +70,8 @@ class RetrievalModel(nn.Module):
     colour: ClassVar[str] = ""  # in figures, beside the losses' own; "": as its loss
     marker: ClassVar[str] = ""
     reads_words: ClassVar[bool] = True  # False: a caption is one thing, of which no word can be left out
-    takes: ClassVar[str] = ""  # of an image "vector", one, or "regions"; "": whatever it is given
-    takes_lengths: ClassVar[bool] = False  # True: images may have unequally many regions, icrlib.data.regions.Regions
+    # Of an image "vector", one, or "regions", also unequally many (icrlib.data.regions.Regions); "": what it is given
+    takes: ClassVar[str] = ""
     baseline: ClassVar[bool] = False  # the row that others are held against
     # Settings as published, by data set, loss, or both ("coco triplet_sh"); "*" for any other.
     published: ClassVar[dict[str, dict]] = {}
@@ -84,7 +84,7 @@ class RetrievalModel(nn.Module):
     def encode_images(self, features: Tensor) -> Encodings:
         """Image features (B, D), or regions (B, R, D), to unit vectors (B, d) or :class:`Sequences`.
 
-        Where ``takes_lengths`` says so, also regions with how many of them each image has
+        A model that ``takes`` regions is also given how many of them each image has
         (:func:`~icrlib.models.parts.regions.regions_of`).
         """
         raise TypeError(f"{type(self).__name__} must define encode_images")

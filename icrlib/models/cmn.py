@@ -54,7 +54,6 @@ class CMN(RetrievalModel):
 
     label = "modular scorer"
     takes = "regions"
-    takes_lengths = True
     scores_at_once = 1 << 18
     pairs_at_once = 64
     published: ClassVar[dict[str, dict]] = {
@@ -88,8 +87,7 @@ class CMN(RetrievalModel):
             raise ValueError(f"mentions= is a whole number from 1 to {MOST}; got {mentions!r}")
         if places is None:
             raise ValueError(
-                "places= says where the regions stand, which these features do not tell: 'boxes' if the last five "
-                f"numbers of a region are {BOXES}, 'cells' if regions are those of a square grid, row by row"
+                f"places= says where regions are: 'boxes' if they end in {BOXES}; 'cells' of a square grid"
             )
         choose(places, PLACES, "places")
         choose(relation, RELATION, "relation")
@@ -114,10 +112,7 @@ class CMN(RetrievalModel):
         """Regions (B, N, D), with lengths or without, to a unit vector and a centre (x, y) of each, (B, N, d + 2)."""
         regions, lengths = regions_of(features, self.options["feature_dim"])
         if lengths is not None and self.options["places"] == "cells":
-            raise ValueError(
-                "images with unequally many regions (…_lens.npy) are no grids of cells; take places='boxes' where the "
-                "last five numbers of a region are its box"
-            )
+            raise ValueError("images with unequally many regions (…_lens.npy) are no grids; places='boxes' takes them")
         looks, centres = self.placed(regions)
         found = of_rows(lambda rows: F.normalize(self.region(self.norm(rows)), dim=1), looks, lengths)
         return Sequences(torch.cat([found, centres], 2), counts_of(regions, lengths))
@@ -129,18 +124,12 @@ class CMN(RetrievalModel):
             inside = ((box > -SLACK) & (box < 1 + SLACK)).all(-1) & (box[..., :2] < box[..., 2:4] + SLACK).all(-1)
             if not inside.all():
                 row = box[~inside][0].tolist()
-                raise ValueError(
-                    f"places='boxes': the last five numbers of a region are {BOXES}; here they are "
-                    f"{', '.join(f'{x:.3g}' for x in row)}. Divide boxes in pixels by the picture's size, or take "
-                    "another places="
-                )
+                here = ", ".join(f"{x:.3g}" for x in row)
+                raise ValueError(f"places='boxes': the last five numbers of a region are {BOXES}; here they are {here}")
             return looks, (box[..., :2] + box[..., 2:4]) / 2
         side = round(features.shape[1] ** 0.5)
         if side * side != features.shape[1]:
-            raise ValueError(
-                f"{features.shape[1]} regions are no square grid of cells; take places='boxes' where the last five "
-                "numbers of a region are its box"
-            )
+            raise ValueError(f"{features.shape[1]} regions are no square grid; places='boxes' takes any number")
         middle = (torch.arange(side, device=features.device) + 0.5) / side
         grid = torch.stack([middle.repeat(side), middle.repeat_interleave(side)], 1)
         return features, grid.expand(len(features), -1, -1)

@@ -41,7 +41,6 @@ class VSEInfty(RetrievalModel):
 
     label = "VSE∞"
     takes = "regions"
-    takes_lengths = True
     # FS S1.4, BiGRU and regions: AdamW without an argument for its decay, so torch's 1e-2 (the paper says 10e-4);
     # all negatives in the first epoch, of 1,132 and 4,425 updates; a tenth of the rate after 15 of 25 epochs.
     published: ClassVar[dict[str, dict]] = {

@@ -10,10 +10,9 @@ from torch import Tensor, nn
 
 from icrlib.errors import choose
 from icrlib.models.base import RetrievalModel, arguments, xavier_linear
-from icrlib.models.parts.graph import GraphBlock
 from icrlib.models.parts.gru import Recurrence, last_states, packed
 from icrlib.models.parts.pool import beyond
-from icrlib.models.parts.regions import counts_of, regions_of
+from icrlib.models.parts.regions import counts_of, of_rows, regions_of
 
 AXES = {"none": None, "regions": 1, "features": 2}  # of regions (B, N, d)
 
@@ -21,10 +20,10 @@ AXES = {"none": None, "regions": 1, "features": 2}  # of regions (B, N, d)
 class VSRN(RetrievalModel):
     """VSRN (Li et al. 2019) on regions (B, N, D), as the ECIR paper runs it.
 
-    Image: linear → ``blocks`` graph convolutions (:class:`icrlib.models.parts.graph.GraphBlock`), each the identity at
-    first → norm → a GRU over the regions in their stored order → its last state → batch normalisation → L2 norm.
-    Caption: as in VSE++, with ``embed_dim`` 2048. No dropout. Of images with unequally many regions no padding enters
-    a sum, a norm or the statistics of a batch normalisation; the GRU stops at an image's last region.
+    Image: linear → ``blocks`` graph convolutions (:class:`GraphBlock`), each the identity at first → norm → a GRU over
+    the regions in their stored order → its last state → batch normalisation → L2 norm. Caption: as in VSE++, with
+    ``embed_dim`` 2048. No dropout. Of images with unequally many regions no padding enters a sum, a norm or the
+    statistics of a batch normalisation; the GRU stops at an image's last region.
 
     Quirks of the release, each an option:
 
@@ -46,7 +45,6 @@ class VSRN(RetrievalModel):
 
     label = "VSRN"
     takes = "regions"
-    takes_lengths = True
     # ECIR's job files (Table 1, rows 1.5 to 1.8 and 2.5 to 2.8): the rate falls to a tenth after 15 epochs of 30; on
     # Flickr30k after 10 and 20, where the paper says 15.
     published: ClassVar[dict[str, dict]] = {
@@ -102,6 +100,39 @@ class VSRN(RetrievalModel):
 
     def encode_captions(self, words: Tensor, lengths: Tensor) -> Tensor:
         return F.normalize(last_states(self.gru, self.embed, words, lengths), dim=1)
+
+
+class GraphBlock(nn.Module):
+    r"""One residual graph convolution of VSRN (Li et al. 2019), as its release and ECIR's compute it.
+
+    For the regions :math:`V` (N, d) of one image, where every region is a node and every pair an edge,
+
+    .. math:: R = \theta(V)\,\varphi(V)^\top, \qquad
+              V^* = V + \mathrm{BN}\left(W\,\tfrac{1}{N} R\,g(V)\right).
+
+    :math:`\theta, \varphi, g` and :math:`W` are linear with a bias, d → d. The affinities :math:`R` are divided by the
+    number of regions and not put through a softmax, so they can be negative and need not add up to 1. The batch
+    normalisation treats all regions of a batch as its rows. It starts with scale and shift 0, so that a new block is
+    the identity: in its first update only that scale and shift learn, and they open the way for the rest.
+
+    The three linear maps of the same input are one matrix product here, ``relate``: rows θ, then φ, then g.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.relate = nn.Linear(size, 3 * size)
+        self.mix = nn.Linear(size, size)
+        self.norm = nn.BatchNorm1d(size)
+        nn.init.zeros_(self.norm.weight)  # its bias is 0 by default
+
+    def forward(self, regions: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """(B, N, d) to (B, N, d); with ``lengths`` (B,) of images with fewer regions, whose padding stays 0."""
+        from_each, to_each, told = self.relate(regions).chunk(3, 2)
+        count = regions.shape[1] if lengths is None else lengths[:, None, None]
+        if lengths is not None:
+            told = told.masked_fill(beyond(told, lengths), 0)
+        affinity = from_each @ to_each.mT / count
+        return regions + of_rows(self.norm, self.mix(affinity @ told), lengths)
 
 
 def normed(values: Tensor, axis: int | None) -> Tensor:

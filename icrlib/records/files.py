@@ -18,7 +18,7 @@ READ = ("path",)  # what reading adds to a record
 
 def write(record: dict, path: str | Path) -> Path:
     """Write ``record`` atomically; ``ValueError`` if one is there, for records are never changed."""
-    path = claim_path(path, "record")
+    path = claim_path(path)
     text = json.dumps(rounded(record), indent=1, ensure_ascii=False, allow_nan=False)
     write_bytes(path, (_packed(text) + "\n").encode())
     return path

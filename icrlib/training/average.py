@@ -27,7 +27,7 @@ class Average:
     """The mean of an epoch's snapshots. At the epoch's end the weights become that mean, and training goes on from it.
 
     All that an optimiser moves is averaged, an auxiliary's weights too; moments, batch statistics and a multiplier are
-    not, as released.
+    not, as released. Runs are evaluated and kept at ends of epochs, where nothing is left to be averaged.
     """
 
     def __init__(self, parameters: Iterable[torch.nn.Parameter], per_epoch: int, start: float, times: int) -> None:
@@ -45,11 +45,3 @@ class Average:
         if place == self.per_epoch and self.count:
             torch._foreach_copy_(self.parameters, self.means)
             self.count = 0
-
-    def state_dict(self) -> dict:
-        return {"count": self.count, "means": [mean.clone() for mean in self.means]}
-
-    def load_state_dict(self, state: dict) -> None:
-        self.count = state["count"]
-        for mean, stored in zip(self.means, state["means"], strict=True):
-            mean.copy_(stored)

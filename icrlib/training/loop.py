@@ -32,7 +32,6 @@ from icrlib.training import checkpoints, optim
 from icrlib.training.average import Average
 from icrlib.training.config import Config
 from icrlib.training.running_log import RunningLog
-from icrlib.training.snapshots import Snapshots
 
 ORDER = 1000  # captions that an evaluation asks for the order of their words
 
@@ -80,12 +79,11 @@ def fit(
     config: Config,
     folder: Path | None = None,
     progress: bool = True,
-    probe: Snapshots | None = None,
 ) -> dict:
     """Train ``model``. Returns the loop's state, in which ``best`` holds the weights with the highest validation rsum.
 
     Rates and batches are pure functions of the update, so what a checkpoint in ``folder`` needs is this state and that
-    of the parts. ``probe`` looks at the model at set moments and is told nothing else.
+    of the parts.
     """
     groups = [*model.parameter_groups(config.lr, config.finetune_lr or 0.0), *criterion.parameter_groups(config.lr)]
     weights = [weight for group in groups for weight in group["params"]]
@@ -95,7 +93,6 @@ def fit(
     if config.average == "swa":
         average = Average(weights, config.per_epoch, config.average_from, config.average_times)
     parts = {"model": model, "criterion": criterion, "optimiser": optimiser, "scaler": scaler}
-    parts |= {name: part for name, part in (("average", average), ("probe", probe)) if part is not None}
     state = checkpoints.resume(folder, parts) or {"update": 0, "history": [], "log": [], "best": None, "seconds": 0.0}
     recent, report = RunningLog(config), Report(config.flat(), state, progress)
     steps = forward(model, data.train, config, state["update"] * config.accumulate)
@@ -104,8 +101,6 @@ def fit(
     with report as left, explained(recent, folder):
         for update in left:
             recent.start(update, optim.set_rates(optimiser, update, config))
-            if probe is not None:
-                probe.look(update, model)
             if config.finetune_after is not None and update >= config.finetune_after:
                 model.finetune()
             optimiser.zero_grad()
@@ -129,9 +124,7 @@ def fit(
                 state["seconds"] += time.perf_counter() - clock
                 checkpoints.write(folder, state, parts)
                 clock = time.perf_counter()
-                report.show(entry, criterion.loss_at(update).collapsed(step.positives))
-    if probe is not None:
-        probe.look(config.updates, model)
+                report.show(entry)
     return state
 
 

@@ -24,7 +24,6 @@ from icrlib.training import checkpoints, loop, parts, record_of_run
 from icrlib.training.config import Config, resolve
 from icrlib.training.saved import load_model, save_model
 from icrlib.training.settings import SETTINGS
-from icrlib.training.snapshots import Snapshots
 
 
 @dataclass(repr=False)
@@ -64,7 +63,6 @@ def train(
     data_seed: int | None = None,
     out: str | Path | None = None,
     record: str | Path | None = None,
-    probe: str | Path | None = None,
     smoke: bool = False,
     progress: bool = True,
     **settings,
@@ -87,8 +85,7 @@ def train(
 
     ``out``: a folder for checkpoints. A run that was killed goes on from the last one, and ends as it would have
     without the break, bit for bit; a finished one is returned as it is. ``record``: where to write the run's JSON
-    record; never written by a ``smoke`` run (a few updates, to see that things work). ``probe``: where to write the
-    scores of one fixed batch at 30 moments of the training.
+    record; never written by a ``smoke`` run (a few updates, to see that things work).
 
     Raises ``ValueError`` for unknown names and bad values, :class:`icrlib.training.Diverged` if the loss stops being
     finite.
@@ -106,19 +103,17 @@ def train(
         )
     method, loss, settings = parts.named(method, loss, settings)
     config = resolve(data, method, loss, seed=seed, smoke=smoke, given=settings)
-    for path, what in ((record, "record"), (probe, "probe")):
-        if path is not None:
-            claim_path(path, what)
+    if record is not None:
+        claim_path(record)
     folder = None if out is None else Path(out)
     with checkpoints.claimed(folder, config), _threads(config.threads):
         if folder and (folder / "record.json").exists():
-            return _finished(folder, config, record, probe)
+            return _finished(folder, config, record)
         model, criterion = loop.prepare(data, config)
         if config.start_from is not None:
             _go_on(model, settings["start_from"], config)
         commit = commit_of_code()  # as it is now, before the run
-        watch = Snapshots(data.train, config.updates) if probe is not None and not smoke else None
-        state = loop.fit(model, criterion, data, config, folder, progress, watch)
+        state = loop.fit(model, criterion, data, config, folder, progress)
         model.load_state_dict(state["best"]["model"])
         tested = loop.test(model, data, config.relevance)
         if config.rerank is not None:
@@ -131,21 +126,13 @@ def train(
         if folder:
             run.save(folder)
             write(made, folder / "record.json")
-    if not config.smoke:
-        if record is not None:
-            write(made, record)
-        if watch is not None:
-            watch.write(probe, config.identity())
+    if record is not None and not config.smoke:
+        write(made, record)
     return run
 
 
-def _finished(folder: Path, config: Config, record: str | Path | None, probe: str | Path | None) -> Run:
+def _finished(folder: Path, config: Config, record: str | Path | None) -> Run:
     """The run that ``folder`` holds, whose record is written where it was asked for now and is not there yet."""
-    if probe is not None and not config.smoke:
-        raise ValueError(
-            f"{folder}: this run is finished, and probes are made while a model learns; choose another "
-            "out=, or leave probe= out"
-        )
     run = Run(load(folder / "record.json"), _saved(folder, config), folder)
     if record is not None and not config.smoke:
         write({name: value for name, value in run.record.items() if name not in READ}, record)

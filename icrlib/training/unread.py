@@ -53,12 +53,8 @@ def configuration(
     given = dict(given or {})
     data = unread(dataset, method, seed if data_seed is None else data_seed, smoke, source)
     here = {name: value for name, value in given.items() if name not in MACHINE}
-    return resolve(data, method, loss, seed=seed, smoke=smoke, given=here).flat() | of_machine(given), data
-
-
-def of_machine(given: Mapping) -> dict:
-    """Those of the settings that are about another machine, each as it may be: whether that has them, nobody asks."""
-    return {name: checked(name, given[name]) for name in MACHINE if given.get(name) not in (None, "auto")}
+    asked = {name: checked(name, given[name]) for name in MACHINE if given.get(name) not in (None, "auto")}
+    return resolve(data, method, loss, seed=seed, smoke=smoke, given=here).flat() | asked, data
 
 
 def misfit(method: str, shape: tuple[int, ...]) -> str:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import icrlib
-from icrlib.auxiliary import Auxiliary, Criterion, Fixed, LagrangeMultiplier
+from icrlib.auxiliary import Criterion, LagrangeMultiplier
 from icrlib.auxiliary.latent import LatentTarget
 from icrlib.auxiliary.tokens import TokenDecoder
 from icrlib.losses import IFM, NTXent, SigLIP, SmoothAP, Triplet, TripletSH
@@ -104,26 +104,6 @@ def test_the_scale_stays_below_a_hundred():
     criterion.log_scale.data += 3
     criterion.stepped()
     assert float(criterion.log_scale.detach().exp()) == pytest.approx(100, rel=1e-5)
-
-
-def test_what_an_update_was_over_its_accumulated_batches():
-    """The loss alone and the auxiliary, each by its mean; without an auxiliary the log has the loss already."""
-
-    class Twice(Auxiliary):
-        def forward(self, step):
-            return 2 * step.scores.mean()
-
-    dice = torch.Generator().manual_seed(0)
-    first, second = torch.rand(2, 4, 4, generator=dice)
-    criterion = Criterion(NTXent(0.2), auxiliary=Twice(), weighing=Fixed(0.7))
-    totals = [float(criterion(step(scores))) for scores in (first, second)]
-    update = criterion.stepped()
-    alone = [float(NTXent(0.2)(scores, torch.eye(4, dtype=torch.bool))) for scores in (first, second)]
-    assert list(update) == ["contrastive", "auxiliary"]
-    assert float(update["contrastive"]) == pytest.approx(sum(alone) / 2)
-    assert float(update["auxiliary"]) == pytest.approx(float(first.mean() + second.mean()))
-    assert sum(totals) / 2 == pytest.approx(float(update["contrastive"] + 0.7 * update["auxiliary"]))
-    assert Criterion(NTXent(0.2)).stepped() == {}
 
 
 def test_the_warm_up_loss_and_what_looks_at_it():

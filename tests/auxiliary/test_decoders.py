@@ -98,16 +98,6 @@ def test_words_by_loops(softmax):
     assert float(decoder(given)) == pytest.approx(loops(decoder, given, softmax == "time"), rel=1e-9)
 
 
-@pytest.mark.parametrize(("softmax", "each"), [("vocabulary", math.log(WORDS)), ("time", math.log(5))])
-def test_what_a_uniform_answer_costs(softmax, each):
-    """log V a word, or log T as released, T the longest caption (RF §6.3); 3 + 2 + 4 words over 3 captions."""
-    decoder = written(softmax)
-    with torch.no_grad():
-        decoder.score.weight.zero_()
-        decoder.score.bias.zero_()
-    assert float(decoder(step())) == pytest.approx(9 / 3 * each)
-
-
 def test_a_run_and_its_record(tmp_path, monkeypatch):
     """On scenes, with the oracle: what is decoded gets better, λ moves, and the record names the teacher."""
     monkeypatch.setenv("ICRLIB_CACHE", str(tmp_path))

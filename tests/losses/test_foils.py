@@ -10,7 +10,6 @@ from icrlib.losses import LOSSES
 from icrlib.losses.build import by_name
 
 NAMES = [*LOSSES, "goal:con x lin", "goal:cir x sig-ms"]
-LEARNING = ["ntxent", "smoothap", "ifm", "siglip", "ntxent_sparse"]
 REDUCED = {"sum": torch.sum, "mean": torch.mean}
 
 
@@ -45,23 +44,6 @@ def test_equal_to_dropping_the_queries_by_hand(name, given):
     (mine,), (theirs,) = (torch.autograd.grad(value, scores) for value in (result, expected))
     assert abs(float((result - expected).detach())) < 1e-12 and float((mine - theirs).abs().max()) < 1e-12
     assert float((loss.score_gradient(scores, own) - theirs).abs().max()) < 1e-12
-
-
-@pytest.mark.parametrize("name", [name for name in LEARNING if "tau" in by_name(name).learnable])
-def test_a_learned_temperature_too(name):
-    """Derivatives by t and by the scores, against central differences of the loss at that temperature."""
-    loss, (scores, own) = by_name(name), batch()
-    t = torch.tensor(1.3, dtype=torch.float64, requires_grad=True)
-    scores.requires_grad_()
-    bias = torch.tensor(-0.4, dtype=torch.float64) if "bias" in loss.learnable else None
-    result = loss.sharpened(scores, own, t, bias)
-    assert float(result.detach()) == pytest.approx(float(by_hand(loss.at(t, bias), scores, own).detach()), abs=1e-12)
-    by_t, by_scores = torch.autograd.grad(result, (t, scores))
-    step = 1e-5
-    more, less = (by_hand(loss.at(t.detach() + h, bias), scores.detach(), own) for h in (step, -step))
-    assert float(by_t) == pytest.approx(float(more - less) / (2 * step), abs=1e-7)
-    (theirs,) = torch.autograd.grad(by_hand(loss.at(t.detach(), bias), scores, own), scores)
-    assert float((by_scores - theirs).abs().max()) < 1e-12
 
 
 def test_a_row_without_a_positive_still_raises():

@@ -12,8 +12,6 @@ from pytorch_metric_learning.distances import BaseDistance, CosineSimilarity
 from torch.nn.functional import logsigmoid, normalize
 
 from icrlib.losses import DCL, Circle, MultiSimilarity, NTXent, SigLIP, Triplet
-from icrlib.training.config import resolve
-from icrlib.training.loop import prepare
 
 from .slow import GM, OWN3, OWN8, OWN_GM, S3, S8
 
@@ -91,9 +89,3 @@ def test_siglip_is_the_published_algorithm(scale, bias):
         torch.testing.assert_close(SigLIP(scale, bias)(scores.detach(), own), value.detach())
     for ours, theirs in zip(*result, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-12)
-
-
-def test_siglip_s_two_numbers_are_fixed_unless_asked_for(tiny):
-    config = resolve(tiny, "vse++", "siglip", given={"scale": 5.0})
-    assert (config.loss_options["scale"], config.loss_options["bias"]) == (5.0, -10.0)
-    assert not prepare(tiny, config)[1].scalars

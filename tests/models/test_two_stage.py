@@ -11,12 +11,10 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import icrlib
 from icrlib import evaluation, metrics, models
-from icrlib.losses.build import by_name
 from icrlib.models.base import Sequences
 from icrlib.models.matching import TwoStage
 from icrlib.models.vse_infty import VSEInfty
 from icrlib.training.config import resolve
-from tests.losses.slow import OWN3, S3
 
 SMALL = dict(embed_dim=8, word_dim=6, batch_size=16, progress=False)
 WORDS, LENGTHS = torch.randint(4, 30, (6, 9), generator=torch.Generator().manual_seed(0)), [5, 9, 3, 7, 3, 8]
@@ -42,13 +40,11 @@ def encoded(model: TwoStage, images: int = 4) -> tuple[Sequences, Sequences]:
 
 
 def test_losses_are_the_released_ones(tiny, monkeypatch):
-    """As released, with what the method publishes: hard labels, and two captions of one image that share theirs."""
+    """As released, with what the method publishes: captions of one image share its label (test_golden has values)."""
     monkeypatch.setattr(tiny, "name", "flickr30k")
     monkeypatch.setattr(tiny, "defaults", {})
     config = resolve(tiny, "matching", "ntxent", given={})
-    loss, same = by_name("ntxent", **config.loss_options), torch.tensor([0, 0, 1])
-    assert float(loss(S3, OWN3)) == pytest.approx(1.1250048756, abs=1e-9)
-    assert float(loss(S3, same[:, None] == same)) == pytest.approx(2.0773858280, abs=1e-9)
+    assert (config.loss_options["tau"], config.loss_options["denominator"]) == (0.07, "candidates")
     assert (config.positives, config.learn_tau, config.objective, config.beta) == ("image", True, "dual", 1.0)
     assert (config.auxiliary, config.optimiser, config.weight_decay, config.rerank) == ("matching", "adamw", 0.01, None)
     # GOAL's drop-in: nothing is learned beside the matching, and other captions of an image are negatives

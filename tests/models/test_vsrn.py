@@ -9,8 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from icrlib import models
-from icrlib.models.parts.graph import GraphBlock
-from icrlib.models.vsrn import AXES, VSRN, normed
+from icrlib.models.vsrn import AXES, VSRN, GraphBlock, normed
 from tests.models import slow_vsrn as slow
 
 SHAPE = (4, 3, 5)  # images, regions, numbers of each
@@ -92,9 +91,8 @@ def test_norms_are_torchs_own_and_survive_zeros(axis):
 
 def test_what_is_refused():
     for shape in ((4, 5), (4, 3, 6), (4, 0, 5), (4, 3, 2, 5)):
-        with pytest.raises(ValueError, match=r"this model takes \(images, regions, 5\)") as caught:
+        with pytest.raises(ValueError, match=r"this model takes \(images, regions, 5\).*--regions 4"):
             make().encode_images(torch.rand(shape))
-        assert ("--regions 4" in str(caught.value)) == (len(shape) == 2)  # the way out for pooled features
     for name, value in (("linear_norm", "region"), ("graph_norm", "region")):
         with pytest.raises(ValueError, match=f"{name}.*'{value}'"):
             models.build("vsrn", 5, 9, **{name: value})

@@ -1,4 +1,4 @@
-"""The state after every word: torch's own packed GRU, forwards and backwards, by hand-written derivatives."""
+"""The state after every word: torch's own packed GRU, forwards and backwards, and its derivatives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from icrlib.models.parts.gru import Recurrence, last_states, word_states
+from icrlib.models.parts.gru import last_states, word_states
 
 LENGTHS = {"mixed": [5, 9, 3, 7, 3, 8], "equal": [4] * 6, "single words": [1] * 6, "alone": [6]}
 
@@ -46,14 +46,6 @@ def test_states_and_gradients_are_those_of_a_packed_gru(bidirectional, lengths):
         )
         for one, other in zip(mine, theirs, strict=True):
             torch.testing.assert_close(one, other)
-
-
-def test_the_recurrence_by_differences():
-    generator = torch.Generator().manual_seed(0)
-    inputs, weight, bias = (
-        torch.randn(*size, dtype=torch.float64, generator=generator).requires_grad_() for size in ((6, 9), (9, 3), (9,))
-    )
-    assert torch.autograd.gradcheck(lambda *given: Recurrence.apply(*given, [3, 2, 1]), (inputs, weight, bias))
 
 
 def test_a_second_derivative_is_refused():

@@ -71,9 +71,9 @@ def test_a_collapse_is_named_and_so_is_its_end(capsys, monkeypatch):
     entry = {"update": 1, "loss": 6.4, "val": {"rsum": 1.0}, "diagnose": icrlib.metrics.diagnose(scores, eye)}
     state = {"update": 0, "history": [entry]}
     report = Report({"method": "vse++", "loss": "triplet_sh", "seed": 0, "updates": 3}, state)
-    report.show(entry, 6.4)
+    report.show(entry)
     state["history"].append(entry | {"diagnose": icrlib.metrics.diagnose(torch.eye(16), eye)})
-    report.show(state["history"][1], 6.4)
+    report.show(state["history"][1])
     said = "".join(capsys.readouterr())
     assert "warmup=500" in said and "plateau is left" in said
 
@@ -144,7 +144,7 @@ def test_bfloat16_learns_about_as_well(tiny):
 
 
 def test_a_designed_gradient_logs_its_gap(tiny):
-    run = icrlib.train(tiny, loss="goal:cirxlin", convention="released", updates=40, progress=False)
+    run = icrlib.train(tiny, loss="goal:cir x lin", convention="released", updates=40, progress=False)
     gaps = [entry["gap"] for entry in run.history]
     assert run.record["config"]["loss"] == "goal:cir x lin" and run.record["config"]["asked"] == {
         "updates": 40,

@@ -1,1 +1,1 @@
-"""Parts that several models share: recurrences, graphs, pooling, attention."""
+"""Parts that several models share: recurrences, pooling, regions."""

@@ -42,9 +42,9 @@ def of_rows(layer: Callable[[Tensor], Tensor], regions: Tensor, lengths: Tensor 
 
 def check_lengths(kind: type, features: Any) -> None:
     """``ValueError`` where images have unequally many regions, and a model of this ``kind`` would count padding."""
-    if not hasattr(features, "lengths") or getattr(kind, "takes_lengths", False):
+    if not hasattr(features, "lengths") or kind.takes == "regions":
         return
-    others = ", ".join(name for name in METHODS if METHODS[name].takes_lengths)
+    others = ", ".join(name for name in METHODS if METHODS[name].takes == "regions")
     raise ValueError(
         f"{kind.__name__} cannot tell regions from padding, and the images here have unequally many (…_lens.npy); take "
         f"one of {others}, or features with one vector an image, such as the mean of its regions"
@@ -53,13 +53,8 @@ def check_lengths(kind: type, features: Any) -> None:
 
 def check_regions(features: Tensor, size: int) -> None:
     """Refuse what is not (images, regions, ``size``), and say where regions come from."""
-    if features.ndim == 3 and features.shape[1] and features.shape[2] == size:
-        return
-    found = f"image features {tuple(features.shape)}: this model takes (images, regions, {size})"
-    if features.ndim == 2:
+    if features.ndim != 3 or not features.shape[1] or features.shape[2] != size:
         raise ValueError(
-            f"{found}. These are pooled, one vector an image; regions come from load_dataset('scenes', "
-            "regions=True), from a folder features=FOLDER of (images, regions, size) arrays, or from "
-            "photos: icr features PHOTOS FOLDER --regions 4"
+            f"image features {tuple(features.shape)}: this model takes (images, regions, {size}); regions come from "
+            "load_dataset('scenes', regions=True), or of photos from icr features PHOTOS FOLDER --regions 4"
         )
-    raise ValueError(found)
