@@ -45,8 +45,3 @@ def test_snakemake_is_given_each_run_as_a_reader_would_start_it(page, tmp_path, 
     for folder, command in commands.items():
         words = shlex.split(command)
         assert "method=bow" in words and "train=24" in words and f"out={folder}" in words
-
-
-def test_no_such_page(page):
-    result = icr("train", page.with_name("other.py"))
-    assert result.exit_code == 1 and "other.py" in result.output

@@ -29,7 +29,7 @@ MAY = FIRST | {
     "toy": "widgets",
     "training": "data models losses metrics auxiliary cocos evaluation sampling records",
     "probes": "data models evaluation",
-    "search": "data models evaluation training sampling losses cocos",
+    "search": "data models evaluation training",
     "parameters": "training",
     "chapter": "data experiments parameters plots records training",
     "cli": "chapter data experiments losses models paper parameters records search training",

@@ -6,7 +6,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from matplotlib import colors
 
 from icrlib import plots
 
@@ -55,12 +54,3 @@ def test_learning_curves_one_thick_mean_a_loss_and_one_thin_line_a_seed():
     assert thick["bag of words"].get_color() == plots.COLOURS["bow"]
     thin = [line for line in ax.lines if line.get_linewidth() < 1]
     assert sorted(line.get_ydata().tolist() for line in thin) == [[0, 0], [1, 2], [3, 6], [5, 5]]
-
-
-def test_gallery_frames_say_true_and_false_and_spare_places_are_empty():
-    fig = plots.gallery(np.zeros((3, 4, 4, 3)), ["one", "two", "three"], frames=[True, False, True], columns=2)
-    assert [(ax.axison, ax.get_title(), ax.get_xlabel()) for ax in fig.axes] == [
-        (True, "one", "true"), (True, "two", "false"), (True, "three", "true"), (False, "", "")
-    ]  # fmt: skip
-    edges = [ax.spines["left"].get_edgecolor() for ax in fig.axes[:3]]
-    assert [colors.same_color(edge, plots.RIGHT) for edge in edges] == [True, False, True]

@@ -136,14 +136,11 @@ search.params += OWN  # behind its own
     show_default=True,
     help="What is right for a caption: its own photo, or every photo with a caption of the same text.",
 )
-@click.option("--batch-size", default=128, show_default=True, help="Pairs in a batch that a loss would see.")
-def audit(photos: Path, split: str, relevance: str, batch_size: int, **encoder: Path | str | None) -> None:
+def audit(photos: Path, split: str, relevance: str, **encoder: Path | str | None) -> None:
     """Measure a model, or an encoder of your own, on PHOTOS: a folder with images/ and a dataset*.json.
 
-    Two tables. How well it retrieves: recalls in percent, captions of a photo and the photo of a caption. And what is
-    left to learn: for each of four losses the share of queries that have no gradient, that is, are right by more than
-    the loss asks for, and how many negatives the others' gradients are effectively made of. A loss of which hardly any
-    query has a gradient has nothing to teach this encoder on these photos.
+    How well it retrieves: recalls in percent, and the median rank, of captions of a photo and of the photo of a
+    caption. Photos without caption are distractors.
 
     \b
     icr audit photos/ --encoder my_clip:load
@@ -151,7 +148,7 @@ def audit(photos: Path, split: str, relevance: str, batch_size: int, **encoder: 
     """
     made = encoder_of(**encoder)
     some = karpathy.read(photos, complete=False)[split]
-    result = measured(made, some, batch_size, relevance=relevance)
+    result = measured(made, some, relevance=relevance)
     captions, bare = sum(map(len, some.captions)), some.captions.count([])
     more = f", {bare:,} photos without caption as distractors" if bare else ""
     click.echo(
@@ -159,8 +156,6 @@ def audit(photos: Path, split: str, relevance: str, batch_size: int, **encoder: 
         f"{result.measures['rsum']:.1f}"
     )
     click.echo(result.recalls().to_string(float_format="{:,.1f}".format))
-    click.echo(f"\nWhat a loss would find in batches of {batch_size} pairs:")
-    click.echo(result.left.to_string(float_format="{:,.1f}".format))
 
 
 def plain(text: str) -> str:

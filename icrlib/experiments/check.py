@@ -25,15 +25,16 @@ def check(sentence: str, *facts: bool | str, also: str = "") -> None:
     often as the sentence has it, so that none can be changed unnoticed; ``also`` holds those that are no result (a
     setting, a size, a year). Number words are not looked at.
     """
+    plain = sentence.replace("\N{MINUS SIGN}", "-").replace("*", "")
     for number, fact in enumerate(facts, 1):
         if not isinstance(fact, str):
             if not fact:
                 raise Untrue(f"“{sentence}”: condition {number} of {len(facts)} no longer holds; write it anew")
-        elif not re.search(rf"(?<![\w.,+-]){re.escape(fact)}(?!\w|[.,]\d)", _plain(sentence)):
+        elif not re.search(rf"(?<![\w.,+-]){re.escape(fact)}(?!\w|[.,]\d)", plain):
             raise Untrue(f"“{sentence}”: the records say {fact!r} now; write it anew")
     texts = [fact for fact in facts if isinstance(fact, str)]
-    held = Counter(same_sign(token) for text in [*texts, also] for token in printed(text))
-    if free := Counter(map(same_sign, printed(sentence))) - held:
+    held = Counter(token.lstrip("+-") for text in [*texts, also] for token in printed(text))
+    if free := Counter(token.lstrip("+-") for token in printed(sentence)) - held:
         raise Untrue(f"“{sentence}” prints {', '.join(free)}, and no fact holds it")
 
 
@@ -45,15 +46,7 @@ def live(text: str, *values: float) -> str:
     return text if SMOKE.run or all(close) else ", ".join(f"{value:.4g}" for value in values)
 
 
-def _plain(text: str) -> str:
-    return text.replace("\N{MINUS SIGN}", "-").replace("*", "")
-
-
 def printed(text: str) -> list[str]:
     """The numbers of a text as they are printed, commas of thousands and typographic signs replaced."""
     plain = re.sub(r"[*`$]", "", text.replace("\N{MINUS SIGN}", "-").replace("\N{EN DASH}", " to "))
     return [token.replace(",", "") for token in NUMBER.findall(REFERENCE.sub(" ", plain))]
-
-
-def same_sign(token: str) -> str:
-    return token.lstrip("+-")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,6 @@ from icrlib.experiments import fairness, photo_intervals
 from icrlib.experiments.intervals import Estimate, kendall, over_pairs
 from icrlib.experiments.named import Runs
 from icrlib.experiments.record_settings import measured
-from icrlib.names import label
 
 ALPHA = 0.05
 SMALLEST = 3.0  # a difference of test rsum below which the book does not care
@@ -30,7 +29,6 @@ class Comparison:
     Holm's p, where it stands in a family.
     """
 
-    title: str
     estimate: Estimate
     smallest: float | None
     equal: bool = False
@@ -119,28 +117,23 @@ def compare(
     if equal and smallest is None:
         raise ValueError(f"{of}: equal=True needs smallest=, the smallest difference that matters")
     alone = isinstance(b, (int, float))
-    title = f"{_title(a, a)} less {b:g}" if alone else _title(a, b)
-    try:
-        factors = (factor,) if isinstance(factor, str) else factor
-        ours, other = (fairness.side("our side", a), float(b)) if alone else fairness.paired(a, b, factors)
-    except ValueError as err:
-        raise ValueError(f"{title}: {err}") from err
+    factors = (factor,) if isinstance(factor, str) else factor
+    ours, other = (fairness.side("our side", a), float(b)) if alone else fairness.paired(a, b, factors)
     if photo_intervals.applies(ours if alone else [*ours, *other], of):
         estimate = photo_intervals.estimate(ours, other, of)
     else:
-        estimate = over_pairs(Runs(ours).values(of), other if alone else Runs(other).values(of), f"{len(ours)} pairs")
+        estimate = over_pairs(Runs(ours).values(of), other if alone else Runs(other).values(of))
     same = not alone and all(_same(x, y, of) for x, y in zip(ours, other, strict=True))
-    return Comparison(title, estimate, smallest, equal, same=same)
+    return Comparison(estimate, smallest, equal, same=same)
 
 
-def family(comparisons: Iterable[Comparison] | Mapping[object, Comparison]) -> Family:
+def family(named: Mapping[object, Comparison]) -> Family:
     """Holm's correction over what is said together: one table, one model. Hand in *all* of it at once.
 
     The p of m comparisons are sorted; the adjusted p₍ᵢ₎ is the largest of (m − j + 1)·p₍ⱼ₎ with j ≤ i, at most 1 (Holm
     1979). What cannot be decided (fewer than three runs, the same runs) does not count into m. Equivalence rests on
     other hypotheses and is not corrected; intervals stay at 95 % each.
     """
-    named = comparisons if isinstance(comparisons, Mapping) else {one.title: one for one in comparisons}
     tested = [name for name, one in named.items() if one.n >= FEWEST and not one.same]
     corrected, largest = Family(named), 0.0
     for rank, name in enumerate(sorted(tested, key=lambda name: named[name].unadjusted)):
@@ -160,10 +153,3 @@ def order(ours: Mapping[object, float], theirs: Mapping[object, float]) -> tuple
 def _same(a: Mapping, b: Mapping, of: str | Callable) -> bool:
     """Did both leave the same log and number? What tells the sides apart then never came into play."""
     return bool(a.get("log")) and a["log"] == b.get("log") and measured(a, of) == measured(b, of)
-
-
-def _title(a: Runs, b: Runs) -> str:
-    one, two = a[0]["config"], b[0]["config"]
-    shared = [label(one[name]) for name in ("method", "loss") if one[name] == two[name]]
-    apart = [" − ".join(label(c[name]) for c in (one, two)) for name in ("method", "loss") if one[name] != two[name]]
-    return ", ".join([*apart, *shared])

@@ -13,13 +13,12 @@ RESAMPLES, BATCH = 50_000, 5_000  # of orders; exact up to n = 8, whose 40,320 a
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean difference of ``n`` runs a side; ``se`` and ``df`` are None where n < 2. ``basis``: what it is made of."""
+    """A mean difference of ``n`` runs a side; ``se`` and ``df`` are None where n < 2."""
 
     mean: float
     se: float | None
     df: float | None
     n: int
-    basis: str
 
     def interval(self, level: float) -> tuple[float, float]:
         """Two-sided t-interval. Without any spread it is a point: none was seen, so none is claimed."""
@@ -43,24 +42,13 @@ class Estimate:
         return -smallest < low and high < smallest
 
 
-def over_pairs(first: np.ndarray, second: np.ndarray | float, basis: str) -> Estimate:
+def over_pairs(first: np.ndarray, second: np.ndarray | float) -> Estimate:
     """The paired t-test: mean of the differences, s/√n, n − 1 degrees of freedom. (n,) each."""
     difference = first - second
     n, mean = len(difference), float(difference.mean())
     if n < 2:
-        return Estimate(mean, None, None, n, basis)
-    return Estimate(mean, float(difference.std(ddof=1) / math.sqrt(n)), n - 1, n, basis)
-
-
-def of_parts(mean: float, parts: list[tuple[float, float]], n: int, basis: str) -> Estimate:
-    """SE² as a sum of variances of the mean, (variance, degrees of freedom) each; Welch and Satterthwaite's degrees.
-
-    df = (Σ v)² / Σ v²/df (Satterthwaite 1946).
-    """
-    total = sum(v for v, _ in parts)
-    squares = sum(v**2 / df for v, df in parts)
-    df = total**2 / squares if squares else min(df for _, df in parts)
-    return Estimate(mean, math.sqrt(total), df, n, basis)
+        return Estimate(mean, None, None, n)
+    return Estimate(mean, float(difference.std(ddof=1) / math.sqrt(n)), n - 1, n)
 
 
 def kendall(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:

@@ -76,8 +76,6 @@ def plan(wanted: Sequence[Mapping]) -> str:
 
 def _cells(page: Path, given: Mapping) -> Iterator[tuple[str, list[str]]]:
     """The code of each cell of a page, without magics, and its tags."""
-    if not page.is_file():
-        raise FileNotFoundError(f"{page}: no such page; give a notebook or its .py, such as book/training/losses.py")
     cells = [
         (cell.source, cell.metadata.get("tags", [])) for cell in jupytext.read(page).cells if cell.cell_type == "code"
     ]

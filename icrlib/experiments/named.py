@@ -106,7 +106,7 @@ class Runs(Sequence):
         self._one_setting()
         if photo_intervals.applies(self.records, of):
             return photo_intervals.estimate(self.records, 0.0, of)
-        return over_pairs(self.values(of), 0.0, f"{len(self)} runs")
+        return over_pairs(self.values(of), 0.0)
 
     def command(self, folder: str = "FOLDER") -> str:
         """What trains one of these runs on the command line; photos' features lie in ``folder``."""

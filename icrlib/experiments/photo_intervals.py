@@ -7,18 +7,18 @@ other test images. A t-interval over seeds does not contain the second.
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 
 from icrlib.experiments import record_settings as runs
-from icrlib.experiments.intervals import Estimate, of_parts
+from icrlib.experiments.intervals import Estimate
 
 RESAMPLES, SEED = 1000, 20220410
 CUTS = {"r1": (1,), "r5": (5,), "r10": (10,), "average_recall": (1, 5, 10)}
 MEASURES = ("test.rsum", *(f"test.{side}.{cut}" for side in ("i2t", "t2i") for cut in CUTS))
-BASIS = "seeds and a bootstrap over test images; training set and gallery fixed"
 
 
 def applies(records: Sequence[Mapping], measure: object) -> bool:
@@ -39,6 +39,7 @@ def estimate(ours: Sequence[Mapping], other: Sequence[Mapping] | float, measure:
 
     s² is the variance over seeds, pooled over both sides, with 2(n − 1) degrees of freedom; the bootstrap resamples
     test images with their captions, the same for both sides, of hits that are averaged over seeds (N − 1 degrees).
+    Together they have (Σ v)² / Σ v²/df, of two variances v (Satterthwaite 1946).
     **Training set and gallery are fixed**: the interval is about other seeds and other queries, not about other
     training photos; and a query that is drawn twice still competes with the same candidates. ``other`` may be a number.
     """
@@ -48,11 +49,13 @@ def estimate(ours: Sequence[Mapping], other: Sequence[Mapping] | float, measure:
     n, captions = len(ours), _captions(ours[0])
     mean = float(values[0].mean() - (other if len(sides) == 1 else values[1].mean()))
     if n < 2:
-        return Estimate(mean, None, None, n, BASIS)
+        return Estimate(mean, None, None, n)
     seeds = sum(value.var(ddof=1) for value in values) / n  # 2 s²/n for two sides of equal size
     sampled = bootstrap(hits[0] - (0 if len(sides) == 1 else hits[1]), captions).var(ddof=1)
     parts = [(float(seeds), len(sides) * (n - 1)), (float(sampled), len(captions) - 1)]
-    return of_parts(mean, parts, n, f"{n} {BASIS}")
+    total, squares = sum(v for v, _ in parts), sum(v**2 / df for v, df in parts)
+    df = total**2 / squares if squares else min(df for _, df in parts)
+    return Estimate(mean, math.sqrt(total), df, n)
 
 
 def bootstrap(hits: np.ndarray, captions: np.ndarray) -> np.ndarray:

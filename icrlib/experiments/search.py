@@ -133,7 +133,7 @@ class Search:
         if len(self._tried[pair]) < 2:
             return None
         (_, first), (_, second), *_ = self._tried[pair]
-        return Comparison("", over_pairs(first, second, f"{len(first)} draws"), None)
+        return Comparison(over_pairs(first, second), None)
 
     def by(self, name: str) -> dict[Pair, dict]:
         """{(model, loss): {value of a setting: the best validation rsum with it}}."""

@@ -11,7 +11,6 @@ import pandas as pd
 from IPython.display import HTML
 
 SIDES = {"i2t": "image to text", "t2i": "text to image"}
-TWINS = ("swap", "attribute")
 DATA = {"coco": "MS-COCO", "f30k": "Flickr30k"}  # before the side, where a table has both
 HEADS = {
     "r1": "R@1",
@@ -50,8 +49,8 @@ def decimals(metric: str) -> int:
 def heading(metric: str) -> tuple[str, str]:
     """What stands above the numbers: the group of columns, and the column."""
     data, side, rest = _split(metric)
-    group = SIDES.get(side, "twins" if rest in TWINS else "")
-    return f"{DATA[data]}, {group}" if data else group, HEADS.get(rest, f"{rest} %" if rest in TWINS else rest)
+    group = SIDES.get(side, "")
+    return f"{DATA[data]}, {group}" if data else group, HEADS.get(rest, rest)
 
 
 def _split(metric: str) -> tuple[str, str, str]:

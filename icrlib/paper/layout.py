@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from icrlib.errors import choose
-from icrlib.names import is_baseline, label
-from icrlib.paper.cells import TWINS, cell, decimals, heading, styled
+from icrlib.names import label
+from icrlib.paper.cells import cell, decimals, heading, styled
 from icrlib.paper.grids import grid
 
 LEADS = ("dataset", "method", "loss", "targets", "pretraining", "data_size")  # what stands left of the numbers
@@ -28,7 +28,6 @@ def layout(table: pd.DataFrame, style: str = "html"):
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
     metrics = [name for name in table.columns if f"{name}_std" in table.columns]
-    metrics.sort(key=lambda name: name not in TWINS)  # first what no paper prints: on a narrow page the rest scrolls
     leads = [name for name in LEADS if name in table.columns]
     shown = {("", name.replace("_", " ")): table[name].map(str if name == "dataset" else _text) for name in leads}
     for metric in metrics:
@@ -42,21 +41,13 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _page(table: pd.DataFrame, frame: pd.DataFrame):
-    """What all rows share goes into the caption; a baseline says in the loss column what it is.
-
-    Row numbers stand in front where the paper's text cites rows by them (``attrs["numbered"]``).
-    """
-    baseline = table["method"].map(lambda method: is_baseline(str(method))).to_numpy(dtype=bool)
-    if baseline.any() and not baseline.all():
-        loss, several = ("", "loss"), table.loc[baseline, "loss"].nunique() > 1
-        names = table.loc[baseline, "method"].map(label)
-        frame.loc[baseline, loss] = names + ", " + frame.loc[baseline, loss] if several else names
-    others = table[~baseline] if not baseline.all() else table
-    repeated = [name for name in ("dataset", "method") if name in table.columns and others[name].nunique() == 1]
+    """What all rows share goes into the caption; row numbers stand in front where the paper's text cites rows by them
+    (``attrs["numbered"]``)."""
+    repeated = [name for name in ("dataset", "method") if name in table.columns and table[name].nunique() == 1]
     frame = frame.drop(columns=[("", name) for name in repeated])
     if table.attrs.get("numbered"):
         frame.insert(0, ("", "#"), list(table.index))
-    caption = ", ".join([*(label(str(others[name].iloc[0])) for name in repeated), table.attrs.get("caption", "")])
+    caption = ", ".join([*(label(str(table[name].iloc[0])) for name in repeated), table.attrs.get("caption", "")])
     return styled(frame, caption.strip(", "), str(table.attrs.get("name", "")))
 
 

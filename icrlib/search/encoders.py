@@ -138,14 +138,12 @@ class Own:
         return []
 
 
-def network_of(folder: Path | None, backbone: str | None) -> tuple[str, int]:
+def network_of(folder: Path | None, backbone: str | None) -> tuple[str | None, int]:
     """The network and the regions of the features in ``folder``: as the caller names it, else as the folder notes."""
-    noted = precomputed.noted(folder) if folder else None
-    if backbone is None and noted is None:
-        where = folder or "this index"
-        raise ValueError(f"{where}: nobody noted which network made its features; name it with backbone= (--backbone)")
-    name = backbone or handed(folder / precomputed.MARK, "backbone", noted["backbone"], None, backbones.NAMES)
-    return name, (noted or {}).get("regions", 0)
+    noted = (precomputed.noted(folder) if folder else None) or {}
+    if backbone is None and noted:
+        backbone = handed(folder / precomputed.MARK, "backbone", noted["backbone"], None, backbones.NAMES)
+    return backbone, noted.get("regions", 0)
 
 
 def _answers(method: Callable, inputs: list, source: str) -> Tensor:

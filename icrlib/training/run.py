@@ -18,8 +18,8 @@ from icrlib.files import claim_path
 from icrlib.losses.base import Loss
 from icrlib.models.base import RetrievalModel
 from icrlib.names import LOSSES, METHODS
-from icrlib.records.commit import commit_of_code
 from icrlib.records.files import READ, load, write
+from icrlib.records.folder import commit_of_code
 from icrlib.training import checkpoints, loop, parts, record_of_run
 from icrlib.training.config import Config, resolve
 from icrlib.training.saved import load_model, save_model

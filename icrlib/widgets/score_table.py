@@ -66,23 +66,21 @@ def explorer(
     Mouse, touch and keyboard move it, the address of a page remembers what was moved, no kernel and no network is
     needed, and the same arguments give the same text. ``ValueError`` names what does not fit.
     """
-    check(scores, positives, losses, together, curve)
+    fits = bool(losses) and scores.ndim == 2 and scores.shape == positives.shape
+    fits = fits and bool((abs(scores) <= 1).all() and (positives.any(1) & ~positives.all(1)).all())
+    if not fits or ((together or curve) and len(scores) > 1):
+        raise ValueError(
+            "explorer: give one loss at least and two tables of one shape with scores that are cosines, from -1 to 1; "
+            "each row needs a match and a candidate that is none, and together= and curve= are for one query; got "
+            f"{tuple(scores.shape)} and {tuple(positives.shape)}"
+        )
     names = list(losses)
-    shape = tuple(scores.shape)
-    columns = [*columns] or [f"caption {j + 1}" for j in range(shape[1])]
-    for what, found, allowed in (
-        ("columns", columns, (shape[1],)),
-        ("captions", captions, (0, shape[1])),
-        ("pictures", pictures, (0, shape[0])),
-    ):
-        if len(found) not in allowed:
-            raise ValueError(f"explorer: {len(found)} {what} for scores of {shape[0]} rows and {shape[1]} columns")
     preset = {
-        "rows": shape[0],
+        "rows": len(scores),
         "scores": [[round(float(s), 2) for s in row] for row in scores],
         "positives": positives.int().tolist(),
-        "rowNames": [f"picture {q + 1}" for q in range(shape[0])],
-        "columnNames": columns,
+        "rowNames": [f"picture {q + 1}" for q in range(len(scores))],
+        "columnNames": [*columns] or [f"caption {j + 1}" for j in range(scores.shape[1])],
         "captions": [*captions] or None,
         "pictures": [*map(thumbnail, pictures)] or None,
         "losses": [described(name, one) for name, one in losses.items()],
@@ -136,23 +134,6 @@ def explorer_on_circle(
         "Squares: pictures. Discs: captions; equal numbers belong together. "
         "Arrows: the next step, drawn as the root of its length.",
     )
-
-
-def check(scores: Tensor, positives: Tensor, losses: Mapping, together: bool, curve: bool) -> None:
-    """``ValueError`` for what :func:`explorer` cannot show."""
-    if scores.ndim != 2 or scores.shape != positives.shape or min(scores.shape[0], scores.shape[1] - 1) < 1:
-        raise ValueError(
-            f"explorer: scores and positives must be two tables of one shape with two columns or more; "
-            f"got {tuple(scores.shape)} and {tuple(positives.shape)}"
-        )
-    if not losses:
-        raise ValueError("explorer: give one loss at least, such as {'ntxent': NTXent()}")
-    if not bool(((scores >= -1) & (scores <= 1)).all()):
-        raise ValueError("explorer: scores are cosines, from -1 to 1")
-    if not bool((positives.any(1) & ~positives.all(1)).all()):
-        raise ValueError("explorer: each row needs a match and a candidate that is none")
-    if (together or curve) and len(scores) > 1:
-        raise ValueError("explorer: together= and curve= are for one query; give scores of one row")
 
 
 def described(key: str, loss: object) -> dict:

@@ -90,7 +90,6 @@ def test_what_plays_can_be_stopped_and_does_not_move_where_motion_is_reduced(ope
         (example, {"positives": torch.ones(4, 4, dtype=torch.bool)}, "needs a match"),
         (example, {"losses": {}}, "one loss at least"),
         (example, {"loss": "hinge"}, "hinge"),
-        (example, {"captions": ["a"]}, "1 captions"),
         (example, {"together": True}, "for one query"),
         (example, {"controls": {"ntxent": {"tau": [0.5, 1.0]}}}, "tau of ntxent is 0.1, which is none"),
         (example, {"controls": {"triplet": {"tau": [0.5]}}}, "tau"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from icrlib import paper, records
-from icrlib.experiments import keys, missing, named, published, store
+from icrlib.experiments import keys, missing, named, store
 from tests.data.photos import make
 from tests.killing import ROOT
 
@@ -71,19 +71,15 @@ def test_goal_has_three_seeds_and_ltd_one_and_its_frozen_half(features):
     assert sorted(one["eta"] for one in ltd if one["objective"] == "lagrange") == [0.2, 6.0]
 
 
-def test_a_parameter_that_a_page_cannot_take_is_refused(tmp_path):
-    (tmp_path / "page.py").write_text("# %%\nlr = 1\n")
+def test_a_fault_of_the_page_and_a_parameter_that_it_cannot_take_are_named(tmp_path):
+    faulty = tmp_path / "page.py"
+    faulty.write_text("# %%\nlr = 1\nno_such_name\n")
     for page, given, word in (
+        (faulty, {}, "no_such_name"),
         (PAGE, {"datset": "coco"}, "dataset"),
         (PAGE, {"smoke": "perhaps"}, "smoke"),
         (PAGE, {"features": "/none"}, "none"),
-        (tmp_path / "page.py", {"lr": 2}, "no cell of parameters"),
+        (faulty, {"lr": 2}, "no cell of parameters"),
     ):
         with pytest.raises(ValueError, match=word):
             missing.wanted_by(page, given)
-
-
-def test_half_a_row_is_no_row():
-    assert published("ltd/1.5")["finetune_epochs"] == 30 and "finetune_epochs" not in published("ltd/1.5", frozen=True)
-    with pytest.raises(ValueError, match="caption_lr"):
-        published("ltd/4.1.2")

@@ -87,12 +87,6 @@ def test_a_page_is_trained_round_after_round(trained, tmp_path):
     assert records.load(kept[0])["config"]["method"] == "bow"
 
 
-def test_a_page_with_a_fault_of_its_own_says_so(tmp_path):
-    (tmp_path / "page.py").write_text("# %%\nno_such_name\n")
-    with pytest.raises(ValueError, match="no_such_name"):
-        missing.wanted_by(tmp_path / "page.py")
-
-
 def test_a_search_chooses_on_validation_data_and_says_where_it_ended_at_an_edge():
     rates = search("scenes", method="bow", loss="ntxent", lr=[1e-3, 3e-3, 1e-2], seed=range(100, 103), updates=3000)
     values = {lr: group.mean("chosen.val_rsum") for lr, group in rates.candidates.by("lr").items()}

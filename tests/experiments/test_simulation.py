@@ -24,7 +24,7 @@ def losses(rng, baseline: str, others: str, *, n=10, spread=4.0, effect=0.0, sma
     draws = 380 + 8 * rng.normal(size=n)
     other = draws + spread * NOISE[baseline](rng, n)
     sums = [draws + effect + spread * NOISE[others](rng, n) for _ in range(int(rng.integers(few, many + 1)))]
-    return {k: Comparison("", over_pairs(one, other, ""), smallest) for k, one in enumerate(sums)}
+    return {k: Comparison(over_pairs(one, other), smallest) for k, one in enumerate(sums)}
 
 
 @pytest.mark.parametrize(

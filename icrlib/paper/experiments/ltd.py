@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from icrlib.errors import choose
 from icrlib.paper.ltd import ROWS
 from icrlib.paper.tables import table
 
@@ -50,7 +49,7 @@ def experiment(row: str) -> dict:
     says of the release (gradients unscaled twice, targets of an incomplete batch, the rate of a tuned target's head) is
     on the book's page reference/errata.
     """
-    name = choose(row, rows(), "row").removeprefix("ltd/")
+    name = row.removeprefix("ltd/")
     place, kind = next((place, kind) for place, of in ROWS.items() for kind, number in of.items() if number == name)
     if kind in ("fixed", "tuned"):
         settings = TARGET | ({"loss": "alignment"} | SWA if kind == "fixed" else NTXENT)
