@@ -64,20 +64,6 @@ def alone(folder: str | os.PathLike, taken: str) -> Iterator[None]:
         lock.release()
 
 
-def busy(folder: str | os.PathLike) -> bool:
-    """Is a process in ``folder``, by :func:`alone`? Looks, and writes nothing."""
-    path = Path(folder) / LOCK
-    try:
-        if path.exists():
-            with FileLock(path).acquire(timeout=0):
-                pass
-    except Timeout:
-        return True
-    except (OSError, NotImplementedError):  # where nothing can be written, nobody writes
-        pass
-    return False
-
-
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; what is written there replaces ``path`` in one step.

@@ -10,7 +10,6 @@ import nbformat
 import pytest
 from click.testing import CliRunner
 
-import icrlib
 from icrlib.cli import main
 from icrlib.cli.main import COMMANDS
 from icrlib.cli.settings import meaning
@@ -51,28 +50,6 @@ def test_the_list_of_commands_is_there_at_once():
     assert all(f" {name} {about} " in text for name, (_, about) in COMMANDS.items()) and "\\u2013" in text
     wrong = icr("rnu")
     assert wrong.exit_code == 2 and "Did you mean 'run'" in wrong.output
-
-
-def test_status_says_what_is_odd_and_leaves_foreign_folders_alone(tiny, tmp_path):
-    """Damage is a line; another program's config.json is no run, and nothing is written beside it."""
-    icrlib.train(tiny, updates=2, out=tmp_path / "run", progress=False)
-    config = (tmp_path / "run" / "config.json").read_bytes()
-    odd = {
-        "no-updates": {"config.json": b'{"identity": "x"}'},
-        "cut": {"config.json": config, "record.json": b"{"},
-        "checkpoint": {"config.json": config, "checkpoint.pt": b"x" * 50},
-    }
-    foreign = {"clip": {"config.json": b'{"model_type": "clip"}'}, "not-json": {"config.json": b"key = value"}}
-    for name, files in (odd | foreign).items():
-        (tmp_path / name).mkdir()
-        for file, content in files.items():
-            (tmp_path / name / file).write_bytes(content)
-    before = sorted(map(str, tmp_path.rglob("*")))
-    listed = icr("status", tmp_path)
-    assert listed.exit_code == 0 and sorted(map(str, tmp_path.rglob("*"))) == before
-    lines = {line.split()[0]: line for line in listed.output.splitlines()}
-    assert set(lines) == {*odd, "run"} and "finished, test rsum" in lines["run"]
-    assert all("damaged: " in lines[name] for name in odd), listed.output
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_files_can_be_held_in_the_head(path):
 
 
 # Lines of Python, which are part of the design (DESIGN section 1): lowered as rooms shrink, never raised in silence.
-LINES = {"icrlib": 16_970, "tests": 14_880, "book": 12_700, "scripts": 1_220, "benchmarks": 390}
+LINES = {"icrlib": 16_500, "tests": 14_500, "book": 12_700, "scripts": 1_220, "benchmarks": 390}
 
 
 @pytest.mark.parametrize("folder", LINES)

@@ -17,7 +17,6 @@ import pytest
 import icrlib
 from icrlib import names, records
 from icrlib.search.encoders import network_of
-from icrlib.training import checkpoints
 from tests.data.photos import extract, make
 from tests.test_cli import icr
 
@@ -92,7 +91,6 @@ def test_names_in_records_and_notes_are_text(copied, planted):
         plant(copied / "run" / "config.json", name)
     config = records.load(copied / "run" / "record.json")["config"]
     assert config["loss"] == names.label(config["loss"]) == PLANTED and not names.is_baseline(config["method"])
-    assert "finished" in icr("status", copied).output
     data = icrlib.load_dataset("flickr8k", features=copied / "features", min_count=1)
     assert icrlib.train(data, out=copied / "run", word_dim=4, **SIZES).model
     assert not planted()
@@ -113,7 +111,7 @@ def test_pickled_code_in_a_checkpoint_is_not_run(copied, planted):
         (copied / "run" / "checkpoint.pt").write_bytes(content)
         with pytest.raises(ValueError, match="checkpoint.pt: "):
             icrlib.train(data, out=copied / "run", word_dim=4, **SIZES)
-        assert "damaged" in checkpoints.state_of(copied / "run") and not planted()
+        assert not planted()
 
 
 def test_what_the_caller_hands_over_is_used(copied):

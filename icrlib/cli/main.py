@@ -13,7 +13,6 @@ import click
 COMMANDS = {
     "run": ("runs", "Run a chapter with parameters, or a row of a published table."),
     "settings": ("settings", "List all settings of a run: name, default, meaning."),
-    "status": ("runs", "List the runs below a folder: finished, under way, killed."),
     "train": ("train", "Train the runs that a page of the book names and nobody has."),
     "keep": ("train", "Copy the records of what was trained to the book's."),
     "data": ("photos", "Make a dataset of a folder of photos, or look at one before anything is computed."),

@@ -1,4 +1,4 @@
-"""Commands about runs: start one, see what is going on."""
+"""``icr run``: a chapter or a row of a published table, with parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from icrlib.files import make_folder, sha256_of
 from icrlib.names import LOSSES, METHODS
 from icrlib.progress import LINES
 from icrlib.records.folder import PACKAGE
-from icrlib.training import checkpoints, unread
+from icrlib.training import unread
 from icrlib.training.options import options_for
 
 # Seconds: a process that starts or answers slowly, on a busy machine, is no failure; a dead one is seen.
@@ -176,15 +176,3 @@ def parse(given: tuple[str, ...], declared: dict, notebook: Path | str, preset: 
 def _takes_settings(notebook: Path | str) -> bool:
     """Whether the notebook hands every setting on to a run, as book/reproduce/run does."""
     return "chapter.settings(globals()" in Path(notebook).read_text(encoding="utf-8")
-
-
-@click.command()
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
-def status(folder: Path) -> None:
-    """List the runs below FOLDER (default: runs): finished, under way or interrupted, and how far they are."""
-    found = checkpoints.runs_below(folder)
-    if not found:
-        click.echo(f"{folder}: no runs here; `icr run … -p out=FOLDER` makes one")
-    width = max((len(str(path.relative_to(folder))) for path in found), default=0)
-    for path in found:
-        click.echo(f"  {str(path.relative_to(folder)):<{width}}  {checkpoints.state_of(path)}")

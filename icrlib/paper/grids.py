@@ -43,7 +43,7 @@ def grid(table: pd.DataFrame, metric: str | Sequence[str] | None = None, *, styl
         return wide.popitem()[1] if len(wide) == 1 else pd.concat(wide, names=["setting", "P"]).fillna("–")
     lines = dict.fromkeys(parts, "")
     for setting, name in itertools.product(parts, metrics):
-        caption = ", ".join(filter(None, (setting, _title(name), _runs(parts[setting]))))
+        caption = ", ".join(filter(None, (setting, _title(name))))
         caption = table.attrs.get("caption", "") if name == "loss" else caption
         lines[setting] += _small(
             blocks[setting][name], caption, f"{table.attrs.get('name', 'ours')}-{setting}-{name}-P"
@@ -82,10 +82,3 @@ def _small(block: pd.DataFrame, caption: str, name: str) -> str:
     shown = block.reset_index()
     shown.columns = pd.MultiIndex.from_tuples([("", "P"), *(("T", column) for column in block.columns)])
     return styled(shown, caption, re.sub(r"[^A-Za-z0-9-]+", "-", name)).data  # an id in a style sheet
-
-
-def _runs(part: pd.DataFrame) -> str:
-    if "n" not in part.columns:
-        return ""
-    low, high = part["n"].min(), part["n"].max()
-    return f"n = {low}" if low == high else f"n = {low} to {high}"

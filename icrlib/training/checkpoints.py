@@ -12,8 +12,7 @@ from typing import Any
 import torch
 
 from icrlib import parsing
-from icrlib.files import alone, atomic_path, busy, write_bytes
-from icrlib.records.files import load
+from icrlib.files import alone, atomic_path, write_bytes
 from icrlib.training.config import NO_PART, Config
 
 NOTE, CHECKPOINT, RECORD = "config.json", "checkpoint.pt", "record.json"
@@ -100,29 +99,3 @@ def _read(path: Path) -> dict:
     except Exception as err:  # of bytes that are no checkpoint the unpickler dies in any way
         why = str(err).partition("\n")[0]
         raise ValueError(f"{path}: damaged, or of an earlier version of the library ({why}); {WAY_OUT}") from err
-
-
-def runs_below(folder: Path) -> list[Path]:
-    """Folders of runs, whole or damaged; another program's config.json makes none."""
-    return sorted(
-        note.parent for note in folder.rglob(NOTE) if _began(note.parent) or b'"identity"' in note.read_bytes()
-    )
-
-
-def state_of(folder: Path) -> str:
-    """One line on the run in ``folder``: finished, under way, interrupted or damaged, and how far it is.
-
-    Nothing is written there.
-    """
-    try:
-        known = {"type": "object", "required": ["updates"], "properties": {"updates": {"type": "integer"}}}
-        updates = parsing.of_json(folder / NOTE, known, NOTE)["updates"]
-        if (folder / RECORD).exists():
-            return f"finished, test rsum {load(folder / RECORD)['test']['rsum']:.1f}"
-        word = "under way" if busy(folder) else "interrupted"
-        if not (folder / CHECKPOINT).exists():
-            return f"{word}, no evaluation yet of {updates} updates"
-        state = _read(folder / CHECKPOINT)["state"]
-        return f"{word} at update {state['update']} of {updates}, best validation rsum {state['best']['rsum']:.1f}"
-    except Exception as err:  # whatever is wrong with the files of one run, the others are still listed
-        return f"damaged: {err if isinstance(err, ValueError) else repr(err)}"
