@@ -24,7 +24,7 @@ def grid(table: pd.DataFrame, metric: str | Sequence[str] | None = None, *, styl
     """Objectives as a grid of cells like "33.9 ± .9", one for each setting and metric; "–" where there is no row.
 
     ``table``: one of ``paper.table("goal/1")``, ``"goal/3"`` to ``"goal/5"``, or own results with the same columns: T,
-    P, perhaps ``setting``; then metrics, ``…_std`` beside them, and perhaps ``n``. ``metric``: a column or several; by
+    P, perhaps ``setting``; then metrics, ``…_std`` beside them (``n`` is left out). ``metric``: a column or several; by
     default R@1 in both directions. ``style="html"``: small tables that stand side by side, or on a phone below each
     other; ``"plain"``: a DataFrame of strings. ``ValueError`` where two rows are in one place.
     """
