@@ -21,6 +21,9 @@ _VISIBLE = """() => { const copy = (document.querySelector('article') || documen
   const skip = 'pre, code, script, style, mjx-container, .cell_input';
   copy.querySelectorAll(skip).forEach(e => e.remove());
   return copy.textContent; }"""
+# A frame and a pause; a browser that draws no frame, as happens once in thousands of pages, is not waited for.
+_SETTLED = """() => new Promise(done => { setTimeout(done, 3000);
+  requestAnimationFrame(() => requestIdleCallback(done, {timeout: 2000})); })"""
 _OUTPUTS = "() => [...document.querySelectorAll('.cell_output pre')].map(e => e.textContent)"
 _OBJECT = re.compile(r"<[\w.]+ object[^>]*>")
 _IMAGES = """async () => { const bad = [];
@@ -80,7 +83,7 @@ class Visit:
 
     def settled(self) -> None:
         """Wait until the page was drawn and has nothing more to do."""
-        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestIdleCallback(done)))")
+        self.page.evaluate(_SETTLED)
 
     def __enter__(self) -> Visit:
         return self
