@@ -132,6 +132,14 @@ def test_runs_keep_their_notebooks(notebook, tmp_path):
     assert "n is 1" in Path("out.ipynb").read_text()
 
 
+def test_the_values_of_the_pages_own_run_are_not_taken(tmp_path, monkeypatch):
+    """papermill replaces the cell that holds them only if it is given something."""
+    monkeypatch.chdir(tmp_path)
+    taken = []
+    monkeypatch.setattr("papermill.execute_notebook", lambda page, made, values, **_: taken.append(values))
+    assert "3,000 updates" in icr("run", RUN).output and taken == [{"smoke": False}]
+
+
 @pytest.mark.process
 def test_a_killed_kernel_says_so(tmp_path, monkeypatch):
     """With the status that says that trying again makes sense."""

@@ -18,8 +18,7 @@
 # # One experiment, yours to set
 #
 # **What you will be able to do:** run any experiment of this book, or a row of a published table on your own features,
-# by setting parameters. **Time:** the defaults take about a minute and a half on one core. **You need:**
-# {doc}`../training/losses`.
+# by setting parameters. **Time:** as it stands half a minute on one core. **You need:** {doc}`../training/losses`.
 #
 # How good is one configuration, and how sure can you be that you ran what you meant to? This page is a notebook with a
 # cell of parameters. Run it as it is, change the cell, or set them from the command line:
@@ -86,6 +85,9 @@ out: str = ""  # run folder; a killed run goes on from there
 record: str = ""  # where to write the record, once
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
 
+# %% tags=["injected-parameters"]
+updates = 1000  # of the run below, a third of the default; in place of this cell papermill puts what you set
+
 # %% tags=["colab-setup", "remove-cell"]
 import importlib.util
 
@@ -128,7 +130,7 @@ pd.DataFrame(sizes).T
 # %% [markdown]
 # ## The run
 #
-# Parameters left as `None` take the defaults of the data: for `scenes` a small model that trains in about a minute, for
+# Parameters left as `None` take the defaults of the data: for `scenes` a small model that trains in a minute or two, for
 # the others what ECIR's code ran. `chapter.settings` collects those that are set, also settings that only
 # `icr settings` lists and options of the data, such as `min_count`, the times that a word must occur to be known. With `out` set,
 # checkpoints go there, and starting again continues.

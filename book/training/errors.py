@@ -51,8 +51,8 @@ plots.gallery(data.test.images[pictures], list(FOUR), frames=[True, True, False,
 # %% [markdown]
 # **27 % of the errors that R@1 counts against a VSE++, trained for a short while, are right answers, pictures of which the caption is just
 # as true.** (R@1 is the share of captions whose own picture comes first.) Of the rest, what a model gets wrong tells what it has learnt:
-# this one binds colours to shapes and does not know where things stand. And the ± that a paper prints behind its numbers holds the smallest
-# of the doubts.
+# this one binds colours to shapes and does not know where things stand. And the ± that a paper prints holds the luck of its seeds. Other
+# test photos and other settings move a result further, and stand in no printed ±.
 #
 # *You will be able to* sort errors by what is true, tell a limit of the benchmark from one of the model, and say what a printed
 # deviation leaves out · eight minutes to read · a minute to run.

@@ -59,7 +59,8 @@ def run(what: str, output: Path | None, given: tuple[str, ...], plan: bool, forc
     if plan:
         return
     output = place_of(output, what, values, force)
-    execute(notebook, output, values)
+    # Given nothing, papermill would leave the page the values of its own run.
+    execute(notebook, output, values or {name: False for name in declared if name == "smoke"})
     click.echo(f"executed notebook: {output}")
     if values.get("out"):
         click.echo(f"model and record: {values['out']}")
