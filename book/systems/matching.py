@@ -48,7 +48,7 @@ data = icrlib.load_dataset("scenes", val=200, test=300, regions=True, smoke=smok
 run = icrlib.train(data, method="matching", loss="ntxent", embed_dim=64, word_dim=64,
                    lr=3e-3, batch_size=64, tau=0.1, learn_tau=False, denominator="all",
                    positives="diagonal", optimiser="adam", weight_decay=0.0,
-                   updates=500, evaluate_every=250, smoke=smoke, progress=False)
+                   updates=300, evaluate_every=300, smoke=smoke, progress=False)
 
 # %% tags=["remove-cell"]
 split, model = data.test, run.model.eval()
@@ -66,7 +66,7 @@ def of_head(image, caption):
 behind = (scores > scores[split.image_of, range(len(split.captions))]).sum(0)  # pictures before a caption's own
 shown = next(c for c in split.twin_questions[0][split.twin_questions[3]].tolist() if smoke or 0 < behind[c] < 10)
 
-# %% tags=["remove-input"] mystnb={"image": {"alt": "Four rows of five drawn pictures. The upper two rows are the ten that the towers propose for a caption, with its own picture framed. The lower two rows are the same ten in the order of the head."}, "figure": {"name": "fig-propose", "caption": "Ten of 300 pictures for one caption, after half a minute of training on this page. Upper two rows: the towers' order; lower two: the same ten by the head. Framed: the picture that the caption was written for. It is the first caption about a swap twin for which the towers do not put that picture first."}}
+# %% tags=["remove-input"] mystnb={"image": {"alt": "Four rows of five drawn pictures. The upper two rows are the ten that the towers propose for a caption, with its own picture framed. The lower two rows are the same ten in the order of the head."}, "figure": {"name": "fig-propose", "caption": "Ten of 300 pictures for one caption, after a short training on this page. Upper two rows: the towers' order; lower two: the same ten by the head. Framed: the picture that the caption was written for. It is the first caption about a swap twin for which the towers do not put that picture first."}}
 ten = scores[:, shown].topk(10).indices
 again = ten[of_head(ten, [shown] * 10)[:, 1].argsort(descending=True)]
 fig, axes = plt.subplots(4, 5, figsize=(6.0, 5.6))
@@ -86,7 +86,7 @@ fig.suptitle(f"“{split.captions[shown]}”", fontsize=11);
 # better. Recall does not follow: whether it rises or falls is undecided. And on plain captions the head buys nothing that shows.
 #
 # *You will be able to* say what a matching head sees that towers don't, and to read a recall after reranking with its ceiling · nine
-# minutes to read · forty seconds to run.
+# minutes to read · half a minute to run.
 #
 # ## The head, in steps
 #

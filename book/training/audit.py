@@ -101,9 +101,10 @@ print(f"random numbers: {of_noise:.1f}, printed:", table4["t2i_C_0"].to_dict())
 # For scores to count on we train VSE++ with Triplet for a short while, here, as you run the page.
 
 # %%
-data = icrlib.load_dataset("scenes", seed=0, smoke=smoke)
+draw = {"val": 200, "test": 200, "smoke": smoke}
 short = {"smoke": smoke, "progress": False}
-run = icrlib.train(data, "vse++", "triplet", updates=400, evaluate_every=200, **short)
+data = icrlib.load_dataset("scenes", seed=0, **draw)
+run = icrlib.train(data, "vse++", "triplet", updates=400, evaluate_every=400, **short)
 of_triplet = icrlib.evaluation.embed(run.model, data.train)  # images and captions
 
 
@@ -221,9 +222,9 @@ print(any_row, "captions have any row,", right, "has the row of its own image")
 
 # %%
 def scored_by_one(seed):  # (scores, own pairs) of each batch, by one model on its own draw
-    drawn = icrlib.load_dataset("scenes", seed=seed, smoke=smoke)
+    drawn = icrlib.load_dataset("scenes", seed=seed, **draw)
     run = icrlib.train(drawn, "vse++", "smoothap", seed=seed, updates=200,
-                       evaluate_every=100, **short)
+                       evaluate_every=200, **short)
     vectors = icrlib.evaluation.embed(run.model, drawn.train)
     return [(scores_of(b, *vectors), b.positives) for b in epoch("images", drawn.train)]
 
