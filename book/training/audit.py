@@ -215,7 +215,7 @@ right = sum(i // 5 in rows for i, rows in enumerate(read))
 print(any_row, "captions have any row,", right, "has the row of its own image")
 
 # %% [markdown]
-# So 26 of 640 captions have any row, and 1 of them has the row of its own image. Does it show on real models? We train SmoothAP for 200
+# So 26 of 640 captions have any row, and 1 of them has the row of its own image. Does it show on real models? We train SmoothAP for 100
 # updates on three draws of the data. Beside them stand random numbers, and a perfect model: the same numbers with 0.8 added to every own
 # pair. Beside the counters stand the **exact weights**: a query has no gradient if no $|w_j|$ is above $\epsilon$. Wrong rows should freeze
 # the count; without $1/\tau$ it should be higher, but follow the model. In percent of the queries of a full batch, without a gradient are:
@@ -223,8 +223,8 @@ print(any_row, "captions have any row,", right, "has the row of its own image")
 # %%
 def scored_by_one(seed):  # (scores, own pairs) of each batch, by one model on its own draw
     drawn = icrlib.load_dataset("scenes", seed=seed, **draw)
-    run = icrlib.train(drawn, "vse++", "smoothap", seed=seed, updates=200,
-                       evaluate_every=200, **short)
+    run = icrlib.train(drawn, "vse++", "smoothap", seed=seed, updates=100,
+                       evaluate_every=100, **short)
     vectors = icrlib.evaluation.embed(run.model, drawn.train)
     return [(scores_of(b, *vectors), b.positives) for b in epoch("images", drawn.train)]
 
@@ -285,7 +285,7 @@ print("joining two positives, %:", *(f"{share:.0f}" for share in joined))
 print("deviations of the batch sizes:", of_sizes)
 
 # %% [markdown]
-# On our three models three in four of the counted pairs join two positives. A high count need not mean many negatives, as one sentence of
+# On our three models seven in ten of the counted pairs join two positives. A high count need not mean many negatives, as one sentence of
 # the paper reads it (row 1.8), and a low $C^0$ cannot tell "has much to learn" from "has learnt all".
 #
 # ## What remains
@@ -301,14 +301,14 @@ print("deviations of the batch sizes:", of_sizes)
 # | E14: with VSRN Triplet and Triplet-SH take about one each | in part | one where there is any; mostly there is none |
 # | E22: the more samples, the lower the score | in part | not for all losses: {numref}`Chapter {number} <ch-counting>` |
 # | E20, E21: SmoothAP takes about one pair of a positive and a negative, and loses most where it takes most | not shown | the slips; pairs of two positives |
-# | E23, E24: barely any caption has a gradient, but nearly all images do | not shown | of ours some 40 % and under 15 % have none; late, most of both ({numref}`Chapter {number} <ch-counting>`) |
+# | E23, E24: barely any caption has a gradient, but nearly all images do | not shown | of ours, early, some 30 % and under 15 % have none; late, most of both ({numref}`Chapter {number} <ch-counting>`) |
 # | E25, two: one positive is too easy, and so could result in over-fitting | not shown | images and captions differ in the slips, too; over-fitting was not counted |
 #
 # ## What we found
 #
 # - **Half of Table 4 hardly depends on the model.** Its counter finds rows for 26 of 640 captions, and says the same of noise, 636.0.
 # - **For captions, Table 2 counts Triplet's negatives per image.** Its totals are right.
-# - **For images Table 4 counts pairs of two positives**, on our models three in four of those counted.
+# - **For images Table 4 counts pairs of two positives**, on our models seven in ten of those counted.
 # - **Of 11 conclusions 3 stand, 2 stand in part.** The main one, that Triplet-SH did best, rests on no count.
 # - **Before believing a measurement, give it noise, something perfect, and what it was made for.**
 
@@ -333,8 +333,8 @@ check("at least 6.05 and 2.66, by $C^B$", *(f"{np.floor(100 * floor[row]) / 100:
 nt_xent = paper.table("ecir/3")["i2t_C_neg"]
 check("1.1 to 9.9 a query", f"{nt_xent.min():.1f} to {nt_xent.max():.1f}")
 of_models = slips.filter(like="model").filter(like="exact", axis=0).to_numpy()
-check("of ours some 40 % and under 15 % have none", smoke or abs(of_models[0] - 40).max() < 8 and of_models[1].max() < 15,
-      smoke or min(joined) > 65 and max(joined) < 85, also="40 15")
+check("of ours, early, some 30 % and under 15 % have none", smoke or abs(of_models[0] - 30).max() < 8 and of_models[1].max() < 15,
+      smoke or min(joined) > 60 and max(joined) < 80, also="30 15")
 check("Of 11 conclusions 3 stand, 2 stand in part", True, also="11 3 2")
 
 # %% [markdown]
