@@ -128,6 +128,7 @@ class Loss:
     colour: ClassVar[str] = ""  # its own in every figure, of seaborn's palette for colour-blind readers; "": grey
     marker: ClassVar[str] = ""
     rows_independent: ClassVar[bool] = True  # False where a query's weights depend on the rows of other queries
+    alone: ClassVar[bool] = False  # True where a score's weight depends on no other score of the batch
     batches: ClassVar[str] = "pairs"  # what a batch is made of, as published: pairs, or images with all their captions
     learnable: ClassVar[tuple[str, ...]] = ()  # which of tau and bias training may learn
     positive: ClassVar[tuple[str, ...]] = ("tau", "scale", "alpha", "beta", "gamma")  # constants that must be above 0
@@ -189,13 +190,15 @@ class Loss:
         count = check(scores, positives)
         diagonal = on_diagonal(positives, count)
         losses, gradient = self._one_way(scores, positives, count, diagonal, values)
+        half = 0.5 if self.directions == "mean" else 1.0
+        if diagonal and self.alone:  # the other direction is the same sum over the same pairs
+            each = 2 * half / (1 if self.queries == "sum" else len(scores))
+            return losses.sum() * each, gradient.mul_(each)
         turned, mask, asked = (scores.T, positives, None) if diagonal else columns_as_queries(scores, positives)
         turned, mask = turned.contiguous(), mask.contiguous()
         count = count if diagonal else check(turned, mask)
         backwards, columns = self._one_way(turned, mask, count, diagonal, values)
-        first, second = (1.0, 1.0) if self.queries == "sum" else (1 / len(scores), 1 / len(turned))
-        if self.directions == "mean":
-            first, second = first / 2, second / 2
+        first, second = (half, half) if self.queries == "sum" else (half / len(scores), half / len(turned))
         if first != 1:
             gradient.mul_(first)
         value = losses.sum() * first + backwards.sum() * second
@@ -257,10 +260,8 @@ class Loss:
         units of the scores must scale that, too: it overrides this method.
         """
         exact = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
-        zero = torch.zeros(())
-        if bias is None:
-            return self.at(zero)(exact * log_scale.exp(), positives)
-        return self.at(zero, zero)(exact * log_scale.exp() + bias, positives)
+        zero, sharp = torch.zeros(()), exact * log_scale.exp()
+        return self.at(zero)(sharp, positives) if bias is None else self.at(zero, zero)(sharp + bias, positives)
 
     def at(self, log_scale: Tensor, bias: Tensor | None = None) -> Loss:
         """This loss with the present values of what was learned, for counts and diagnosis."""

@@ -37,14 +37,12 @@ class HardNTXent(Loss):
     learnable: ClassVar[tuple[str, ...]] = ("tau",)
 
     def terms(self, pairs: Pairs) -> Tensor:
-        hardest = pairs.rows.gather(1, pairs.first_hardest())
-        return softplus((hardest - pairs.own) / self.tau)[:, 0]
+        return softplus((pairs.rows.gather(1, pairs.first_hardest()) - pairs.own) / self.tau)[:, 0]
 
     def term_weights(self, pairs: Pairs) -> Tensor:
         hardest = pairs.first_hardest()
         weight = torch.sigmoid((pairs.rows.gather(1, hardest) - pairs.own) / self.tau) / self.tau
-        row = torch.zeros_like(pairs.rows).scatter_(1, hardest, weight)
-        return row.scatter_(1, pairs.positive[:, None], -weight)
+        return torch.zeros_like(pairs.rows).scatter_(1, hardest, weight).scatter_(1, pairs.positive[:, None], -weight)
 
 
 @dataclass(frozen=True)
@@ -131,27 +129,25 @@ class BinomialDeviance(_Mined):
     beta: float = 10.0
     lam: float = 0.5
     scaled: bool = False
-
-    def _scales(self) -> tuple[float, float]:
-        return (1 / self.alpha, 1 / self.beta) if self.scaled else (1.0, 1.0)
+    alone = property(lambda self: self.negatives == "all")  # the hardest is found among the others
 
     @once
-    def _negatives(self, pairs: Pairs) -> tuple[Tensor, Tensor | int]:
-        """Exponents of all candidates (T, M), and how many of them are negatives, (T, 1) or one number for all."""
+    def _sides(self, pairs: Pairs) -> tuple[Tensor, float, Tensor | float]:
+        """Exponents of all candidates (T, M), and what the positive's term and a negative's one are multiplied by."""
         positives = 1 if pairs.single else pairs.mask.sum(1, keepdim=True, dtype=pairs.rows.dtype)
-        return self.beta * (pairs.rows - self.lam), pairs.rows.shape[1] - positives
+        first, second = (1 / self.alpha, 1 / self.beta) if self.scaled else (1.0, 1.0)
+        return self.beta * (pairs.rows - self.lam), first, second / (pairs.rows.shape[1] - positives)
 
     def terms(self, pairs: Pairs) -> Tensor:
-        pairs, (first, second) = self.chosen(pairs), self._scales()
-        costs, number = self._negatives(pairs)
+        costs, first, second = self._sides(pairs := self.chosen(pairs))
         own = softplus(-self.alpha * (pairs.own - self.lam))
-        return (first * own + second * pairs.at_negatives(softplus(costs), 0).sum(1, keepdim=True) / number)[:, 0]
+        return (first * own + second * pairs.at_negatives(softplus(costs), 0).sum(1, keepdim=True))[:, 0]
 
     def term_weights(self, pairs: Pairs) -> Tensor:
-        among, pairs, (first, second) = pairs, self.chosen(pairs), self._scales()
-        costs, number = self._negatives(pairs)
+        among, pairs = pairs, self.chosen(pairs)
+        costs, first, second = self._sides(pairs)
         pulled = first * self.alpha * torch.sigmoid(-self.alpha * (pairs.own - self.lam))
-        row = torch.sigmoid(costs).mul_(second * self.beta / number).scatter_(1, pairs.columns(), 0)
+        row = torch.sigmoid(costs).mul_(second * self.beta).scatter_(1, pairs.columns(), 0)
         return self.spread(row.scatter_(1, pairs.positive[:, None], -pulled), among)
 
 
@@ -209,6 +205,7 @@ class Alignment(Loss):
     """
 
     label: ClassVar[str] = "1 − cosine"
+    alone: ClassVar[bool] = True
 
     def terms(self, pairs: Pairs) -> Tensor:
         return 1 - pairs.own[:, 0]

@@ -49,8 +49,7 @@ class NTXent(Loss):
         """Each candidate's share of the sum (T, M), and the log of the sum (T, 1)."""
         logits = pairs.rows / self.tau
         if self.denominator != "candidates":
-            leave_out = pairs.without_others if self.denominator == "all" else pairs.at_negatives
-            logits = leave_out(logits, -torch.inf)
+            logits = (pairs.without_others if self.denominator == "all" else pairs.at_negatives)(logits, -torch.inf)
         return shares(logits)
 
     def terms(self, pairs: Pairs) -> Tensor:

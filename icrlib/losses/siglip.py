@@ -40,6 +40,7 @@ class SigLIP(Loss):
     colour: ClassVar[str] = "#ca9161"
     marker: ClassVar[str] = "P"
     learnable: ClassVar[tuple[str, ...]] = ("tau", "bias")
+    alone: ClassVar[bool] = True
 
     @property
     def tau(self) -> float:
