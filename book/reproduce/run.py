@@ -86,7 +86,8 @@ record: str = ""  # where to write the record, once
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
 
 # %% tags=["injected-parameters"]
-updates = 1000  # of the run below, a third of the default; in place of this cell papermill puts what you set
+# of the run on this page, a third of the default; papermill puts here what you set
+updates = 1000
 
 # %% tags=["colab-setup", "remove-cell"]
 import importlib.util

@@ -195,6 +195,23 @@ check("Foils are worth +4.3 [−0.6, +9.2] points on places to them, and leave t
       also="80")
 
 # %% [markdown]
+# ## 400 pictures and 6,000
+#
+# Do more pictures do what foils do? The whole scorer and the one without its relation, plain captions; and two towers with foils, told
+# apart, with as many updates as before and with four times as many. Three draws each.
+
+# %%
+few, many = ([modular(range(3), train=n, **PARTS[name]) for name in (WHOLE, NONE)] for n in (400, 6000))
+for whole, none in (few, many):
+    print(f"rsum {whole.mean(RSUM):.1f}, less without the relation {compare(whole, none, 'relation', RSUM)};",
+          f"places {whole.values(PLACES).round()}, less {compare(whole, none, 'relation', PLACES)}")
+helped = [towers(range(3), train=6000, **FOILS), towers(range(3), train=6000, **FOILS | {"updates": 4000})]
+print([f"{one.mean(RSUM):.1f}, places {one.mean(PLACES):.1f}" for one in helped])
+
+# %% [markdown]
+# TEXT
+
+# %% [markdown]
 # ## Is its attention right?
 #
 # In drawn pictures the truth is known. So train the scorer here, briefly, and look. (Another start or processor may find another way.)
@@ -323,12 +340,8 @@ check("Told apart at 0.01, five of five starts guess or nearly do;", max(apart[W
 # %% [markdown]
 # ## Where the structure stops
 #
-# Two mentions and one relation are what our captions need. `mentions=` takes up to four, and every pair gets a relation with a gate,
-# which can close where a caption speaks of one thing only. A sentence of another shape, "the ring between two stars", "not the red
-# one", no setting follows.
-#
-# The modules need a picture's regions at search time, so no index of nearest vectors helps. `icr index` stores the regions, and a large
-# gallery needs a first stage that proposes a hundred pictures.
+# Two mentions and one relation are what our captions need; a sentence of another shape, "the ring between two stars", "not the red
+# one", no setting follows. And the modules need a picture's regions at search time, so a large gallery needs a first stage.
 #
 # ## What we found
 #
