@@ -75,8 +75,8 @@ gallery(photos.files[:5], [texts[0] for texts in photos.captions[:5]], columns=5
 # **With captions it is four commands: check, features, train, search. Without captions it is two, with a model that learnt from other
 # people's captions, about other photos.** On 600 photos of Flickr8k that no training had seen, the right one is then among the first ten
 # for 64 % of the captions; chance would be 1.7 %. (A favourable case: one collection.) If you
-# train, begin with a model that needs few captions: on 400 photos of Flickr8k a bag of words is ahead of VSE++ by +21.5 [+14.5, +28.6]
-# rsum. (A sentence encoder that others trained does better still, {numref}`Chapter {number} <ch-which-loss>`.)
+# train, begin small: on 400 photos of Flickr8k a bag of words is ahead of VSE++ by +21.5 [+14.5, +28.6]
+# rsum. (A pretrained sentence encoder does better still, {numref}`Chapter {number} <ch-which-loss>`.)
 #
 # *You will be able to* lay out a folder, find every broken file before you compute, train, search, say how good it is, and search
 # an album that nobody has described · eight minutes to read · half a minute to run.
