@@ -202,7 +202,7 @@ helped = towers(range(3), train=6000, **FOILS)
 print(f"with foils: {helped.mean(RSUM):.1f} rsum, {helped.values(PLACES).round()} places")
 
 # %% [markdown]
-# **The structure pays most where pictures are few.** With 400 the relation is worth +37.7 [+9.4, +66.1] rsum, and 63 to 76 % of the places
+# **The relation pays with few pictures and with many.** With 400 the relation is worth +37.7 [+9.4, +66.1] rsum, and 63 to 76 % of the places
 # are told. With 6,000 it is +20.4 [+14.2, +26.6]; two of three draws have 95 % of the places or more, and one has 63, so more pictures do
 # not mend a bad start. (On three draws places are undecided at both sizes.) Two towers with foils stay at 51 %.
 
