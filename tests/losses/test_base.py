@@ -126,15 +126,15 @@ def test_weights_agree_with_central_differences(loss):
 def test_reductions(loss, queries, directions):
     """And the loss's own backward is its closed form; with five captions an image, and with pairs."""
     loss = dataclasses.replace(loss, queries=queries, directions=directions)
-    for given, mask in ((GM, OWN_GM), (GM[:, 2::5], torch.eye(8, dtype=torch.bool))):
-        scores = given.clone().requires_grad_()
-        i2t, t2i = slow.both(SLOW[type(loss)], given, mask, **options(loss))
+    for at, mask in ((GM, OWN_GM), (GM[:, 2::5], torch.eye(8, dtype=torch.bool))):
+        scores = at.clone().requires_grad_()
+        i2t, t2i = slow.both(SLOW[type(loss)], at, mask, **options(loss))
         i2t, t2i = (part.sum() if queries == "sum" else part.mean() for part in (i2t, t2i))
         value = loss(scores, mask)
         value.backward()
         torch.testing.assert_close(value, i2t + t2i if directions == "sum" else (i2t + t2i) / 2, atol=1e-10, rtol=1e-10)
-        torch.testing.assert_close(scores.grad, loss.score_gradient(given, mask), rtol=0, atol=0)
-        torch.testing.assert_close(scores.grad, slow.gradient(loss, given, mask), atol=1e-12, rtol=1e-10)
+        torch.testing.assert_close(scores.grad, loss.score_gradient(at, mask), rtol=0, atol=0)
+        torch.testing.assert_close(scores.grad, slow.gradient(loss, at, mask), atol=1e-12, rtol=1e-10)
 
 
 def test_a_second_derivative_is_refused_and_not_0():
