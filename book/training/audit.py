@@ -215,7 +215,7 @@ print(any_row, "captions have any row,", right, "has the row of its own image")
 
 # %% [markdown]
 # So 26 of 640 captions have any row, and 1 of them has the row of its own image. Does it show on real models? We train SmoothAP for 100
-# updates on three draws of the data. Beside them stand random numbers, and a perfect model: the same numbers with 0.8 added to every own
+# updates on two draws of the data. Beside them stand random numbers, and a perfect model: the same numbers with 0.8 added to every own
 # pair. Beside the counters stand the **exact weights**: a query has no gradient if no $|w_j|$ is above $\epsilon$. Wrong rows should freeze
 # the count; without $1/\tau$ it should be higher, but follow the model. In percent of the queries of a full batch, without a gradient are:
 
@@ -228,7 +228,7 @@ def scored_by_one(seed):  # (scores, own pairs) of each batch, by one model on i
     return [(scores_of(b, *vectors), b.positives) for b in epoch("images", drawn.train)]
 
 
-scored = [scored_by_one(seed) for seed in range(3)]
+scored = [scored_by_one(seed) for seed in range(2)]
 
 # %%
 def silent_by(scores, own):
@@ -284,7 +284,7 @@ print("joining two positives, %:", *(f"{share:.0f}" for share in joined))
 print("deviations of the batch sizes:", of_sizes)
 
 # %% [markdown]
-# On our three models seven in ten of the counted pairs join two positives. A high count need not mean many negatives, as one sentence of
+# On our two models seven in ten of the counted pairs join two positives. A high count need not mean many negatives, as one sentence of
 # the paper reads it (row 1.8), and a low $C^0$ cannot tell "has much to learn" from "has learnt all".
 #
 # ## What remains
