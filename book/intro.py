@@ -43,7 +43,7 @@ from icrlib.widgets import explorer
 smoke = chapter.start(smoke)
 scores, positives = plots.example()
 losses = {"triplet": Triplet(), "triplet_sh": TripletSH(), "ntxent": NTXent(), "smoothap": SmoothAP()}
-gallery = icrlib.load_dataset("scenes", seed=0, train=400).test  # small: only its test pictures are shown
+gallery = icrlib.load_dataset("scenes", seed=0).test
 OURS, THEIRS = [0, 5, 2, 9], [3, 29, 10, 47]  # pictures, and a caption of each
 
 # %% tags=["remove-input"]

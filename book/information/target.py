@@ -191,7 +191,7 @@ if not smoke:
 # has something to say.
 
 # %%
-short = dict(seed=0, updates=400, evaluate_every=100, drop_words=0.0, delete_words=0.0,
+short = dict(seed=0, updates=400, evaluate_every=400, drop_words=0.0, delete_words=0.0,
              smoke=smoke, progress=False)
 eta = 0.33
 bound = dict(objective="lagrange", target="form", eta=eta)

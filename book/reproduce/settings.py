@@ -290,7 +290,7 @@ keep("flickr8k, regions", on_photos("vsrn", "ntxent", RATES[:2], [0.0, 0.4], reg
 CELLS = ONE | {"data": "flickr8k", "regions": True, "embed_dim": 256, "updates": 1200,
                "evaluate_every": 100}
 keep("flickr8k, regions, short", tried("vse_infty", "ntxent", pool="max", **PLAIN, **CELLS),
-     tried("cmn", "ntxent", RATES[:2], mentions=2, places="cells", **CELLS))
+     tried("cmn", "ntxent", HIGH, mentions=2, places="cells", **CELLS))
 keep("flickr8k, bag of pairs", on_photos("bow", "ntxent", hidden=HIDDEN[:2], ngrams=2))
 FEW, LOOK = {"train": 400, "updates": 1200}, {"evaluate_every": 25} | ONE
 few = keep("flickr8k, 400",

@@ -44,7 +44,7 @@ from icrlib.experiments import check, live
 from icrlib.sampling import Sampler
 
 smoke = chapter.start(smoke)
-data = icrlib.load_dataset("scenes", val=100, smoke=smoke)
+data = icrlib.load_dataset("scenes", smoke=smoke)
 split, own = data.test, int((data.test.image_of == 0).nonzero()[0])
 
 # %% tags=["remove-input"] mystnb={"image": {"alt": "A diagram of two towers. Left: the picture, a map of 8 by 8 cells, their mean, a matrix, a unit vector of 128 numbers. Right: the words, a table of word vectors, a GRU that reads them one after the other, its state after the end, a unit vector of 128 numbers. Both vectors meet in one inner product, the score."}, "figure": {"name": "fig-towers", "caption": "VSE++. Grey: frozen or no weights at all; blue: trained. The picture's tower has one trained matrix, the caption's a table of words and a GRU."}}

@@ -170,15 +170,15 @@ pd.DataFrame({"rank": [1, 2, 3], "score": score.tolist(),
 # ## Watch the weights
 #
 # The maximum did best, so one may expect the weights to move to the first rank. We train learned weights, and a model with maxima for
-# later. These are short trainings, on your machine: 250 updates each.
+# later. These are short trainings, on your machine: 180 updates each.
 
 # %%
 def trained(pool):
     return icrlib.train(
-        data, "vse_infty", "ntxent", pool=pool, tau=0.1, lr=1e-2, updates=250,
-        embed_dim=128, word_dim=64, padding="masked", drop_regions=0.0, drop_words=0.0,
-        delete_words=0.0, optimiser="adam", weight_decay=0.0, smoke=smoke,
-        progress=False).model.eval()
+        data, "vse_infty", "ntxent", pool=pool, tau=0.1, lr=1e-2, updates=180,
+        evaluate_every=180, embed_dim=128, word_dim=64, padding="masked",
+        drop_regions=0.0, drop_words=0.0, delete_words=0.0, optimiser="adam",
+        weight_decay=0.0, smoke=smoke, progress=False).model.eval()
 
 
 maxima, learned = trained("max"), trained("gpo")
