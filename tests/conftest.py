@@ -25,15 +25,6 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of a file share a worker, and so its fixtures; those marked ``spread`` go to whichever is free."""
-    for item in items:
-        if "chrome" in item.fixturenames:
-            item.add_marker("process")
-        if item.get_closest_marker("spread") is None:
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-
-
 @pytest.fixture(autouse=True)
 def _one_thread():
     torch.set_num_threads(1)

@@ -10,7 +10,6 @@ from benchmarks.__main__ import TABLES, main
 
 
 @pytest.mark.slow
-@pytest.mark.process
 @pytest.mark.parametrize("table", TABLES)
 def test_each_table_runs_with_its_checks_of_equal_values(table, monkeypatch):
     monkeypatch.setattr(timing, "once", False)  # put back afterwards

@@ -37,7 +37,6 @@ def test_help_explains_every_command(command):
     assert result.exit_code == 0 and len(result.output.splitlines()) > 4
 
 
-@pytest.mark.process
 def test_the_list_of_commands_is_there_at_once():
     """Whoever asks what there is should not wait for PyTorch; and a terminal gets what it cannot write as numbers."""
     code = (

@@ -118,7 +118,6 @@ def test_a_row_is_no_row_on_another_test_set(tmp_path):
     assert icr("run", "ecir/2.3", "--plan", "-p", f"features={tmp_path}").exit_code == 0
 
 
-@pytest.mark.process
 def test_runs_keep_their_notebooks(notebook, tmp_path):
     """Other parameters, another notebook; the same command replaces its own, also a failed one. OUTPUT stays."""
     for value, shown in (("n=1", "n is 1"), ("n=2", "n is 2"), ("n=7", "too large"), ("n=7", "too large")):
@@ -140,7 +139,6 @@ def test_the_values_of_the_pages_own_run_are_not_taken(tmp_path, monkeypatch):
     assert "3,000 updates" in icr("run", RUN).output and taken == [{"smoke": False}]
 
 
-@pytest.mark.process
 def test_a_killed_kernel_says_so(tmp_path, monkeypatch):
     """With the status that says that trying again makes sense."""
     monkeypatch.chdir(tmp_path)
@@ -149,7 +147,6 @@ def test_a_killed_kernel_says_so(tmp_path, monkeypatch):
     assert result.exit_code == 1 and "was killed; the last evaluation is kept in here" in result.output
 
 
-@pytest.mark.process
 @pytest.mark.slow
 def test_what_a_run_says(tmp_path, monkeypatch):
     """No dump, no warning of the kernel's; progress, result, and where things are."""
@@ -169,7 +166,6 @@ def test_what_a_run_says(tmp_path, monkeypatch):
     assert nbformat.read(made, 4).metadata.papermill.parameters["min_count"] == 1
 
 
-@pytest.mark.process
 @pytest.mark.slow
 @pytest.mark.parametrize("out", [True, False])
 def test_ctrl_c(tmp_path, out):

@@ -50,7 +50,6 @@ def test_what_a_notebook_holds_is_of_its_kind(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.process
 def test_papermill_s_texts_are_read(tmp_path):
     """As its command line hands them over: `-p smoke true -p regions false -p out 7`. drop_words and word_dim are not
     in the parameters cell: any setting and any option of the model reaches the run."""

@@ -16,7 +16,7 @@ import build_book
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = "# %% [markdown]\n# # {title}\n\n# %%\n"
-pytestmark = [pytest.mark.slow, pytest.mark.process]
+pytestmark = pytest.mark.slow
 
 
 class Small:

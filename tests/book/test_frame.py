@@ -11,8 +11,6 @@ import pytest
 
 import browser
 
-pytestmark = pytest.mark.process
-
 ROOT = Path(__file__).resolve().parents[2]
 PINS = ("requirements.txt", "requirements-no-deps.txt")
 

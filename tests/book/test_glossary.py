@@ -24,8 +24,6 @@ EXTENSIONS = BOOK.source / "_ext"
 sys.path.insert(0, str(EXTENSIONS))
 import first_use  # noqa: E402  (it lies beside the chapters and not in a package)
 
-pytestmark = pytest.mark.process
-
 CONF = f"""
 import sys
 sys.path.insert(0, {str(EXTENSIONS)!r})

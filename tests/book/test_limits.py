@@ -7,7 +7,6 @@ Words are all that is no code, maths or picture; drop-downs, hidden outputs and 
 import re
 from pathlib import Path
 
-import pytest
 from bs4 import BeautifulSoup
 
 from chapters import Book
@@ -87,7 +86,6 @@ def counts(name, site):
     }
 
 
-@pytest.mark.process
 def test_pages_stay_within_their_limits(site):
     names = [name for name in BOOK.pages() if not name.startswith("reference/library")]
     pages = {name: counts(name, site) for name in names}

@@ -17,8 +17,6 @@ PATIENT = "from nbval.plugin import IPyNbFile\nIPyNbFile.output_timeout = proper
 
 
 @pytest.mark.slow
-@pytest.mark.process
-@pytest.mark.spread
 @pytest.mark.parametrize("name", BOOK.chapters())
 def test_chapter_at_smoke_scale(name, tmp_path):
     """On a copy in an empty folder: a chapter must not depend on where it is run, nor write beside itself."""

@@ -8,8 +8,6 @@ import browser
 import page_checks as checks
 from chapters import Book
 
-pytestmark = pytest.mark.process
-
 BOOK = Book(Path(__file__).resolve().parents[2])
 PAGES = [*BOOK.pages(), "search", "genindex"]
 

@@ -10,7 +10,7 @@ from pypdf import PdfReader
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("intro", "push/triplet")
-pytestmark = [pytest.mark.slow, pytest.mark.process]
+pytestmark = pytest.mark.slow
 
 
 def call(*words):

@@ -16,7 +16,7 @@ from chapters import Book
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = Book(ROOT)
-pytestmark = [pytest.mark.slow, pytest.mark.process]
+pytestmark = pytest.mark.slow
 SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "icrlib", "records", "book/_static")
 
 

@@ -294,7 +294,6 @@ def test_from_a_table_to_a_search_among_distractors(root, tmp_path):
     assert f"2 photos without caption as distractors; rsum {found['rsum']:.1f}" in result.output, result.output
 
 
-@pytest.mark.process
 def test_a_locale_that_is_not_utf_8(root):
     """What the disk and the table hold is UTF-8, whatever the terminal is; what it cannot write it gets as numbers."""
     table(root, [(name, f"一只狗 {n} it’s") for n, name in enumerate(NAMES)])

@@ -55,7 +55,6 @@ def asked(monkeypatch):
     return found
 
 
-@pytest.mark.process
 def test_a_run_killed_in_a_checkpoint_write_ends_bit_identical(tiny, tmp_path, asked):
     """And does not start over: at an evaluation every 3 updates."""
     unbroken = icrlib.train(tiny, loss="triplet_sh", out=tmp_path / "unbroken", progress=False)
@@ -114,7 +113,6 @@ def test_another_run_in_the_folder_is_refused(tiny, tmp_path):
         (tmp_path / kept).rename(tmp_path / "run" / kept)
 
 
-@pytest.mark.process
 def test_a_damaged_checkpoint_is_named(tiny, tmp_path):
     """Cut off, one byte another, pickled code, behind a seal as earlier versions wrote it, or of another program."""
     exit_code(WORKER, str(tmp_path / "run"))
@@ -176,7 +174,6 @@ icrlib.train(make_tiny(), out=out, progress=False, **given)
 """
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(("given", "step"), [(ALL_PARTS, 41), (LEARNED, 27)], ids=["all parts", "SigLIP learned"])
 def test_all_parts_survive_a_kill(tiny, tmp_path, asked, given, step):
     """Multiplier, learned scalars, AdamP, averages, dropped words: bit for bit as without a break."""

@@ -124,7 +124,6 @@ def test_other_photos_and_what_is_no_first_stage_are_refused(tiny, first, tmp_pa
         runs("scenes", start_from=str(first.folder))
 
 
-@pytest.mark.process
 def test_a_killed_second_stage_ends_bit_identical(tiny, first, tmp_path):
     given = {"loss": "triplet_sh", "start_from": str(first.folder)}
     unbroken = icrlib.train(tiny, out=tmp_path / "unbroken", progress=False, **given)

@@ -13,8 +13,6 @@ import pytest
 import icrlib
 from tests.killing import ROOT
 
-pytestmark = pytest.mark.process
-
 SIZE = {"train": 64, "val": 32, "test": 32, "updates": 24, "evaluate_every": 6, "embed_dim": 16}
 PAGE = f"""
 # %% tags=["parameters"]
