@@ -12,9 +12,9 @@
 # # Which caption belongs to which picture?
 #
 # Somebody types a sentence, and you must find the picture among thousands; or a sentence that is true of a picture. This is **image-caption
-# retrieval**. A model gives each picture with each caption a score, and the highest wins. **What such a score can read in a caption is
-# decided by how it is built, more than by the loss that trains it. Which loss wins depends on the budget, the constants, the model and the
-# data.** A **loss** acts in one way only:
+# retrieval**. A model gives each picture with each caption a score, and the highest wins. **What such a score can read in a caption
+# depends on how it is built. Which loss wins depends on the budget, the constants, the model and the data.** All that a **loss** does is
+# to answer one question:
 #
 # > *When a loss looks at a table of scores, which scores does it push, and how hard?*
 #
@@ -67,7 +67,7 @@ explorer(scores, positives, losses, about="Four pictures, four captions, and the
 # %% [markdown]
 # **They disagree on the worst mistake.** NT-Xent pushes the 0.62 harder than any other wrong caption, Triplet as hard as one below the
 # match, Triplet-SH pushes it alone in its row, and SmoothAP ignores it, because a gap of 0.22 is too wide for it. This book takes such
-# choices apart, trains with each, and asks what that foretells.
+# choices apart, trains with each, and asks what the weights foretell.
 
 # %% tags=["remove-input"]
 weights = {name: loss.weights(scores, positives) for name, loss in losses.items()}
@@ -97,7 +97,7 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 # ## Three papers, three questions
 #
 # - **Which loss?** {cite:t}`bleeker2022lessons` tried two losses that had done well elsewhere, NT-Xent and SmoothAP, on pictures and
-#   captions. An older one with one hard negative, Triplet-SH {cite:p}`faghri2018vsepp`, stayed ahead of both. We call it **ECIR**.
+#   captions. An older one with one hard negative, Triplet-SH {cite:p}`faghri2018vsepp`, stayed ahead of both. We call the paper **ECIR**.
 # - **Which gradient?** {cite:t}`xuan2023dissecting` left the loss out and wrote the weights down directly: **GOAL**.
 # - **Which information?** {cite:t}`bleeker2022keep` asked what a caption encoder throws away once it can tell its own picture from
 #   the others, and made it keep more, under a constraint: **LTD**.
@@ -108,7 +108,7 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 # ## Five ways through
 #
 # - **Ten minutes**: {numref}`Chapter {number} <ch-ten-minutes>` has what was found, a sentence a finding.
-# - **You have photos**: {numref}`Chapter {number} <ch-photos>` goes from a folder to a search, with captions or without,
+# - **You have photos**: {numref}`Chapter {number} <ch-photos>` goes from a folder to a search, with captions or without;
 #   {numref}`Chapter {number} <ch-which-loss>` says what to train.
 # - **You want to understand losses**: the parts *Whom does a loss push?* and *What training shows*, beginning with
 #   {numref}`Chapter {number} <ch-triplet>`.
@@ -119,8 +119,8 @@ assert bool((truth.sum(1) == 1).all()) and bool(truth[range(4), OURS].all())
 # ## What you need
 #
 # No data: the default data set draws its own pictures, **scenes** of coloured shapes, writes captions for them, and *knows* of which
-# pictures each caption is true. The same code runs on Flickr8k, Flickr30k and MS-COCO. No GPU: a model trains on one core in about
-# a minute. Some Python, a little PyTorch, and what a gradient is; no background in retrieval.
+# pictures each caption is true. The same code runs on Flickr8k, Flickr30k and MS-COCO. No GPU: a model trains on one core in one to
+# five minutes. Some Python, a little PyTorch, and what a gradient is; no background in retrieval.
 #
 # These pages work offline. Every page is a notebook in `book/`: exercises are done in JupyterLab (`make lab`) or Colab. `make book`
 # executes all of it; the numbers of a result come from a cell, or from a record in `records/` that a run wrote.

@@ -13,8 +13,8 @@
 # # In ten minutes
 #
 # Three papers compared or designed losses for image-caption retrieval. This is what came out here, a sentence a finding, each with the
-# page that shows it. **What a model can read is decided by how its score is built, more than by the loss. Which loss wins depends on
-# the budget, the constants, the model and the data.**
+# page that shows it. **What a model can read depends on how its score is built. Which loss wins depends on the budget,
+# the constants, the model and the data.**
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: the records are read as they are
@@ -74,7 +74,7 @@ ax.set(xlabel="answered, %", xlim=(45, 101), ylim=(len(SYSTEMS) - 0.5, -0.5));
 # %% [markdown]
 # - Pairs of neighbouring words suffice for most plain questions. Told apart, the bag of pairs and VSE++ are left at 52 %, and the
 #   modular scorer answers 89 %. ({numref}`Chapter {number} <ch-reading>`)
-# - Maxima keep 64 %, means guess. ({numref}`Chapter {number} <ch-pooling>`)
+# - Maxima keep 64 %; the same model with means in their place guesses. ({numref}`Chapter {number} <ch-pooling>`)
 # - Left and right are told by a score that compares two places, and by no two towers of ours. ({numref}`Chapter {number}
 #   <ch-modular>`)
 # - A head that sees words and regions together reads more than towers where facts are told apart, but not places; on plain
@@ -85,7 +85,7 @@ ax.set(xlabel="answered, %", xlim=(45, 101), ylim=(len(SYSTEMS) - 0.5, -0.5));
 mean = {key: f"{group.mean(SWAP):.0f} %" for key, group in told.items()}
 check("Told apart, the bag of pairs and VSE++ are left at 52 %, and the modular scorer answers 89 %.",
       mean["bag of pairs", "apart"], mean["VSE++", "apart"], f"answers {mean['modular scorer', 'apart']}")
-check("Maxima keep 64 %, means guess.", mean["maxima", "apart"])
+check("Maxima keep 64 %; the same model with means in their place guesses.", mean["maxima", "apart"])
 
 # %% [markdown]
 # ## Whom a loss pushes
@@ -126,13 +126,12 @@ ax.set_yticks(range(len(lead)), list(lead))
 ax.set(xlabel="Triplet-SH less NT-Xent, rsum", ylim=(len(lead) - 0.5, -0.5));
 
 # %% [markdown]
-# - On one model and the same data the lead goes from −14.5, with half the updates, to +23.1, with a margin of its own, and the model
-#   matters more than the loss.
+# - On one model and the same data the lead goes from −14.5, with half the updates, to +23.1, with a margin of its own.
 #   ({numref}`Chapter {number} <ch-losses>`; all settings: {numref}`Chapter {number} <ch-settings>`)
-# - A loss that stands still may be waiting: all scores are alike, and at a moderate rate that ends by itself.
+# - A loss that stands still may be waiting: all scores are alike, and at a moderate learning rate they part by themselves.
 #   ({numref}`Chapter {number} <ch-plateau>`)
-# - How many negatives a loss hears does not order losses by quality ({numref}`Chapter {number} <ch-counting>`), and half of a printed table
-#   of counts hardly depends on the model ({numref}`Chapter {number} <ch-audit>`).
+# - How many negatives a loss pushes does not order losses by quality ({numref}`Chapter {number} <ch-counting>`), and half of ECIR's
+#   table of such counts for SmoothAP hardly depends on the model ({numref}`Chapter {number} <ch-audit>`).
 # - Of eight predictions from weights alone four came true; none says which loss wins. ({numref}`Chapter {number} <ch-foretell>`)
 # - The ± of a table holds the seeds only; the test photos and the learning rate move a result more.
 #   ({numref}`Chapter {number} <ch-errors>`)
@@ -141,7 +140,7 @@ ax.set(xlabel="Triplet-SH less NT-Xent, rsum", ylim=(len(lead) - 0.5, -0.5));
 # %% tags=["remove-input"]
 # checked by machine
 check("On one model and the same data the lead goes from −14.5, with half the updates, to +23.1, with a margin of its "
-      "own,", f"from {lead['half the updates'].mean:.1f}", f"to {lead['own margin'].mean:+.1f}")
+      "own.", f"from {lead['half the updates'].mean:.1f}", f"to {lead['own margin'].mean:+.1f}")
 
 # %% [markdown]
 # ## Gradients without a loss

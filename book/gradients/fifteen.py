@@ -160,7 +160,7 @@ print("K:", *(f"{k:+.2f} (p {p:.2f})" for *_, k, p in orders))
 
 # %% [markdown]
 # At T con and T nca the other four cost 4.1 to 9.8 rsum, each of the 8 with its whole interval below zero (corrected for all of them, 3
-# are decided). These weights let go of a positive that is already close. Perhaps a small model on frozen features never has positives so
+# are decided). These weights pull less at a positive that is close. Perhaps a small model on frozen features never has positives so
 # close; that is a guess. The order is not the paper's either: K lies between −0.23 and +0.04, and none of the six can be told from chance
 # (p .26 or more). As released, cir is near the others, −9.3 to −4.0 from con with the same P (none of the five is decided).
 #
@@ -315,11 +315,11 @@ for n, of in ((3000, printed.only(seed=range(3))), (9000, longer)):
 #
 # ## What we found
 #
-# - **The plain one wins.** cir × sig-ms, the paper's choice, is 58 rsum behind con × con as printed and 18 as released. A learning network hardly helps.
+# - **The plain one wins** at the one rate. cir × sig-ms is 58 rsum behind con × con as printed and 18 as released. Learning hardly helps.
 # - **A best of fifteen proves little.** By luck alone the best of fifteen equal ones is expected 1.74 standard deviations of a run
 #   above their mean. In print cir × sig-ms is best in 5 of 12 columns only.
 # - **No pair weight paid.** At T con and T nca the other four cost 4.1 to 9.8 rsum, on one small model.
-# - **cir as printed is late, not wrong.** At equal scores its weight falls below a hundredth, and Adam remembers longer gradients.
+# - **cir as printed is late.** At equal scores its weight falls below a hundredth, and Adam remembers longer gradients.
 #   With P lin it is 52 rsum behind con; where its own gradients are clipped a hundred times shorter, 10, the smallest of five gaps.
 
 # %% tags=["hide-input"]

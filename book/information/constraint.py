@@ -66,9 +66,9 @@ for ax in axes:
         ax.axvspan(epoch * PER_EPOCH / UNIT, (epoch + 1) * PER_EPOCH / UNIT, color="#d55e00", alpha=0.15, lw=0)
 
 # %% [markdown]
-# **The reason is that λ is a clipped copy of another number, $x$. While the bound was kept, $x$ ran on below zero, down to about −18.**
-# Before λ can leave zero, $x$ has to climb all the way back, in steps that are tiny where the bound is broken by little. Engineers call
-# this **integrator wind-up**, and one line of code cures it. ("Clearly" means by more than two standard errors of the epoch's mean.
+# **The reason is that λ is a clipped copy of another number, $x$. While the bound was kept, $x$ ran on below zero, by our replay to about
+# −18.** Before λ can leave zero, $x$ has to climb all the way back, in steps that are tiny where the bound is broken by little. Engineers
+# call this **integrator wind-up**, and one line of code cures it. ("Clearly": by more than two standard errors of the epoch's mean.
 # While the bound is *kept*, a λ of zero is right.)
 #
 # *You will be able to* turn "never above this bound" into a loss, and to recognise a multiplier that has wound up, and for how long ·
@@ -281,8 +281,8 @@ pd.DataFrame(release).rename(columns="η = {}".format).map("{:.5g}".format)
 # - **η = 0.2 and 0.3 are kept early.** λ is zero in 51 % and 97 % of the records. At 0.2 it sleeps through five epochs, and is small and
 #   at zero by turns afterwards.
 #
-# Did this rule make these records? In the record of the paper's later version $x$ is far from zero most of the time. There the replayed
-# λ has a correlation of at least 0.9993 with the recorded one at all five bounds; with the projected rule it has one of 0.33 at η = 0.2.
+# Did this rule make these records? In the record of the paper's later version $x$ is far from zero most of the time. There the replayed λ
+# has a correlation of at least 0.9993 with the recorded one at its five bounds; with the projected rule it has one of 0.33 at η = 0.2.
 
 # %% tags=["hide-input"]
 # checked by machine
@@ -290,7 +290,7 @@ low, narrow, kept, idle = release.values()
 check("λ is zero in 97 % of the record, and in 24 of 60 epochs it stays at zero although the mean of the epoch is "
       "clearly above the bound.", f"in {idle['λ is 0, %']:.0f} %", f"{idle['epochs asleep']} of {EPOCHS}",
       len(shaded) == idle["epochs asleep"])
-check("x ran on below zero, down to about −18", f"about {idle['lowest x']:.0f}")
+check("x ran on below zero, by our replay to about −18", f"about {idle['lowest x']:.0f}")
 check("The reconstruction loss ends at 0.091. λ reaches 100 and stays there, while x runs on to 1,339.",
       f"ends at {low['reconstruction at the end']:.3f}", f"reaches {low['λ at the end']:.0f}",
       f"to {low['highest x']:,.0f}")
@@ -298,7 +298,7 @@ check("λ climbs to 80, and takes all of the remaining steps to fall to 19.", f"
       f"to {narrow['λ at the end']:.0f}", narrow["lowest x"] > 0)
 check("λ is zero in 51 % and 97 % of the records.", f"{kept['λ is 0, %']:.0f} %", f"{idle['λ is 0, %']:.0f} %",
       kept["epochs asleep"] == 5)
-check("a correlation of at least 0.9993 with the recorded one at all five bounds; with the projected rule it has one of "
+check("a correlation of at least 0.9993 with the recorded one at its five bounds; with the projected rule it has one of "
       "0.33 at η = 0.2", f"least {min(fits):.4f}", f"of {projected:.2f}", len(fits) == 5, also="0.2")
 
 # %% [markdown]
@@ -333,8 +333,8 @@ check("In 10 of them the bound was met and stayed met, in 5 it never was, and λ
 # ## What we found
 #
 # - λ is zero in 97 % of the record, and in 24 of 60 epochs it stays at zero although the mean of the epoch is clearly above the bound.
-# - The cause is that $x$, the number behind λ, is a sum without a lower limit. While the bound was kept, $x$ ran on below zero, down to
-#   about −18, and has to come back first. The smaller the violation, the longer that takes.
+# - The cause is that $x$, the number behind λ, is a sum without a lower limit. While the bound was kept, $x$ ran on below zero, by our
+#   replay to about −18, and has to come back first. The smaller the violation, the longer that takes.
 # - The upper end winds up as well: with a bound that cannot be kept, λ stands at its upper end while $x$ runs on.
 # - Putting $x$ back to the limit after each step removes the delay in the example, and λ then settles at its price. On scenes λ was never
 #   called back, and both rules made the same runs: what wind-up does to retrieval is not known.

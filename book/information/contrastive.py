@@ -16,8 +16,8 @@
 # learns to tell, for each caption, its picture from the others of its batch. What will it learn about circles, colours and places?
 #
 # **A contrastive loss asks for whatever tells pairs apart, and once one feature does, for nothing else.** A number for each of 128 pairs,
-# half read, leaves 5.7 % of the gradient on everything else. And models that were trained with numbers use them: with 16 different numbers
-# all six trainings found more with the stamps, and less without, than with one number for all.
+# heard at half strength, leaves 5.7 % of the gradient on everything else. And models that were trained with numbers use them: with 16
+# different numbers all six trainings found more with the stamps, and less without, than with one number for all.
 
 # %% tags=["parameters", "remove-cell"]
 smoke: bool = False  # a quick try: tiny data, a few updates, no result
@@ -73,7 +73,7 @@ plots.gallery(pictures, titles, columns=3, wrap=20, size=1.75);
 # $$ \tau \frac{\partial \ell}{\partial q_c} = \sum_{v^-} Z(q, v^-)\, v_c^- - \big(1 - Z(q, v^+)\big)\, v_c^+ .
 # $$ (eq-contents)
 #
-# The number is none of the vectors in it, but it is in the shares. If it alone brings the own picture so far ahead that
+# The number is in none of these vectors, but it is in the shares $Z$. If it alone brings the own picture so far ahead that
 # $Z(q, v^+) \to 1$, both terms go to zero. **The contents get no gradient, whatever they hold.** There is one softmax for all features:
 # where one of them solves the task, nobody learns any more. (LTD prints this gradient as its Eq. 2, with some slips:
 # {ref}`erratum-ltd-2`.)
@@ -221,8 +221,8 @@ ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.4, -0.18), nco
 # %% [markdown]
 # Whose colour it is becomes readable: 52 % before training, 85 % after 600 updates. The relation goes the other way: 99.2 % and then
 # 47 %, where 25 % is chance. The bag of words, trained with the same loss, keeps it in all captions, so the loss need not
-# erase it; in a recurrent network the same weights may have written it over. Who is left stays near chance in every model. This model
-# binds colours to things, and does not place them.
+# erase it; in a recurrent network the same weights may have written it over. Who is left stays near chance in every model. From this
+# model's vectors it can be read whose colour it is, but not where things are.
 #
 # The picture's side lets things through: there the probes of who has what, and where, change by a few points only. This is one draw and
 # one training of each kind.
@@ -231,7 +231,7 @@ ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.4, -0.18), nco
 #
 # - **The contrastive loss asks that the own picture scores highest, by whatever feature.** There is one softmax for all features. With a
 #   number for each of 128 pairs, 5.7 % of the gradient is left for the contents.
-# - **A coarse shortcut is one, too.** With 16 numbers 22.9 % is left.
+# - **A coarse shortcut is one, too.** With 16 numbers, heard as strongly, 22.9 % is left.
 # - **Trained models use the number.** From one number to 16, six of six trainings gain 36 to 58 rsum with stamps. Without them they lose 16
 #   to 46. Two draws give a direction at best.
 # - **What the task does not need may go.** Before training the relation is read from 99.2 % of VSE++'s caption vectors, and from 47 % after
@@ -242,7 +242,7 @@ ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.4, -0.18), nco
 colour, relation, left_of = (captions.loc[fact] for fact in ("whose colour", "relation", "who is left"))
 check("With a number for each of 128 pairs, 5.7 % of the gradient is left for the contents.",
       live("5.7 %", left[7][20]), also="128")
-check("With 16 numbers 22.9 % is left.", live("22.9 %", left[4][20]), also="16")
+check("With 16 numbers, heard as strongly, 22.9 % is left.", live("22.9 %", left[4][20]), also="16")
 check("From one number to 16, six of six trainings gain 36 to 58 rsum with stamps. Without them they lose 16 to 46.",
       f"gain {gain.min():.0f} to {gain.max():.0f} rsum", f"lose {-loss.max():.0f} to {-loss.min():.0f}", also="16")
 check("Before training the relation is read from 99.2 % of VSE++'s caption vectors, and from 47 % after 600 "

@@ -76,7 +76,7 @@ frames_slider(draw_shares, TAUS, label="temperature τ", start=3,
 
 # %% [markdown]
 # **Cold, at τ = 0.01, the highest negative has all of the push; at 1 they share it almost equally, 6.8 of 7 in effect.** Whom a loss
-# pushes and how hard are two separate things, and losses that came after NT-Xent change one without the other. (Red is pushed down,
+# pushes and how hard are two separate things, and DCL and IFM, which came after NT-Xent, change one without the other. (Red is pushed down,
 # blue pulled up. *In effect*: as many as would carry the same weight if they shared it equally.)
 #
 # *You will be able to* derive these weights, and to say of DCL, IFM and SigLIP what they change · eleven minutes to read · half a
@@ -117,7 +117,7 @@ line_3[0].round(decimals=2).tolist()
 #
 # The loss of a batch of $B$ pairs is half the mean over images plus half the mean over captions, so that a query's weights are divided
 # by $2B$; Triplet sums instead. With several positives, as of an image with five captions, the library takes the mean over them and
-# leaves the others out of each sum: kept in, one with more than its part of the share would be pushed down.
+# leaves the others out of each sum: kept in, a positive with more than its part of the softmax would be pushed down.
 #
 # ## Two limits that we know
 #
@@ -218,15 +218,15 @@ ax.set(xlabel="by how much the positive leads over the hardest negative", ylabel
 ax.legend(fontsize="small");
 
 # %% [markdown]
-# **DCL**, the *decoupled contrastive loss*, is the horizontal line. In NT-Xent a query whose positive is well ahead stops teaching,
-# about its negatives, too, since $\sigma(u)$ is common to pull and push; DCL takes this coupling out. As code it is NT-Xent with the
+# **DCL**, the *decoupled contrastive loss*, is the horizontal line. In NT-Xent a query whose positive is well ahead hardly teaches any more,
+# not about its negatives either, since $\sigma(u)$ is common to pull and push; DCL takes this coupling out. As code it is NT-Xent with the
 # positive left out of the sum, so it has no lower bound in the scores.
 #
 # **IFM**, *implicit feature modification*, lets an adversary move the encodings before the loss is taken: the positive's score falls by
 # ε, each negative's rises by ε. A softmax ignores a constant on all its scores, so what remains is a **margin** of $2\varepsilon$; the
 # loss is averaged with NT-Xent.
 #
-# Move the positive below, from last to first and beyond. The proportions of the red bars stay the same in all three.
+# Move the positive below, from last to first and beyond. The proportions of the red weights stay (long bars are logarithmic).
 
 # %% tags=["remove-input"]
 explorer(scores, positives, {"ntxent": NTXent(), "ifm": IFM(tau=0.1), "dcl": DCL()}, together=True, curve=True,
@@ -272,7 +272,7 @@ for loss in (NTXent(), DCL(), SigLIP()):
 # threshold $\sigma(x)$ is nearly $e^x$, so that within one query SigLIP still divides the push like a softmax; what is gone is the
 # factor that says how hard the whole query may push.
 #
-# The bias sets that. A new model scores everything near 0, and in a batch of 128 pairs a query has 127 negatives. How many times as
+# The bias sets that number. A new model scores everything near 0, and in a batch of 128 pairs a query has 127 negatives. How many times as
 # hard as its positive pulls do they push?
 
 # %% tags=["nbval-check-output"]
@@ -313,7 +313,7 @@ print(f"at the end τ = {tau_at_end:.3f}; rsum learned less fixed, paired by dra
 # ## What we found
 #
 # - **Whom and how hard are two things.** NT-Xent, DCL and IFM push the same negatives in the same proportions, and differ in one number
-#   for each query. NT-Xent lets go of a query whose positive leads, IFM later, DCL never.
+#   for each query. NT-Xent pushes ever less for a query whose positive leads, IFM begins later, DCL never does.
 # - **NT-Xent's weights are a softmax less one for the positive, over τ.** Cold, it is Triplet-SH without a margin; hot, it is Triplet
 #   with everyone active.
 # - **SigLIP compares each score with a threshold alone**, and its bias decides the balance: without one, 127 negatives push a new model

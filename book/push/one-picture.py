@@ -99,10 +99,9 @@ assert pushes["ifm"].allclose(pushes["ntxent"]) and pushes["dcl"].allclose(pushe
 #
 # - **Who** is pushed? The highest negative alone (Triplet-SH; NT-Xent, hardest), those within a margin (Triplet, Multi-Similarity, the
 #   sparse NT-Xent), the near ties (SmoothAP), or all.
-# - How is the push **divided**? By a softmax (NT-Xent, IFM, DCL: the same on this row), in equal parts (Triplet), or by fixed thresholds
-#   (SigLIP, Circle, binomial deviance, Multi-Similarity).
-# - Do push and pull **balance**? Where a loss looks at *differences* of scores only, a constant on all scores changes nothing, and the
-#   weights of a row sum to zero. The four with thresholds do not balance.
+# - How is the push **divided**? By a softmax (NT-Xent, IFM, DCL: the same on this row), in equal parts (Triplet), or by the score's
+#   distance from a fixed threshold (SigLIP, Circle, binomial deviance, Multi-Similarity).
+# - Do push and pull **balance**? Where only *differences* of scores count, a row's weights sum to zero; with a threshold they do not.
 #
 # Move the highest negative past the positive and back. Which losses change their mind about who is pushed, and which only about how hard?
 
@@ -124,8 +123,8 @@ explorer(row, own, losses, curve=True, selected=(0, 1), columns=["positive", *(f
 #
 # $$ \ell = \max_{p} \Big( \sum_j p_j \frac{s_j}{\tau} - \frac12 \sum_j p_j^2 \Big) + \frac12 - \frac{s_+}{\tau} $$
 #
-# over all shares $p$. Completing the square, the maximum is at the nearest point; and a maximum has the slope of what attains it with $p$
-# held fixed (Danskin's theorem). A query is done once its positive leads by τ, so that τ is a margin, too. On our row, at τ = 0.2:
+# over all shares $p$. Completing the square, the maximum is at the shares nearest to $s/\tau$; and a maximum has the slope of what
+# attains it with $p$ held fixed (Danskin's theorem). Once its positive leads by τ a query is done: τ is a margin, too. At τ = 0.2:
 
 # %% tags=["nbval-check-output"]
 def sparse_shares(z):
@@ -281,7 +280,8 @@ FORMULAS |= {
     "alignment": (r"1 - s_+", r"w_+ = -1,\ w_j = 0", "../information/pays"),
     "goal:con x con": (r"\text{none for most } T \times P", r"w_h = T\, P_-,\ w_+ = -T\, P_+", "../gradients/goal"),
 }
-REMARKS = {"circle": "a, m, r: pace, margin, softmax of the exponents; the paces are held fixed for the slope",
+REMARKS = {"ifm": "in this page's figures at τ = 0.1",
+           "circle": "a, m, r: pace, margin, softmax of the exponents; the paces are held fixed for the slope",
            "multi_similarity": "j: negatives that the miner keeps, those above the positive less ε",
            "goal:con x con": "T × P: a triplet weight and a pair weight, 15 as published"}
 
@@ -292,7 +292,7 @@ SYMBOL = {"margin": "α", "tau": "τ", "eps": "ε", "scale": "t", "bias": "b", "
 
 
 def told(constants, name):
-    symbols = SYMBOL | ({"margin": "m"} if name == "circle" else {"tau": "γ"} if name.startswith("goal") else {})
+    symbols = SYMBOL | {"circle": {"margin": "m"}, "goal:con x con": {"tau": "γ", "margin": "margin"}}.get(name, {})
     return ", ".join(f"{symbols[k]} = {v:g}".replace("-", "−") for k, v in constants.items() if k in symbols)
 
 
@@ -313,9 +313,9 @@ def card(name):
 HTML('<div class="loss-cards mathjax_process">' + "".join(map(card, [*LOSSES, "goal:con x con"])) + "</div>")
 
 # %% [markdown]
-# Every weight of these cards agrees with autograd. Differences of the *value* agree, too, but for Circle: as published it multiplies each
-# score by a pace and holds this pace constant while it takes the slope, so that it is trained with a gradient that is not the derivative of
-# its value. {numref}`Chapter {number} <ch-goal>` goes further and writes down gradients without a loss.
+# Every weight of these cards agrees with autograd, where there is a loss. Differences of the *value* agree, too, but for Circle: as published
+# it multiplies each score by a pace and holds it constant while it takes the slope, so that its gradient is not the derivative of its value.
+# {numref}`Chapter {number} <ch-goal>` goes further and writes down gradients without a loss.
 
 # %% tags=["hide-input"]
 # checked by machine
@@ -397,4 +397,4 @@ check_most_harm("binomial_deviance")
 # cannot see, and say what you would have to record during a training to see them.
 # ````
 #
-# Next: {numref}`Chapter {number} <ch-own-loss>` adds a thirteenth: yours.
+# Next: {numref}`Chapter {number} <ch-own-loss>` adds one more: yours.

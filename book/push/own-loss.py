@@ -62,7 +62,7 @@ axes[0].set_ylabel("% of the push");
 
 # %% [markdown]
 # **Yes: half the squared hinge. Its push is the size of the violation, so that the highest negative gets 42 % of it and the two outside
-# of the margin nothing.** As a class it is a dozen lines, and one call finds a wrong formula before it trains.
+# of the margin nothing.** As a class it is a dozen lines, and one call finds a wrong gradient before it trains.
 #
 # *You will be able to* turn an idea about weights into a loss of the library, have it checked, and train it · nine minutes to read · a
 # minute and a half to run.
@@ -247,9 +247,9 @@ assert abs(constant - B * (B - 1) * margin**2) < 1e-9
 print(round(constant, 2))
 
 # %% [markdown]
-# This number finds what `agreement` cannot. Suppose that `terms`, and `terms` only, forgets to leave out the positive's own column. Its
-# hinge is $\alpha + s_+ - s_+ = \alpha$, whatever the scores are: the value is too large by $\alpha^2/2$ for each query, and a constant
-# has no slope. The model trains as it should, but the printed loss never reaches zero.
+# This number finds what `agreement`, which looks at slopes, cannot. Suppose that `terms`, and `terms` only, forgets to leave out the
+# positive's own column. Its hinge is $\alpha + s_+ - s_+ = \alpha$, whatever the scores are: the value is too large by $\alpha^2/2$ for
+# each query, and a constant has no slope. The model trains as it should, but the printed loss never reaches zero.
 
 # %% tags=["nbval-check-output"]
 class OwnColumn(Quadratic):
@@ -278,10 +278,10 @@ for name, run in short.items():
 del LOSSES["quadratic"]  # nothing leaks out of this page
 
 # %% [markdown]
-# It trains, and that is all that this shows: one seed, 400 updates of the usual 3,000, and a rate and a margin chosen for Triplet. For a
-# result, give the class a home: put it into `icrlib/losses/quadratic.py`, name it in `LOSSES` of `icrlib/names.py`, and compare several
-# seeds. The runs of Triplet are already there; yours are trained where they are named. `compare` refuses runs that differ in more than
-# the loss, so both have the rate that was chosen for Triplet:
+# It trains, and that is all that this shows: one seed, 400 updates of the usual 3,000, a rate chosen for Triplet, and its published margin.
+# For a result, give the class a home: put it into `icrlib/losses/quadratic.py`, name it in `LOSSES` of `icrlib/names.py`, and compare
+# several seeds. The runs of Triplet are already there; yours are trained where they are named. `compare` refuses runs that differ in more
+# than the loss, so both have the rate that was chosen for Triplet:
 #
 # ```python
 # both = {"seed": range(3), "lr": 0.003, "updates": 3000}

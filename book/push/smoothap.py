@@ -281,16 +281,16 @@ for wrong in ((False, False), (True, False), (False, True), (True, True)):
           f"derived / true {ratio[0]:+.0f}")
 
 # %% [markdown]
-# Each wrong sign alone reverses every weight, and would show at the end. Two cancel, and do not. Only a comparison of each *line* with
+# Each wrong sign alone reverses every weight, and would show at the end. Two cancel, and do not. A comparison of each *line* with
 # autograd finds them, as lines 1 and 2 were compared above. The released code has $s_j - s_i$ and leaves the derivative to autograd, so
 # that no training rested on this ({ref}`the errata <erratum-ecir-12>`).
 #
 # ## Five positives, or one
 #
 # A batch for SmoothAP has images with *all* their captions, so that the two directions differ in kind. An image query has several
-# positives, and acts wherever one of them has a neighbour. A caption query has one image, and its sister captions play no role:
-# $A = 1$, $w_j = g_{+j} / R^2$, and it acts only where two images nearly tie. The loss is the mean of each direction, half of each, as
-# released.
+# positives, and acts wherever one of them has a neighbour. A caption query has one image, and its sister captions play no role: $A = 1$,
+# $w_j = g_{+j} / R^2$, and it acts only where another image nearly ties with its own. The loss is the mean of each direction, half of each,
+# as released.
 #
 # ## A perfect list
 #

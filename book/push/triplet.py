@@ -201,7 +201,7 @@ for s, p in ((scores, positives), (random, eye)):
 # ## The margin decides who counts
 #
 # A larger margin brings in more negatives under Triplet; under Triplet-SH, which takes one negative a query, it can only bring in more
-# *queries*. (Change it in the table above.) So it is in a batch of the usual size, here of 128 random pairs read by rows, where a
+# *queries*. (Move it in the figure above.) So it is in a batch of the usual size, here of 128 random pairs read by rows, where a
 # caption's vector is its image's plus noise:
 
 # %% tags=["nbval-check-output"]
@@ -217,7 +217,7 @@ for a, (every, worst) in pushes.items():
 # %% [markdown]
 # At the published margin of 0.2 Triplet pushes 504 negatives of this batch, and Triplet-SH 88. So Triplet's gradient is a sum of almost
 # six times as many terms. Whoever changes Triplet's margin changes the size of its gradient, too, and should choose the learning rate
-# again. Once every query has one, a larger margin changes none of Triplet-SH's weights.
+# again. Once every query pushes a negative, a larger margin changes none of Triplet-SH's weights.
 #
 # ## What "semi-hard" means
 #
@@ -316,7 +316,7 @@ print(f"differences + printed: {float((slope + printed).abs().max()):.6f}, "
 # ## What we found
 #
 # - Triplet pushes every negative within the margin, and all alike; Triplet-SH pushes only the highest. How badly the margin is violated
-#   does not enter. A query has a gradient under one exactly if it has one under the other.
+#   does not enter. A query has weights under one exactly if it has some under the other.
 # - On our row that is a pull of 5 against a pull of 1 on the same positive. In 128 made-up pairs it is 504 pushes against 88.
 # - The semi-hard negative of FaceNet scored 0.56 on our row; the one that "Triplet-SH" takes scored 0.68.
 # - A weight is the slope by a *score*. How far a vector turns is another matter: where the violation is worst, it does not turn at all.

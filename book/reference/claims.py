@@ -42,10 +42,10 @@ from icrlib.experiments.ledger import LOSSES, MEASURES, NO, NOT_RUN, TABLES, YES
 smoke = chapter.start(smoke)
 
 # %% [markdown]
-# **That Triplet-SH is the best of four losses (E7) comes out for VSE++ on pictures that we draw, and for none of the other three
-# pairs of model and data that can judge it. That a loss does better the fewer negatives it *hears*, that have a share of its gradient
-# (E22), comes out the other way on all five. No claim of GOAL's that one design is ahead of another comes out on our data. Of LTD's
-# claims eight can be judged on photos: seven are undecided, one comes out the other way.**
+# **That Triplet-SH is the best of four losses (E7) comes out for VSE++ on pictures that we draw, and for none of the other three pairs of
+# model and data that can judge it. That a loss does better the fewer negatives it *hears* (have a share of its gradient; E22) is
+# contradicted on all five: on each some losses stand decidedly the other way round. No claim of GOAL's that one design is ahead of another
+# comes out on our data. Of LTD's claims eight can be judged on photos: seven are undecided, one comes out the other way.**
 #
 # *You will be able to* look a sentence up, see how it was tested and what came out, and tell a verdict from a number that only
 # describes · five minutes for one table · twenty seconds to run.
@@ -53,7 +53,7 @@ smoke = chapter.start(smoke)
 # ## How a word is decided
 #
 # A *claim* is a sentence whose numbers we wrote down as *parts*, such as "Triplet-SH is ahead of NT-Xent in rsum". Two losses are
-# trained alike, each with the settings that a search on other data chose for it ({doc}`../reproduce/settings`), and compared: the
+# trained alike, each with the settings that a search on other draws or seeds chose for it ({doc}`../reproduce/settings`), and compared: the
 # first less the second, paired by draw. On **scenes**, pictures that we draw, each of ten runs draws its own data; on **photos**,
 # Flickr8k, three seeds share one training set, and intervals allow for other test photos. `runs` reads our records of these trainings
 # (`missing="train"` makes what we do not have; `icr train book/reference/claims.py` trains all).
@@ -88,7 +88,7 @@ print(scenes.result("rsum triplet_sh > ntxent"), "·", scenes.judge(3).word)
 # ## ECIR
 #
 # Each claim is asked twice: with the constants that the paper published (margins, temperatures), and with those that a search chose
-# for each loss. On photos SmoothAP was not trained with VSE++, and VSRN with NT-Xent alone.
+# for each loss. On photos SmoothAP was not trained with VSE++, and VSRN was trained with NT-Xent alone.
 
 # %%
 OWN, THREE = {"at": "searched, own constants"}, LOSSES[:3]

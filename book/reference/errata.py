@@ -13,7 +13,7 @@
 # # Errata: what is printed, and what is right
 #
 # You type an equation from a paper into your code, and the loss falls below zero. Is it you, or is it the equation? The machine can tell:
-# it takes the derivative and compares. **Most slips are signs that stand in print only, where no program ever ran them. Some stand in
+# it takes the derivative and compares. **Many slips stand in print only, where no program ever ran them. Some stand in
 # released code, and change what a printed result means;** these come first:
 #
 # | Where | What is printed | What was found |
@@ -152,8 +152,8 @@ check("their correlation over six runs is −0.957", f"is {ltd.contrastive_and_r
 # - *Printed:* nothing; mixed precision is not mentioned. (Nor are the clipped gradient, word dropout, random erasing.)
 # - *Right:* hand the scaler the same object twice. The trainer unscales the optimiser's gradients to clip them, then hands over the
 #   *wrapper* that averages weights: the scaler does not recognise it, and divides again. Adam forgives that only while a gradient is far
-#   above its $\epsilon = 10^{-8}$. The triplet rows of Table 2 and rows 4.\* ran without one of the two, and differ from Table 1 in this,
-#   too. (Checked with today's scaler.)
+#   above its $\epsilon = 10^{-8}$. The triplet rows of Table 2 ran without the wrapper, rows 4.\* without the scaler, and both differ from
+#   Table 1 in this, too. (Checked with today's scaler.)
 
 # %% tags=["hide-input", "nbval-check-output"]
 class Wrapper:
@@ -190,8 +190,8 @@ print("share of the gradient:", moved)
 # - *Printed:* SmoothAP's contributing samples are pairs with $\text{sim}(D_{ij}) / R_i^2 > \epsilon$.
 # - *Right:* count $A_i w_{ij}$ and $C_i w_{ij}$, which enter the gradient: a perfectly ranked query has counted pairs, and no weight. The
 #   released counter also leaves out $1/\tau$, and for captions reads the rows of images, so that 26 of 640 captions have any row at all,
-#   and 1 its own ({numref}`Chapter {number} <ch-audit>`; the terms of a perfect list are counted in
-#   {numref}`Chapter {number} <ch-smoothap>`).
+#   and 1 its own. (Triplet's, text to image, adds up along images, too, in place of captions.) ({numref}`Chapter {number} <ch-audit>`; the
+#   terms of a perfect list are counted in {numref}`Chapter {number} <ch-smoothap>`).
 #
 # (erratum-goal-8)=
 # (erratum-goal-5)=
@@ -200,7 +200,8 @@ print("share of the gradient:", moved)
 # - *Printed:* $T^{\text{con}} = \delta(m + s^- - s^+)$. $T^{\text{cir}}$ gives more weight to corner cases, where both similarities are
 #   large or both small.
 # - *Right:* the code has no Heaviside, so that easy triplets keep weight 1. Eq. 8 is above the *centre* of the square in its corners, never
-#   above $T^{\text{nca}}$. The code subtracts 0.5 in the bracket, and then is never below it. Which one the tables used cannot be told.
+#   above $T^{\text{nca}}$. The code subtracts 0.5 in the bracket, and then is never below $T^{\text{nca}}$. Which one the tables used
+#   cannot be told.
 
 # %% tags=["hide-input", "nbval-check-output"]
 axis = torch.linspace(0, 1, 401, dtype=torch.float64)
@@ -353,15 +354,16 @@ print(f"binomial deviance over its cell: pull {float(-pull / torch.sigmoid(-2 * 
 # - **We stopped too early.** The first version of this book concluded that no loss beats a bag of words, and that no model uses the order
 #   of words. Its runs had 3,000 updates at 0.001. With three times the updates, or at 0.003, the same model with the same loss passes the
 #   test of word order.
-# - **And nearly again.** The repair had 1,500 updates, and NT-Xent ahead of Triplet-SH in every draw. With 3,000, Triplet-SH is ahead in
-#   every draw ({numref}`Chapter {number} <ch-losses>`).
+# - **And nearly again.** The next version stopped at 1,500 updates, with NT-Xent ahead of Triplet-SH in every draw. With 3,000, Triplet-SH
+#   is ahead in every draw ({numref}`Chapter {number} <ch-losses>`).
 # - **"The encoder begins to read" lacked its control.** We said of a model that answers the swap twins that it reads the order of words.
 #   Then we gave the test to a bag of words and neighbouring pairs, which has no encoder of sentences: it answers 84 % of the swap twins,
 #   more than VSE++ with NT-Xent does. The test shows which words belong together ({numref}`Chapter {number} <ch-reading>`).
 # - **We said that cir stands still because its gradient is small.** That was one rate for all, and one seed. At 0.003 it learns, late
 #   ({numref}`Chapter {number} <ch-fifteen>`).
 # - **Three seeds decided our claims.** When a change moved nothing but the rounding, 25 of the 119 verdicts of that time went from decided
-#   to undecided or back (counted once, in review). Since then: ten draws for a claim on scenes, and a correction for families of claims.
+#   to undecided or back (counted once, in review). Since then: five or ten draws for a claim on scenes, and a correction for families of
+#   claims.
 # - **We priced models unfairly.** Our advice on which model to train compared seconds of runs of which some were evaluated four times as
 #   often as others ({numref}`Chapter {number} <ch-which-loss>`).
 # - **On photos we had a bag of words far ahead of VSE++.** One rate for all, unequal numbers of updates, no word dropout. With settings

@@ -17,8 +17,8 @@
 #
 # **By counted operations Table 1 is 528 to 1,319 hours of one V100, 1.4 to 3.5 days on sixteen of them; VSRN's rows are 72 % of it.
 # No GPU was timed: we count operations, and assume that training reaches 20 to 50 % of a GPU's peak.** One short run on your own
-# GPU is worth more than this page; {ref}`its command <hours-commands>` stands below. For the count of another GPU give its name and peak:
-# `papermill book/reproduce/hours.ipynb mine.ipynb -p gpu mine -p peak 60`.
+# GPU is worth more than this page; {ref}`its command <hours-commands>` stands below. For the count of another GPU give its name and peak,
+# in 10¹² operations a second: `papermill book/reproduce/hours.ipynb mine.ipynb -p gpu mine -p peak 60`.
 #
 # *You will be able to* lay out data and features, count what a training takes, and start a table of the papers · ten minutes to
 # read · ten seconds to run.
@@ -112,7 +112,7 @@ def work(one, images, captions, network=0, of="update"):
 
 # %% [markdown]
 # What does such a count mean in seconds? Our own runs on scenes (drawn pictures, {numref}`Chapter {number} <ch-scores>`) say it of
-# *one CPU core*. `runs` reads the records of trainings that we made (`missing="train"` trains here what lacks, `icr train PAGE` all
+# *one CPU core*. `runs` reads the records of trainings that we made (`missing="train"` trains here what is missing, `icr train PAGE` all
 # that a page lacks).
 
 # %%
@@ -136,7 +136,7 @@ paper.styled(pd.DataFrame(lines), "One update: counted, and the median of ten re
              "core, looks included; at the papers' sizes counted only.", name="update")
 
 # %% [markdown]
-# A core does 31 to 59 · 10⁹ operations a second, by model and loss. So a count tells a time within a factor of two: hence the ranges.
+# A core does 31 to 59 · 10⁹ operations a second, by model and loss. So a count tells a time within a factor of two.
 #
 # ## From an update to a table
 #
@@ -225,7 +225,7 @@ paper.styled(pd.DataFrame([
 # %%
 weights = 16 * PAPERS["vsrn"]["parameters"] / 1e9
 regions = 36 * 2048 * 4 * karpathy.PUBLISHED["coco"]["train"] / 2**30
-print(f"VSRN's weights: {weights:.1f} GB; COCO's regions: {regions:.1f} GiB")
+print(f"VSRN's weights: {weights:.1f} GB; COCO's training regions: {regions:.1f} GiB")
 
 # %% [markdown]
 # ## The data, and on what terms
@@ -286,10 +286,10 @@ print(f"VSRN's weights: {weights:.1f} GB; COCO's regions: {regions:.1f} GiB")
 # ```
 #
 # Its `runs/short/record.json` says `wall_seconds`; divided by the 1,000 updates and times those of the table above, that is what one
-# training takes, or less, for a short run evaluates more often. Then a whole table, or one row of a paper. ECIR's rows of VSE++ need
-# the photos. GOAL gives too few settings for its rows; the last lines come closest to both stages of Table 3, with ECIR's settings
-# of VSE++ and the constants of GOAL's figures. (`vit_b_16` is Table 4's network. A second stage takes a tenth of the rate by itself, the 0.00002 that
-# VSE++'s author [gives](https://github.com/fartashf/vsepp/issues/18) for a network that learns.)
+# training takes, or a little more, for a short run evaluates more often. Then a table, or a row. ECIR's rows of VSE++ cut photos
+# anew and so need them; on features they go without. GOAL gives too few settings for its rows; the last lines come closest to both stages
+# of Table 3, with ECIR's settings of VSE++ and the constants of GOAL's figures. (`vit_b_16` is Table 4's network. A second stage takes a
+# tenth of the rate by itself, the 0.00002 that VSE++'s author [gives](https://github.com/fartashf/vsepp/issues/18) for such a network.)
 #
 # ```bash
 # icr train reproduce/tables -p dataset=coco -p features=coco_precomp --plan
@@ -301,7 +301,7 @@ print(f"VSRN's weights: {weights:.1f} GB; COCO's regions: {regions:.1f} GiB")
 #     -p backbone=resnet152 -p "loss=goal:cir x sig-ms" -p epochs=1 -p start_from=runs/first
 # ```
 #
-# Without `--plan` they train. `icr train` adds what lacks; `--profile gpu` or `--profile slurm` hands the runs to one machine's GPU
+# Without `--plan` they train. `icr train` adds what is missing; `--profile gpu` or `--profile slurm` hands the runs to one machine's GPU
 # or to a cluster. What is killed goes on from its checkpoint when the same command is given again. The profile asks a cluster for a
 # day and 8 GB a run. VSRN on MS-COCO may take longer by the count above: copy `workflow/profiles/slurm`, say `runtime: 3600`
 # (minutes) below its `train:`, and give the copy's folder as the profile.
@@ -317,8 +317,8 @@ print(f"VSRN's weights: {weights:.1f} GB; COCO's regions: {regions:.1f} GiB")
 #
 # - ECIR's Table 1 is 528 to 1,319 GPU hours on a V100, by counted operations and an assumed share of its peak.
 # - GOAL's frozen rows cost more, 1,574 to 3,934 hours for the networks for photos alone, through which each caption's photo passes.
-# - Fresh crops are the price of VSE++: on cached features an update is 14 times less arithmetic.
-# - Memory is no obstacle: VSRN's weights take 1.8 GB on the GPU in training, and 31.1 GiB of COCO's regions stay on disk.
+# - Fresh crops are the price of VSE++: on cached features an update of pairs is 14 times less arithmetic.
+# - Memory is no obstacle: VSRN's weights take 1.8 GB on the GPU in training, and 31.1 GiB of COCO's training regions stay on disk.
 
 # %% tags=["hide-input"]
 # checked by machine
@@ -336,8 +336,8 @@ if as_printed:
           f"{100 * sum(TABLES['ECIR 1, VSRN, regions']) / sum(ecir):.0f} % of it", len(ecir) == 80)
     check("ECIR's Table 1 is 528 to 1,319 GPU hours on a V100,", f"is {total} GPU hours")
     check("GOAL's frozen rows cost more, 1,574 to 3,934 hours for the networks for photos alone,", f"{goal} hours")
-    check("on cached features an update is 14 times less arithmetic.", times)
-    check("VSRN's weights take 1.8 GB on the GPU in training, and 31.1 GiB of COCO's regions stay on disk.",
+    check("on cached features an update of pairs is 14 times less arithmetic.", times)
+    check("VSRN's weights take 1.8 GB on the GPU in training, and 31.1 GiB of COCO's training regions stay on disk.",
           f"{weights:.1f} GB", f"{regions:.1f} GiB")
 
 # %% [markdown]

@@ -74,12 +74,12 @@ ax.legend(fontsize=8);
 # **In all four printed blocks of ECIR's Table 1 Triplet-SH has the highest rsum, and so it has in both of ours on scenes, 427.7 with
 # VSE++ and 462.4 with VSRN. On the photos of Flickr8k NT-Xent has, 276.5, by less than three seeds can tell. SmoothAP, second in
 # print, is last on scenes. With a folder of features of Flickr30k or MS-COCO one command trains all rows that these allow, with the
-# papers' settings and seeds.** (*Rsum* is the sum of six recalls, at most 600.)
+# settings that the papers or their code name, and as many seeds.** (*Rsum* is the sum of six recalls, at most 600.)
 #
 # *You will be able to* look up any printed row, and to have it trained on your features · six minutes to read · twenty seconds to run.
 #
-# No row here was trained on the papers' own data, which we do not have. Levels depend on the data and on how many pictures a test
-# has, so compare orders, not levels. Whether a difference is one, {numref}`Chapter {number} <ch-claims>` judges; a table does not.
+# No row here was trained on the papers' own data, which we do not have. Levels depend on the data and on how many pictures a test has, so
+# compare orders, not levels. Whether a difference is more than chance, {numref}`Chapter {number} <ch-claims>` judges; a table does not.
 
 # %% tags=["hide-input"]
 # checked by machine
@@ -183,7 +183,7 @@ def show(name, found, tall=32):
 # %% [markdown]
 # ## ECIR: four losses
 #
-# Bleeker and de Rijke {cite:p}`bleeker2022lessons` train VSE++ and VSRN with four losses. Our scenes are drawn anew for each of ten
+# {cite:t}`bleeker2022lessons` train VSE++ and VSRN with four losses. Our scenes are drawn anew for each of ten
 # seeds; on Flickr8k there are three seeds. A dash is not run: on Flickr8k SmoothAP, which takes several times as long, was not tried
 # with VSE++, and VSRN has a search for NT-Xent alone. Deviations are the population's, as ECIR printed them.
 
@@ -205,7 +205,7 @@ show("ecir/1", ecir)
 #
 # ## GOAL: fifteen gradients
 #
-# Xuan and Chen {cite:p}`xuan2023dissecting` cross three triplet weights *T* with five pair weights *P*. The printed grids of Table 3 are
+# {cite:t}`xuan2023dissecting` cross three triplet weights *T* with five pair weights *P*. The printed grids of Table 3 are
 # of VSE++ with a ResNet-152, frozen and fine-tuned; ours is VSE++ on scenes, five draws. The paper says neither how long a training
 # is nor at which rate; for your data we take those of ECIR's VSE++ on MS-COCO, with the constants of GOAL's figures and three seeds.
 
@@ -228,7 +228,7 @@ show("goal/3", rows("goal/3", ours, settings))
 #
 # ## LTD: keep what the caption says
 #
-# Bleeker, Yates and de Rijke {cite:p}`bleeker2022keep` let a decoder recover the caption's words (*ITD*) or a sentence encoder's
+# {cite:t}`bleeker2022keep` let a decoder recover the caption's words (*ITD*) or a sentence encoder's
 # vector (*LTD*); *BL* is without. Its error is added to the loss ($L_{dual}$) or held below a bound η ($L_{lag}$). Rows are one
 # training each in print, five draws or three seeds in ours, whose bounds were searched. Ours decode words over the vocabulary; the
 # released decoder does so over time, and decodes none ({numref}`Chapter {number} <ch-errata>`).
@@ -259,11 +259,11 @@ for name in ("ltd/1", "ltd/2"):
     show(name, rows(name, ours, settings))
 
 # %% [markdown]
-# On Flickr8k no decoder of words was trained (a dash). Where a whole block has no line of ours, as triplet losses on Flickr8k,
-# nothing was trained either. "Fine-tuned" means the sentence encoder in print, and in ours a head on a frozen one: a row that trains
-# that encoder is not offered for your data, for this library has no rate for it alone. {numref}`Chapter {number} <ch-pays>` says what
-# these rows decide. On features LTD's rows are the first half of themselves: 30 epochs with frozen photos, without the 30 in which the
-# network for photos learns. They compute in half precision, which needs a GPU. CxC needs its judgements
+# On Flickr8k no decoder of words was trained (a dash). Where a whole block has no line of ours, as triplet losses on Flickr8k, nothing was
+# trained either. "Fine-tuned" is the sentence encoder in print; in the released code, and in ours, it is a head on its stored vectors. That
+# row is not offered for your data: this library has no rate for the head alone. {numref}`Chapter {number} <ch-pays>` says what these rows
+# decide. On features LTD's rows are the first half of themselves: 30 epochs with frozen photos, without the 30 in which the network for
+# photos learns. They compute in half precision, which needs a GPU. CxC needs its judgements
 # ({numref}`Chapter {number} <ch-hours>`).
 #
 # ## The other tables, as printed
@@ -279,8 +279,9 @@ paper.downloads({f"{name} as CSV": paper.layout(one, "plain") for name, one in T
 # %% [markdown]
 # ## Your rows
 #
-# You need a folder of features, `{train,dev,test}_ims.npy` and `…_caps.txt` ({numref}`Chapter {number} <ch-hours>` says where to get
-# them). Single vectors give you the rows of VSE++, GOAL and LTD, regions those of VSRN. First ask what is missing:
+# You need a folder of features, `{train,dev,test}_ims.npy` and `…_caps.txt` ({numref}`Chapter {number} <ch-hours>` says where to get them).
+# Single vectors give you the rows of VSE++, GOAL and LTD, but for what only photos can (below); regions give those of VSRN. First ask what
+# is missing:
 #
 # ```bash
 # icr train reproduce/tables -p dataset=flickr30k -p features=f30k_precomp -p table=ecir/1 --plan
@@ -309,7 +310,7 @@ paper.downloads({f"{name} as CSV": paper.layout(one, "plain") for name, one in T
 # ## What we found
 #
 # - Triplet-SH leads in every printed block of ECIR's Table 1 and in both of ours on scenes, and not on Flickr8k.
-# - No printed row was repeated here on its own data; a folder of features and one command do that.
+# - No printed row was repeated here on its own data; one command does that, VSRN's from features, the others exactly only from photos.
 
 # %% tags=["hide-input"]
 # checked by machine

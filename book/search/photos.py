@@ -75,7 +75,7 @@ gallery(photos.files[:5], [texts[0] for texts in photos.captions[:5]], columns=5
 # **With captions it is four commands: check, features, train, search. Without captions it is two, with a model that learnt from other
 # people's captions, about other photos.** On 600 photos of Flickr8k that no training had seen, the right one is then among the first ten
 # for 64 % of the captions; chance would be 1.7 %. (A favourable case: one collection.) If you
-# train, begin small: on 400 photos of Flickr8k a bag of words is ahead of VSE++ by +21.5 [+14.5, +28.6]
+# train, begin with a small model: on 400 photos of Flickr8k a bag of words is ahead of VSE++ by +21.5 [+14.5, +28.6]
 # rsum. (A pretrained sentence encoder does better still, {numref}`Chapter {number} <ch-which-loss>`.)
 #
 # *You will be able to* lay out a folder, find every broken file before you compute, train, search, say how good it is, and search
@@ -109,7 +109,7 @@ print(json.dumps(entries[0] | {"sentences": entries[0]["sentences"][:1]}, indent
 
 # %% [markdown]
 # Decide on the split before you look at any result. Near-copies of a photo belong in the same part: a model that has seen one of
-# them in training finds the other too easily. From a CSV of captions, or a folder a class, `icr data make photos/` writes the file;
+# them in training finds the other too easily. From a CSV of captions, or one folder a class, `icr data make photos/` writes the file;
 # with `--distractors`, pictures without caption join the test split.
 #
 # ## Check before you compute
@@ -142,14 +142,14 @@ features.extract(PHOTOS, FEATURES, backbone="scenes", progress=False)
 data = icrlib.load_dataset("flickr8k", features=FEATURES)
 
 # %% [markdown]
-# The name `flickr8k` says how the folder is laid out, no more. The photos are seen whole; with `images="published"` it is ECIR's random
-# crops, one of which may cut away what the caption names.
+# The name `flickr8k`, also for your own, says how the folder is laid out, no more. The photos are seen whole; with
+# `images="published"` it is ECIR's random crops, one of which may cut away what the caption names.
 #
 # ## Train
 #
 # We train a **bag of words**; the loss is NT-Xent, which the library takes where none is named. Nobody can tell the right learning
-# rate beforehand, so it gets three, and the *validation* part decides. The test part is for the end: what has made a choice cannot
-# judge it as well.
+# rate beforehand, so it gets three, and the *validation* part decides. The test part is for the end: what made a choice cannot
+# judge it, too.
 
 # %%
 tried = [icrlib.train(data, "bow", lr=lr, updates=300, batch_size=64, embed_dim=64,
@@ -159,8 +159,8 @@ run = max(tried, key=lambda one: max(entry["val"]["rsum"] for entry in one.histo
 model = run.save(RUNS / "mine")
 
 # %% [markdown]
-# With `out=` a killed run goes on when it is started again. In a shell, all of it so far is three commands, typed in the folder of this
-# repository, with the start that {numref}`Chapter {number} <ch-which-loss>` gives for a few hundred captioned photos: a sentence
+# With `out=` a killed run goes on when it is started again. In a shell these steps are three commands, typed in the folder of this
+# repository, here with the start that {numref}`Chapter {number} <ch-which-loss>` gives for a few hundred captioned photos: a sentence
 # encoder that learnt elsewhere, whose vocabulary has no holes. Each `-p NAME=VALUE` sets a parameter (`icr settings` lists them).
 #
 # ```bash
@@ -327,12 +327,12 @@ for hit in album.index(mine).by_text("something blue", top=3):
 #
 # - An album without a caption can be searched with a model that learnt from other people's captions: on 600 photos of Flickr8k the right
 #   one is among the first ten for 64 %, in a favourable case.
-# - In drawn pictures 42 % of its answers are right, against 5 % of blind ones, and words that it never read are named.
+# - A model of drawn pictures answers 42 % rightly, against 5 % by blind guesses, and words that it never read are named.
 
 # %% tags=["hide-input"]
 # checked by machine
 check("on 600 photos of Flickr8k the right one is among the first ten for 64 %, in a favourable case.", TEN, also="600")
-check("In drawn pictures 42 % of its answers are right, against 5 % of blind ones,",
+check("A model of drawn pictures answers 42 % rightly, against 5 % by blind guesses,",
       smoke or abs(np.mean(share) - 0.42) < 0.08, live("5 %", 100 * blind), also="42")
 assert smoke or (sum(right("red", "ring", index.files)) == 2 and sum(right("red", "square", answers)) > 2)
 assert index.by_text("a red zebra") == index.by_text("a red violin")

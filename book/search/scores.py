@@ -54,8 +54,8 @@ fig.suptitle(f"“{split.captions[asked]}”");
 
 # %% [markdown]
 # It is true of pictures 2, 3 and 6. A benchmark accepts picture 2 alone, because the caption was written for that one.
-# **So a judge who knows everything that is true, and guesses among the pictures that fit, finds the right one first for 64.3
-# of 100 captions.** Between what is *true* and what is *counted* lies much of what one argues about in retrieval.
+# **Over all test captions a judge who knows everything that is true, and guesses among the pictures that fit, finds the one that counts
+# first for 64.3 of 100.** Between what is *true* and what is *counted* lies much of what one argues about in retrieval.
 #
 # *You will be able to* compute recall and average precision by hand, say what they do not see, and read a loss as weights on
 # a table · eight minutes to read · ten seconds to run.
@@ -144,7 +144,7 @@ nothing = torch.zeros(3, 5)
 # ## What recall does not see
 #
 # Of how many test pictures is a test caption true? `split.relevance` knows. A judge who finds exactly these pictures can only guess
-# which of them is the caption's own, and is right once in as many tries.
+# which of them is the caption's own: with three that fit, one guess in three is right.
 
 # %%
 true_of = split.relevance.sum(1).double()  # pictures, for each caption
@@ -177,8 +177,8 @@ if not smoke:
     fits = [place for place, row in enumerate(six, 1) if split.relevance[asked, row]]
     check("It is true of pictures 2, 3 and 6. A benchmark accepts picture 2 alone,", "{}, {} and {}".format(*fits),
           f"accepts picture {six.index(own_picture) + 1}")
-    check("So a judge who knows everything that is true, and guesses among the pictures that fit, finds the right one "
-          "first for 64.3 of 100 captions.", f"{ceiling:.1f}", also="100")
+    check("a judge who knows everything that is true, and guesses among the pictures that fit, finds the one that counts "
+          "first for 64.3 of 100.", f"{ceiling:.1f}", also="100")
     check("Less than half of the captions, 46 %, fit one picture alone.", f"{alone:.0f} %")
 
 # %% [markdown]
@@ -200,12 +200,12 @@ fig.suptitle(f"“{split.captions[one]}”", fontsize=12);
 # ## What a loss does with the table
 #
 # A loss reads a score matrix and answers with **weights**: $w_j = \partial \ell / \partial s_j$, one for each score. A training step
-# lowers a score with a positive weight and raises one with a negative weight. All else, the encoders and their thousands of
+# pushes a score with a positive weight down and one with a negative weight up. All else, the encoders and their thousands of
 # parameters, follows by the chain rule. The next part of the book is about these weights. Two things about them need no formula.
 #
 # **A loss pushes true pairs, too.** A training batch knows own pairs only: any other caption is a negative, also if it is true. We
 # draw twenty batches of 128 training pairs and ask how much of each loss's push falls on captions that are true of the picture.
-# True negatives are rare; but a trained model scores them high, and losses look at what scores high.
+# Negatives that are true are rare; but a trained model scores them high, and losses look at what scores high.
 
 # %%
 def first_captions(split):  # of each picture
@@ -287,7 +287,7 @@ widgets.frames_slider(
 #
 # - Retrieval is ranking the rows of a table of scores; R@k looks at the best-placed positive alone.
 # - How ties count decides whether a model that gives all pairs one score gets 100 or 0.
-# - A recall on own pairs has a low ceiling: a judge who knows all that is true reaches 64.3.
+# - R@1 on own pairs has a low ceiling: a judge who knows all that is true reaches 64.3.
 # - 0.3 % of a batch's negatives are true, and under a trained bag of words they draw 3 to 10 % of a loss's push.
 # - How many negatives share a push is one number, n_eff: here 1.1 at τ = 0.01 and 4.9 of five at τ = 1.
 

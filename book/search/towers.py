@@ -79,7 +79,8 @@ ax.axis("off"), box.axis("off");
 # *You will be able to* write both encoders in a few lines of torch, take the right state of a GRU, tell a frozen network from
 # one that only looks frozen, and say what VSRN adds · nine minutes to read · a minute to run.
 #
-# For numbers to compare we train a VSE++ for a short while, with NT-Xent. In float64 two ways of computing must agree.
+# For numbers to compare we train a VSE++ for a short while, with NT-Xent. What we write by hand must agree with it, in
+# float64, to the last digits.
 
 # %%
 model = icrlib.train(data, "vse++", loss="ntxent", updates=300, lr=0.001,
@@ -148,7 +149,7 @@ with torch.no_grad():
     states = my_gru(model.embed(numbers[0]), model.gru)
     caption = states[-1] / states[-1].norm()
     assert (caption - model.encode_captions(numbers, lengths)[0]).abs().max() < 1e-12
-    print(f"score of the pair above: {images[0] @ caption:.3f}")
+    print(f"score of the first picture and its caption: {images[0] @ caption:.3f}")
 
 # %% [markdown]
 # ## Which state is the last one?
@@ -231,9 +232,9 @@ ax.set(xlabel="batches fed", ylabel="1 − cosine with before", xlim=(0, 20))
 ax.legend(loc="upper left");
 
 # %% [markdown]
-# Whole pictures hardly move them: their statistics are the stored ones. A trained model that knows the old features then finds less: R@1
-# goes from 23.0 to 21.3 with this sequence of crops. (The release trains its projection meanwhile, which can adapt.) This book computes
-# features once, in `eval()` mode.
+# Whole pictures hardly move the features, for their statistics are the stored ones; crops do. A trained model that knows the old features
+# then finds less: R@1 goes from 23.0 to 21.3 with this sequence of crops. (The release trains its projection meanwhile, which can adapt.)
+# This book computes features once, in `eval()` mode.
 
 # %% tags=["hide-input"]
 # checked by machine

@@ -52,8 +52,8 @@ plots.gallery(split.images[images], [split.captions[c], "the same caption"], fra
 # %% [markdown]
 # **It can, and the relation does it: the scorer answers 87 % of the questions in which two things have exchanged their places, and
 # 51 % without its relation.** Whose colour and whose shape it is, the two mentions alone tell. Where a caption tells colours apart
-# from their shapes, the mentions still do; the relation does so at a lower learning rate, with 83 % of the places, and hardly at the
-# rate that recall on plain captions had chosen, with 57 %. Two towers guess places in any case.
+# from their shapes, the mentions still do; the relation still tells places at a lower learning rate, 83 % of them, and hardly at the
+# rate that recall on plain captions had chosen, 57 %. VSE++ and the towers on boxes guess places in any case.
 #
 # *You will be able to* say what a score of mentions and a relation computes, which part tells what, and how to see whether they find
 # what they should · ten minutes to read · half a minute to run.
@@ -97,9 +97,9 @@ print("places told, %:", modular().values(PLACES).round())
 # striped, the second small orange", where no neighbours tell what belongs together ({numref}`Chapter {number} <ch-reading>`).
 #
 # Then false captions. **Foils** are captions of the same words in a false order, one for each caption of a batch, as further negatives:
-# close to the test's own question, and possible only where somebody knows what is false. And the two towers that read best, which pool maxima over
-# words and over regions ({numref}`Chapter {number} <ch-pooling>`), with the same help. All have a rate of 0.01, the best on plain captions
-# for the whole scorer and (at 600 updates) for the towers; one row has a third of it.
+# close to the test's own question, and possible only where somebody knows what is false. And the two towers that read best, which pool
+# maxima over words and over regions ({numref}`Chapter {number} <ch-pooling>`), with the same help. All have a rate of 0.01, the best on
+# plain captions for the whole scorer and (at 600 updates) for the towers; one row has a third of it.
 
 # %%
 def towers(seed=range(5), **more):
@@ -155,9 +155,9 @@ axes[0].set(ylim=(len(ORDER) - 0.5, -0.5), xlim=(170, 550), xticks=[200, 500]);
 #   +29.0 [+14.7, +43.3] rsum. Without it the score sees only what a region looks like, so it has to guess. Whether it must be the
 #   *offset* is less sure: less the one that sees both places it is +24.6 [−2.1, +51.2], undecided.
 # - **Two mentions tell colours and shapes.** Without the relation both stay above 96 %, plain and told apart. A single mention can
-#   find one thing only: told apart, the second is worth +290.5 [+264.2, +316.9] rsum.
-# - **Attention finds.** With a mean in its place the rsum changes by −210.5 [−225.7, −195.3] on plain captions; told apart, all
-#   three kinds are guessed.
+#   find one thing only: told apart, at the same rate, the second is worth +290.5 [+264.2, +316.9] rsum.
+# - **Attention finds.** With a mean in its place, at the same rate, the rsum changes by −210.5 [−225.7, −195.3] on plain captions; told
+#   apart, all three kinds are guessed.
 # - **Told apart, the rate decides.** At 0.01 the relation does next to nothing: the whole scorer less the one without it is −0.7
 #   [−3.5, +2.0] rsum, and +3.6 [−0.5, +7.8] points on places. At 0.003 the scorer answers 83.2 % of them, in single draws 59 to 99:
 #   +26.2 [+5.9, +46.4] points more than at 0.01. Recall does not show that, with −3.9 [−25.9, +18.2] rsum, and it was recall that chose
@@ -170,7 +170,7 @@ axes[0].set(ylim=(len(ORDER) - 0.5, -0.5), xlim=(170, 550), xticks=[200, 500]);
 MEAN, WITH_FOILS, TOWERS = apart["a mean, not attention"], apart["the whole, with foils"], apart["two towers, with foils"]
 check("87 % of the questions in which two things have exchanged their places, and 51 % without its relation.",
       f"{plain[WHOLE].mean(PLACES):.0f} % of", f"{plain[NONE].mean(PLACES):.0f} % without")
-check("with 83 % of the places, and hardly at the rate that recall on plain captions had chosen, with 57 %.",
+check("at a lower learning rate, 83 % of them, and hardly at the rate that recall on plain captions had chosen, 57 %.",
       f"{apart[SLOW].mean(PLACES):.0f} % of", f"{apart[WHOLE].mean(PLACES):.0f} %.")
 check("+36.1 [+16.4, +55.8] points on places, and +29.0 [+14.7, +43.3] rsum.", less(plain[WHOLE], plain[NONE]),
       less(plain[WHOLE], plain[NONE], of=RSUM))
@@ -195,9 +195,9 @@ check("Foils are worth +4.3 [−0.6, +9.2] points on places to them, and leave t
 # %%
 few, many = ([modular(range(3), train=n, **PARTS[name]) for name in (WHOLE, NONE)]
              for n in (400, 6000))
-for full, none in (few, many):
-    print(f"rsum {full.mean(RSUM):.1f}, places {full.values(PLACES).round()}; less without",
-          f"relation {less(full, none, of=RSUM)} rsum, places {less(full, none)}")
+for n, (full, none) in {400: few, 6000: many}.items():
+    print(f"{n:,}: rsum {full.mean(RSUM):.1f}, places {full.values(PLACES).round()}; less",
+          f"without relation {less(full, none, of=RSUM)} rsum, places {less(full, none)}")
 helped = towers(range(3), train=6000, **FOILS)
 print(f"with foils: {helped.mean(RSUM):.1f} rsum, {helped.values(PLACES).round()} places")
 
@@ -259,8 +259,8 @@ for n, ((left, middle, right), c) in enumerate(zip(axes, shown, strict=True)):
 # %% [markdown]
 # From which words does each mention take its vector, where does it look, and does the dot lie in the blue, as the caption means?
 #
-# Now count, over the test captions with a relation whose descriptions fit one thing each: on which region has a mention most of its
-# weight? Mention 1 may find the first thing and mention 2 the other, or the other way round; what knows a subject does always one.
+# Now count, over the test captions with a relation whose descriptions fit one thing each: on which region has a mention most of its weight?
+# Mention 1 may find the first thing and mention 2 the other, or the other way round; a score that knows the subject keeps to one.
 
 # %% tags=["live"]
 def two_things(c):
@@ -286,8 +286,9 @@ places = {"places told": run.record["test"]["twins"]["swap_cell"]}
 pd.Series(looks | places, name="%").round(1).to_frame()
 
 # %% [markdown]
-# Hardly ever does a mention look at a thing that is not named; where it misses, it is on a random box. But to answer for a place, both
-# things have to be found, and in an order that can be relied on: only then does the offset lead from the subject to the object.
+# Hardly ever does a mention look at a thing that is not named; where it misses, it is on a random box. In about half of the captions both
+# things are found, always in one order, so that the offset leads from the subject to the object: enough, it seems, for a question that asks
+# only which of two captions scores higher.
 
 # %% [markdown]
 # ## Twenty starts
@@ -337,8 +338,7 @@ check("(On three draws places are undecided at both sizes.) Two towers with foil
 # %% [markdown]
 # ## What we found
 #
-# - The relation places: the scorer answers 87 % of the questions in which two things have exchanged their places, and 51 % without
-#   its relation. Two towers guess them.
+# - The relation: the scorer answers 87 % of the questions in which two things have exchanged their places, and 51 % without its relation.
 # - The two mentions bind: with attention colours and shapes are told without a relation, too.
 # - Told apart, the learning rate decides whether places are told. Recall, which chose the rate, does not show it.
 # - No term of the loss asks which mention is the subject, and the start decides: of twenty starts 9 answer more than 90 % of the

@@ -110,9 +110,9 @@ pd.DataFrame({title: {
     for title, found in by_pool.items()}).T.round(1)
 
 # %% [markdown]
-# The maximum is +3.3 [+0.8, +5.7] rsum ahead of the learned weights. The last two columns say what even it does not hear. Where the twins have exchanged *places*, it guesses. And in "a brown
-# star" what belongs together stands side by side; where captions name all things first and tell their colours later ("told apart"),
-# 63.6 % are left ({numref}`Chapter {number} <ch-reading>`). When we say below that a model *reads*, we mean the second column.
+# The maximum is +3.3 [+0.8, +5.7] rsum ahead of the learned weights. The last two columns say what even it misses. Where the twins have
+# exchanged *places*, it guesses. And in "a brown star" what belongs together stands side by side; where captions name all things first and
+# tell their colours later ("told apart"), 63.6 % are left ({numref}`Chapter {number} <ch-reading>`). *Reads* below means the second column.
 
 # %% tags=["hide-input"]
 # checked by machine
@@ -241,7 +241,7 @@ table.round().astype(int)
 # %% [markdown]
 # Counted by features the two marks at the ends of a caption are heard most, more than all words together, but what they bring is
 # small. Most of the score comes from shape words and colour words, which win about a quarter of the features. The words of a relation
-# bring nothing, as a model must have it that guesses at exchanged places.
+# bring nothing, which fits a model that only guesses when places are exchanged.
 #
 # Which *regions* do these words meet? Nobody told the model what belongs together: it knows captions and pictures as wholes. Before
 # you look, guess where the table of the caption above is dark, with its own picture and with the twin.
@@ -294,7 +294,7 @@ assert smoke or (both[0].sum() > both[1].sum() and table.loc["relation"].iloc[1]
 # %% [markdown]
 # ## Four losses on a model that reads
 #
-# Bleeker and de Rijke {cite:p}`bleeker2022lessons` find Triplet-SH first of four losses, then SmoothAP, NT-Xent and Triplet. On
+# {cite:t}`bleeker2022lessons` find Triplet-SH first of four losses, then SmoothAP, NT-Xent and Triplet. On
 # VSE++, which reads late, the first place depends on updates and constants ({numref}`Chapter {number} <ch-losses>`). And on a model
 # that reads from the start? Each loss gets 600 updates with maxima, at its published constant and at one that was searched for it.
 
@@ -336,11 +336,11 @@ check("is −9.3 [−12.7, −5.9] behind NT-Xent at its published temperature; 
 # ## What we found
 #
 # - With maxima a model tells 87.3 % of the swap twins apart, where the mean has 76.2 %. Exchanged places it guesses.
-# - Learned weights find one extreme by themselves; the maximum without them is +3.3 [+0.8, +5.7] rsum ahead.
-# - Of a caption the marks at its ends are the loudest in most features, but the score is made of colour words and shape words,
+# - In one short training learned weights found one extreme by themselves; the maximum without them is +3.3 [+0.8, +5.7] rsum ahead.
+# - There the marks at a caption's ends are the loudest in most features, but the score is made of colour words and shape words,
 #   which meet at the box of their thing.
-# - With maxima Triplet-SH is ahead of NT-Xent by +7.0 [+5.7, +8.3], each with its own constants, and the three other losses are
-#   equivalent.
+# - With maxima, after few updates, Triplet-SH is ahead of NT-Xent by +7.0 [+5.7, +8.3], each with its own constants, and the three other
+#   losses are equivalent.
 #
 # ## Exercises
 #

@@ -51,7 +51,7 @@ for ax, c in zip(fig.axes, shown, strict=True):
 # %% [markdown]
 # **To pass this test takes less than reading: VSE++ answers 78 % of such questions, and a bag of pairs of neighbouring words 84 %. Train
 # and ask them with the same facts told apart, the colours away from their shapes, and both are left at 52 %, where guessing gives 50.
-# Reading takes a score that looks for each mentioned thing: such a scorer still answers 89 %, if of places only 57.**
+# Reading takes a score that looks for each mentioned thing: such a scorer still answers 89 %, though of places only 57.**
 #
 # *You will be able to* say what a passed test of reading shows, and what it does not · ten minutes to read · ten seconds to run.
 #
@@ -122,7 +122,7 @@ axes[1].axhline(50, color="black", ls=":");
 #
 # *When* it begins, we can nearly foretell. Adam moves a weight by about the learning rate in each step, whatever the size of the gradient
 # {cite:p}`kingma2015adam`, so the sum of all rates so far, the **path**, is about the longest way that a weight can have gone. We try it
-# on three losses, three rates and three lengths, on one draw; in each the rate falls to a tenth halfway.
+# on three losses, with rates and lengths in 14 combinations, on one draw; in each the rate falls to a tenth halfway.
 
 # %%
 def begins(record, level=60):
@@ -148,8 +148,8 @@ ended = max(path(r, -1) for r in grid if r not in begun)
 print(f"{len(begun)} of {len(grid)} begin, after a path of {earliest:.2f} to {latest:.2f}")
 
 # %% [markdown]
-# Whatever the loss and the rate, those that begin do so after a path between 1.50 and 3.00. Before you compare two losses, look whether
-# both models have come that far.
+# Whatever the loss and the rate, those that begin do so after a path between 1.50 and 3.00; the others had ended before. Before you compare
+# two losses, look whether both models have come that far.
 
 # %% tags=["hide-input"]
 # checked by machine
@@ -199,7 +199,7 @@ for n in (2, 3):
     print(n, [*(neighbours(first, n) - neighbours(second, n))])
 
 # %% [markdown]
-# There are differences, but none that a picture could answer: “first cyan” is about what this sentence names first. No run of up to four
+# There are differences, but here none that a picture could answer: “first cyan” is about what this sentence names first. No run of up to four
 # words holds a colour and its shape. One must carry the colour back to a shape that was named before, and that is reading.
 #
 # ## The ladder
@@ -213,8 +213,7 @@ for n in (2, 3):
 #   the two places lie ({numref}`Chapter {number} <ch-modular>`).
 # - The **matching head** reads all words and boxes of a pair that two towers with maxima propose ({numref}`Chapter {number} <ch-matching>`).
 #
-# Each has NT-Xent and the rate that was best on *plain* captions (the head's on one draw only), on five of the ten draws. A system of your
-# own is one more line.
+# Each has NT-Xent and the rate that was best on *plain* captions, on five of the ten draws. A system of your own is one more line.
 
 # %%
 HEAD = {"method": "matching", "lr": 3e-3, "updates": 1000, "tau": 0.1, "learn_tau": False,
@@ -242,7 +241,8 @@ rows = [{"system": name}
         | {f"rsum, {p}": f"{ladder[name, p].mean(final()):.1f}" for p in PHRASINGS}
         for name in SYSTEMS if name != "bag of triples"]  # it is in the figure
 pooled = compare(ladder["maxima", "apart"], ladder["means", "apart"], "pool", SWAP)
-paper.styled(pd.DataFrame(rows), "Swap twins, % [95 % interval], and rsum.", name="ladder")
+paper.styled(pd.DataFrame(rows), name="ladder",
+             caption="Swap twins, % [95 % interval], and rsum; triples are in the figure.")
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Three panels, swap twins by what was exchanged: colours, shapes, places. A row for each of nine systems, a filled mark for plain captions and a hollow one for captions told apart. In colours and shapes all but the bag of words are far right when plain; told apart the bags, VSE++ and means fall to 50 percent, maxima, VSE∞ and the matching head lie between, and the modular scorer stays at 96 to 97. In places all lie near 50 to 61, but for the modular scorer on plain captions, at 87 with a wide interval."}, "figure": {"name": "fig-ladder", "caption": "The ladder by what the twins exchanged: mean of five draws with 95 % interval. Filled: plain captions; hollow: told apart; dotted: guessing. A draw asks about 550 questions of colours, 500 of shapes and 250 of places."}}
 KINDS = {"colours": final("swap_colour"), "shapes": final("swap_shape"), "places": final("swap_cell")}
@@ -319,7 +319,7 @@ check("VSE∞ keeps 73 and 70, but its draws lie far apart, from 53 to 85 for co
 # - **Told apart, pairs and VSE++ nearly guess.** The bag of pairs is at 51.6 %, VSE++ at 52.0 %.
 # - **Some systems use more than neighbours.** Told apart, the modular scorer answers 89.0 %, a matching head 69.8 and maxima 63.6 %.
 # - **Places are harder.** VSE++ and the three dual encoders on boxes guess places, at 48 to 52 %; the modular scorer tells plain ones.
-# - **VSE++ passes late**, after a path between 1.50 and 3.00 (a sum of learning rates), whatever the loss.
+# - **VSE++ passes late**, on the one draw after a path between 1.50 and 3.00 (a sum of learning rates), whatever the loss.
 
 # %% tags=["hide-input"]
 # checked by machine
@@ -333,7 +333,7 @@ check("Bags of pairs and triples have 56 to 61 %", span(NEAR, PHRASINGS, P))
 check("the bag of pairs answers 74 to 82 % at its first evaluation", span(NEAR[:1], ["plain"], first, each=True))
 check("told apart maxima are +13.0 [+10.3, +15.8] points ahead of them.", str(pooled), pooled.word == "ahead")
 check("both are left at 52 %, where guessing gives 50.", told(NEAR[0]), told("VSE++"), also="50")
-check("such a scorer still answers 89 %, if of places only 57.", told(MODULAR), told(MODULAR, "only {:.0f}", P))
+check("such a scorer still answers 89 %, though of places only 57.", told(MODULAR), told(MODULAR, "only {:.0f}", P))
 check("The bag of pairs is at 51.6 %, VSE++ at 52.0 %.", told(NEAR[0], "is at {:.1f} %"), told("VSE++", "at {:.1f} %"))
 check("Told apart, the modular scorer answers 89.0 %, a matching head 69.8 and maxima 63.6 %.", told(MODULAR, "{:.1f} %"),
       told("matching head", "head {:.1f}"), told("maxima", "maxima {:.1f} %"))

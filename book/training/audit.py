@@ -54,9 +54,9 @@ dice = torch.Generator().manual_seed(0)
 # | VSRN on MS-COCO (row 2.8) | 639.3 | 637.2 |
 # | **random numbers**, as on Flickr30k | 638.8 | **636.0** |
 #
-# **This column counts captions, not gradients: the same program says the same of noise, 636.0.** It reads the wrong rows of a matrix, and
-# of 640 captions it finds any row for 26. Of 11 conclusions that the paper draws from its counts, 3 stand. That all of this can be answered
-# is owed to the authors, who released the program and its outputs.
+# **This column counts the captions of a batch, not those without a gradient: the same program says the same of noise, 636.0.** It reads the
+# wrong rows of a matrix, and of 640 captions it finds any row for 26. Of 11 conclusions that the paper draws from its counts, 3 stand. That
+# all of this can be answered is owed to the authors, who released the program and its outputs.
 #
 # *You will be able to* test a measurement with noise and with perfection before you believe it, and to find such a slip in print · eight
 # minutes to read · a minute to run.

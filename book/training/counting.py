@@ -116,10 +116,9 @@ whole = [cocos.over(*given, convention=kind, progress=False)["i2t"]["C_neg"]
 print(heard, f"NT-Xent by weights: {exact:.0f}; whole set: {whole[0]:.0f}, {whole[1]:.0f}")
 
 # %% [markdown]
-# The query hears 2 negatives under Triplet, 1 under Triplet-SH, 3 under NT-Xent and 2 under SmoothAP. Here is a trap: ECIR
-# compares NT-Xent's *shares* with $\epsilon$, but SmoothAP's *weights*, with their $1/\tau$. By its weights NT-Xent has 4. The
-# same model and threshold give another number, by a factor that is only a matter of definition; on a whole training set it is 10
-# or 36.
+# The query hears 2 negatives under Triplet, 1 under Triplet-SH, 3 under NT-Xent and 2 under SmoothAP. Here is a trap: by ECIR's definition
+# NT-Xent's *shares* are compared with $\epsilon$, but SmoothAP's *weights*, with their $1/\tau$. By its weights NT-Xent has 4. The same
+# model and threshold give another number, by a factor that is only a matter of definition; on a whole training set it is 10 or 36.
 #
 # ## From a query to a batch
 #

@@ -58,7 +58,8 @@ plt.ylabel("training loss");
 
 # %% [markdown]
 # **Wait. The dotted line is 2Bα = 51.2, the loss of a model that gives every pair the same score, and at this rate all three runs leave it
-# by themselves.** They end 4.1 rsum (validation) ahead of three that were spared the plateau, which is no verdict. At three times the rate
+# by themselves.** They end 4.1 rsum (validation) ahead of three that were spared the plateau; three draws cannot say that they are
+# better. At three times the rate
 # none leaves it within 1,500 updates; there, begin with a loss that has all negatives, a warm-up.
 #
 # *You will be able to* recognise a collapse by its constant, say why some losses leave it and one lingers, and what clipping does to
@@ -81,7 +82,7 @@ check("The dotted line is 2Bα = 51.2, the loss of a model that gives every pair
       "three runs leave it by themselves.", f"2Bα = {plateau:.1f}",
       len(cold) == 3, cold.values("chosen.val_rsum").min() > 400,
       plateau == cold[0]["config"]["batch_size"] * 2 * cold[0]["config"]["loss_options"]["margin"])
-check("They end 4.1 rsum (validation) ahead of three that were spared the plateau, which is no verdict.",
+check("They end 4.1 rsum (validation) ahead of three that were spared the plateau;",
       f"end {gain:.1f} rsum", len(warm) == 3)
 check("At three times the rate none leaves it within 1,500 updates;",
       fast.values("chosen.val_rsum").max() < 10, also="1,500")
@@ -227,8 +228,8 @@ table = pd.DataFrame([
 paper.styled(table, "Lowest to highest of three draws; 3,000 updates.", name="plateau")
 
 # %% [markdown]
-# At 0.003 waiting is better than the start, at 0.01 the start is the only way, and lowering the rate to 0.001 does not shorten the
-# plateau. Three draws of a search, no verdict.
+# At 0.003 waiting and the start end alike, at 0.01 nothing but the start left the plateau (above, "rate 0.01"), and lowering the rate to
+# 0.001 does not shorten it. These are three draws of a search.
 #
 # ## What clipping does to whom
 #
@@ -254,8 +255,8 @@ paper.styled(pd.DataFrame(lines), "Norm of the gradient before clipping, at eval
 
 # %% [markdown]
 # A gradient that is cut keeps its direction and loses its size: every step of Triplet enters Adam with the length 2, a large violation
-# no less than a small one. Clipping is not the same thing for different losses, and {numref}`Chapter {number} <ch-losses>` shows that it
-# decides which of two is ahead.
+# no less than a small one. Clipping is not the same thing for different losses, and {numref}`Chapter {number} <ch-losses>` shows two
+# of which, at one rate, it decides who is ahead.
 #
 # ## What we found
 #
