@@ -135,7 +135,7 @@ ax.set(xlabel="Triplet-SH less NT-Xent, rsum", ylim=(len(lead) - 0.5, -0.5));
 # - Of eight predictions from weights alone four came true; none says which loss wins. ({numref}`Chapter {number} <ch-foretell>`)
 # - The ± of a table holds the seeds only; the test photos and the learning rate move a result more.
 #   ({numref}`Chapter {number} <ch-errors>`)
-# - On thousands of photos nothing that we trained is ahead of a bag of words. ({numref}`Chapter {number} <ch-which-loss>`)
+# - On thousands of photos, seen whole, nothing that we trained is ahead of a bag of words. ({numref}`Chapter {number} <ch-which-loss>`)
 
 # %% tags=["remove-input"]
 # checked by machine

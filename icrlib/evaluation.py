@@ -333,7 +333,7 @@ def word_order(
     turned, asked = reordered(Words.of(model.vocabulary, split.captions), dice)
     lengths = turned.lengths
     asked = asked[torch.from_numpy(dice.permutation(len(asked))[:most])]
-    if not len(asked):  # tags, for instance
+    if not len(asked) or getattr(model.vocabulary, "longest", 1) > 1:  # tags; runs of words, which would only be moved
         model.train(was_training)
         return {"own": None, "other": None, "gain": None, "n": 0}
     images, captions = encoded or embed(model, split)

@@ -49,7 +49,11 @@ def test_search_by_words_and_by_picture(place, tmp_path):
     lines = result.output.splitlines()
     assert result.exit_code == 0 and len(lines) == 6 and ".jpg" not in lines[0]
     assert "<h1>test0.jpg</h1>" in page.read_text()
-    for query, warning in (("a red zebra", "never read “zebra”"), ("zebra", "it knows no word of this")):
+    for query, warning in (
+        ("a red zebra", "never read “zebra”"),
+        ("zebra", "it knows no word of this"),
+        ("zebra zebra", "it knows no word of this"),
+    ):
         assert warning in icr("search", str(place / "run"), query, *where).output
 
 

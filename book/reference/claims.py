@@ -52,11 +52,11 @@ smoke = chapter.start(smoke)
 #
 # ## How a word is decided
 #
-# A *claim* is a sentence whose numbers we wrote down as *parts*, such as "Triplet-SH is ahead of NT-Xent in rsum". Two losses are
-# trained alike, each with the settings that a search on other draws or seeds chose for it ({doc}`../reproduce/settings`), and compared: the
-# first less the second, paired by draw. On **scenes**, pictures that we draw, each of ten runs draws its own data; on **photos**,
-# Flickr8k, three seeds share one training set, and intervals allow for other test photos. `runs` reads our records of these trainings
-# (`missing="train"` makes what we do not have; `icr train book/reference/claims.py` trains all).
+# A *claim* is a sentence whose numbers we wrote down as *parts*, such as "Triplet-SH is ahead of NT-Xent in rsum". Two losses are trained
+# alike, each with the settings that a search on other draws or seeds chose for it ({doc}`../reproduce/settings`), and compared: the first
+# less the second, paired by draw. On **scenes**, pictures that we draw, each of ten runs draws its own data; on **photos**, Flickr8k, three
+# seeds share one training set, and intervals of recalls allow for other test photos, other intervals for seeds. `runs` reads our records of
+# these trainings (`missing="train"` makes what we do not have; `icr train book/reference/claims.py` trains all).
 
 # %%
 def ecir(data, method, losses=LOSSES, seeds=10, at="searched"):

@@ -51,7 +51,7 @@ run = icrlib.train(data, method="matching", loss="ntxent", embed_dim=64, word_di
                    updates=300, evaluate_every=300, smoke=smoke, progress=False)
 
 # %% tags=["remove-cell"]
-split, model = data.test, run.model.eval()
+split, model = data.test, run.model
 with torch.no_grad():
     images, captions = evaluation.embed(model, split)
     scores = model.similarity(images, captions)

@@ -214,7 +214,7 @@ print(f"with foils: {helped.mean(RSUM):.1f} rsum, {helped.values(PLACES).round()
 # %% tags=["live"]
 run = icrlib.train(data, "cmn", "ntxent", seed=5, mentions=2, embed_dim=64, word_dim=64,
                    lr=3e-3, updates=150, evaluate_every=150, progress=False, smoke=smoke)
-model = run.model.eval()
+model = run.model
 
 
 @torch.no_grad()

@@ -178,7 +178,7 @@ def trained(pool):
         data, "vse_infty", "ntxent", pool=pool, tau=0.1, lr=1e-2, updates=180,
         evaluate_every=180, embed_dim=128, word_dim=64, padding="masked",
         drop_regions=0.0, drop_words=0.0, delete_words=0.0, optimiser="adam",
-        weight_decay=0.0, smoke=smoke, progress=False).model.eval()
+        weight_decay=0.0, smoke=smoke, progress=False).model
 
 
 maxima, learned = trained("max"), trained("gpo")

@@ -76,9 +76,9 @@ print(lead, f"{lead.word}, n = {lead.n} draws")
 
 # %% [markdown]
 # Read: Triplet-SH less NT-Xent is +8.1 rsum, with a 95 % interval from 5.9 to 10.4. All differences on this page are such, the first
-# loss less the second, paired by draw. The words are *ahead*, *behind*, *equivalent* (surely less than 3 rsum apart) and
-# *undecided*. An interval is for one comparison; a word is corrected for all pairs of losses under one condition, six at most
-# (Holm's correction), so it can be *undecided* where the interval just misses zero.
+# loss less the second, paired by draw. The words are *ahead*, *behind*, *equivalent* (less than 3 rsum apart by a 90 % interval)
+# and *undecided*. An interval is for one comparison; *ahead* and *behind* are corrected for all pairs of losses under one condition, six
+# at most (Holm's correction), so a pair can be *undecided* where the interval just misses zero.
 #
 # ## The table, printed and repeated
 #

@@ -39,7 +39,7 @@ class TokenDecoder(Auxiliary):
                 f"auxiliary='tokens' writes the caption's words again, but {type(model).__name__} knows "
                 "captions as wholes; take method='ltd', or auxiliary='latent'"
             )
-        words, size = len(data.vocabulary), model.options["embed_dim"]
+        words, size = len(model.vocabulary), model.options["embed_dim"]
         self.embed = nn.Embedding(words, self.size)
         self.gru = nn.GRU(self.size, size, batch_first=True)
         self.score = nn.Linear(size, words)

@@ -100,7 +100,7 @@ def search(
     query = words[-1]
     if album:
         place = Album(album)
-        index = place.index(place.encoder(called(encoder) if encoder else None, **own))
+        index = place.index(place.encoder(called(encoder) if encoder else None, encoder or "", **own))
     elif encoder:
         raise click.UsageError("--encoder goes with --index; here MODEL says what encodes")
     else:

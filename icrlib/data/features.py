@@ -85,7 +85,7 @@ class _Work:
 
     def finish(self, splits: dict[str, karpathy.Photos], skip_bad: bool) -> None:
         """Compute what is missing and write the folder; :class:`BadPicture`."""
-        parts = {name: self._parts(name, split.files) for name, split in splits.items() if len(split)}
+        parts = {name: self._parts(name, split.files, skip_bad) for name, split in splits.items() if len(split)}
         bad = [str(message) for some in parts.values() for part in some for message in part["bad"]]
         if bad and not skip_bad:
             listed = "\n  ".join(bad[:20]) + (f"\n  … and {len(bad) - 20} more" if len(bad) > 20 else "")
@@ -102,8 +102,8 @@ class _Work:
         _replace(self.folder, splits, features_of, self.about | {"left_out": len(bad)})
         shutil.rmtree(self.folder / ".parts", ignore_errors=True)
 
-    def _parts(self, name: str, files: list[Path]) -> list[dict]:
-        """All parts of one split: those that are kept, and those that are missing computed now."""
+    def _parts(self, name: str, files: list[Path], skip_bad: bool) -> list[dict]:
+        """All parts of one split: those that are kept, and those that are missing, or had bad photos, computed now."""
         made = []
         with (
             ThreadPoolExecutor(self.workers) as pool,
@@ -114,7 +114,7 @@ class _Work:
                 key = _key(some, self.about["backbone"], self.about["regions"])
                 path = self.folder / ".parts" / f"{name}-{start:07d}-{key}.npz"
                 part = read_arrays(path)
-                if part is None:
+                if part is None or len(part["bad"]) and not skip_bad:
                     part = self._compute(start, some, pool)
                     write_arrays(path, part)
                 made.append(part)
@@ -198,7 +198,7 @@ def _write_part(folder: Path, part: str, split: karpathy.Photos, kept: np.ndarra
     lines = [(split.ids[i], text) for i in kept for text in split.captions[i] if text.split()]
     write_bytes(folder / f"{part}_ims.npy", array_bytes(features))
     texts = {
-        "files": [str(split.files[i]) for i in kept],
+        "files": [os.path.abspath(split.files[i]) for i in kept],
         "ids": [i for i, _ in lines] or [split.ids[i] for i in kept],
         "caps": [text for _, text in lines],
     }

@@ -87,8 +87,7 @@ def check(root: str | os.PathLike, progress: bool = True) -> tuple[dict[str, dic
     twice, empty splits. Copies of a picture are noted. A JSON that is none raises as :func:`read` does.
     """
     splits, problems = _splits(Path(root), complete=True)
-    counts, named = {}, Counter(file for split in splits.values() for file in split.files)
-    same, notes = defaultdict(list), []
+    counts, same, notes = {}, defaultdict(list), []
     for name, split in splits.items():
         texts = [text for captions in split.captions for text in captions]
         words = sum(len(tokenize(text)) for text in texts)
@@ -106,7 +105,6 @@ def check(root: str | os.PathLike, progress: bool = True) -> tuple[dict[str, dic
                 problems.append(str(err))
         if bare := split.captions.count([]) if name == "test" else 0:
             notes.append(f"{name}: {bare:,} pictures without caption; icr audit counts them as distractors")
-    problems += [f"{file}: named by {n} images of the JSON" for file, n in named.items() if n > 1]
     copies = [some for some in same.values() if len({file for _, file in some}) > 1]
     if copies:
         apart = sum(len({name for name, _ in some}) > 1 for some in copies)
@@ -172,6 +170,8 @@ def _splits(root: Path, complete: bool) -> tuple[dict[str, Photos], list[str]]:
         split.ids.append(_id(entry, number))
         # One caption a line is how feature folders keep them, so no caption may hold a line break.
         split.captions.append([one_line(sentence["raw"]) for sentence in entry.get("sentences", [])])
+    named = Counter(file for split in splits.values() for file in split.files)
+    problems += [f"{file}: named by {n} images of the JSON" for file, n in named.items() if n > 1]
     for name, split in splits.items():
         twice = [id for id, n in Counter(split.ids).items() if n > 1]
         problems += [f"the id {id!r} occurs twice in {name!r}; ids must differ" for id in twice]

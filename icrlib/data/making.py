@@ -37,6 +37,7 @@ IMAGES = (
 )
 CAPTIONS = ("caption", "captions", "comment", "comments", "sentence", "description", "text", "title", "raw")
 DELIMITERS, LINE = (",", "\t", ";", "|"), re.compile(r"\r\n|\r|\n")
+PICTURE = re.compile(rf"(?:{'|'.join(map(re.escape, ENDINGS))})(?:#\d+)?$", re.I)
 NO_CLASS = re.compile(r"(?:.*/)?(?:(?:train|val|valid|validation|dev|test|unlabeled|images)[\d_-]*|[\d\W_]*)", re.I)
 ID, TEXT = karpathy.ID, {"type": "string"}
 LISTS = {"images": {"id": ID, "file_name": TEXT}, "annotations": {"image_id": ID, "caption": TEXT}}
@@ -287,8 +288,8 @@ def _columns(
             return by, names[0], columns, len(head), True
     if image is None and caption is None:
         for by, head in heads.items():  # no header, as Flickr8k's own file: captions come last
-            for at, cell in enumerate(head[:-1]):
-                if pictures.find(cell, f"{file}, line 1") is not None:
+            for at, cell in sorted(enumerate(head[:-1]), key=lambda one: not PICTURE.search(one[1])):
+                if PICTURE.search(cell) or pictures.find(cell, f"{file}, line 1") is not None:
                     return by, at, [len(head) - 1], len(head), False
     head = ", ".join(map(repr, max(heads.values(), key=len, default=[line])))  # one cell, in an empty file
     way = f"name the columns of pictures and captions with --image and --caption; its first line has {head[:200]}"
@@ -308,12 +309,15 @@ def _matched(
 ) -> tuple[dict[str, list[str]], list[str]]:
     """The captions of each picture that has any, by name; and what is left out, or refused."""
     captions_of: dict[str, list[str]] = {name: [] for name in pictures.texts}
-    lost, empty, named, notes = [], [], set(), []
+    lost, empty, named, notes = [], [], {}, []
     for one in listed:
         name, text = pictures.find(one.name, one.place), karpathy.one_line(one.text)
-        named.add(name)
+        folder = posixpath.dirname(posixpath.normpath(one.name.strip().replace("\\", "/")))
+        first = named.setdefault(name, folder) or folder
         if name is None:
             lost.append(one)
+        elif folder and not _meant(first, folder):
+            raise ValueError(f"{one.place}: {name} gets captions of {first}/ and of {folder}/; give the folder above")
         elif not plain(text).split():
             empty.append(one)
         else:

@@ -95,7 +95,7 @@ class Search:
         """A row for each model and loss: what was chosen, and whether anybody looked far enough.
 
         ``moved``; ``candidates``, how many settings; ``draws``, the seeds of each; ``chosen``; ``val``, its mean of the
-        best validation rsum. ``edge``: of which settings the largest or the smallest of three or more values won, so
+        best validation rsum. ``edge``: of which settings the largest or the smallest of several values won, so
         that a better one may lie beyond, and ``gained``: the most that the last step to such an edge brought (rsum; NaN
         where there is none). ``lead``: the winner less the runner-up, paired by draw, with its 95 % interval, and
         ``tied``: does that hold zero? None where there is one draw, or no runner-up.
@@ -122,7 +122,7 @@ class Search:
         edges = {}
         for name, value in self.best[pair].items():
             values = self.by(name)[pair]
-            if name in FOLLOW or len(values) < 3 or not value or not isinstance(value, (int, float)):
+            if name in FOLLOW or len(values) < 2 or not value or not isinstance(value, (int, float)):
                 continue
             for side, (last, before) in {"smallest": [*values][:2], "largest": [*values][:-3:-1]}.items():
                 if value == last:

@@ -15,31 +15,20 @@ from icrlib.losses.base import Loss, Pairs, once
 class SparseNTXent(Loss):
     r"""The few hardest negatives share one unit of weight, each by its score; the others get exactly nothing.
 
-    What counting contributing samples (COCOS) suggests is to learn from few and informative negatives and to weigh them
-    by score. Triplet-SH has the first half, NT-Xent the second. Both are had when weights :math:`p` for the negatives
-    are bid for: a negative offers how far it violates a margin of :math:`\tau`, and a weight costs more the larger it
-    is and the more is given away in all,
+    Few negatives, as for Triplet-SH, but weighed by score, as for NT-Xent. Both are had when weights :math:`p` are bid
+    for: a negative offers how far it violates a margin of :math:`\tau`, and a weight costs more the larger it is and
+    the more is given away in all,
 
     .. math:: \ell_{q,i} = \max_{p \ge 0,\; \sum p \le 1}\; \sum_{j \in N} p_j \Big(1 + \frac{s_j - s_i}{\tau}\Big)
               - \frac12 \Big(\sum_{j \in N} p_j\Big)^2 - \frac12 \sum_{j \in N} p_j^2
 
-    **The weights.** For a fixed :math:`p` the scores enter linearly, with slopes :math:`p_j/\tau` at the negatives and
-    minus their sum at the positive. A maximum over :math:`p` has the slope of the :math:`p` that attains it (Danskin's
-    theorem), hence
+    The maximum is at :math:`p_j = [s_j/\tau - \theta]_+`, also for :math:`j = i`, with the one :math:`\theta` for which
+    they add up to one. That is the *sparsemax* of positive and negatives, and this is its loss (Martins and Astudillo
+    2016): NT-Xent with a projection onto the simplex where that has a softmax. Weights (Danskin's theorem; the book
+    derives both): :math:`p_j/\tau` at the negatives, minus their sum at the positive.
 
-    .. math:: \frac{\partial \ell_{q,i}}{\partial s_j} = \frac{p_j}{\tau}, \qquad
-              \frac{\partial \ell_{q,i}}{\partial s_i} = -\frac1\tau \sum_{j \in N} p_j.
-
-    **The maximum.** Write :math:`p_i = 1 - \sum p` for what is not given away. The slope by :math:`p_j` is then
-    :math:`p_i + (s_j - s_i)/\tau - p_j`, and where :math:`p_j > 0` it is 0, or, with :math:`p_i = 0`, the same for all.
-    So :math:`p_j = [s_j/\tau - \theta]_+`, also for :math:`j = i`, with the one :math:`\theta` for which they add up to
-    one. That is the *sparsemax* of positive and negatives, and this is its loss (Martins and Astudillo 2016): NT-Xent
-    with a projection onto the simplex where that has a softmax.
-
-    So a query is done, without loss or weight, once its positive leads all negatives by :math:`\tau`. With one negative
-    this is a hinge whose corner is rounded off. The weights are continuous in the scores, where those of the triplet
-    losses jump, and at a tie equals get equal weights. While all scores are equal the weights are those of NT-Xent:
-    every negative counts, and one that happens to be the highest does not take all.
+    So a query is done, without loss or weight, once its positive leads all negatives by :math:`\tau`. The weights are
+    continuous in the scores, where those of the triplet losses jump, and while all scores are equal they are NT-Xent's.
 
     ``tau``: 0.2, so that a triplet is done where it is for VSE++. Other positives of the query are left out; means
     over queries and directions, as for NT-Xent.

@@ -66,6 +66,7 @@ class Album:
             before, known = self._read() if self.begun else ({}, {})
             if before.get("key") != encoder.key:
                 known = {}
+                (self.place / FILE).unlink(missing_ok=True)  # a killed change leaves no old vectors beside a new model
             if model is not None and model.resolve() != self.model.resolve():
                 for file in ("model.json", "model.safetensors"):
                     write_bytes(self.model / file, (model / file).read_bytes())
@@ -84,19 +85,17 @@ class Album:
         new, gone = len(files.keys() - known.keys()), len(known.keys() - files.keys())
         return {"new": new, "changed": changed, "gone": gone, "as before": len(files) - new - changed}, problems
 
-    def encoder(self, own: object | None = None, **handed: str | None) -> Encoder:
-        """The encoder that the album was made with; ``own``: that object, where it is one of the reader's.
+    def encoder(self, own: object | None = None, name: str = "", **handed: str | None) -> Encoder:
+        """The encoder that the album was made with; ``own``: that object, where it is one of the reader's, of ``name``.
 
         ``handed``: ``method``, ``backbone`` and ``teacher`` of one's own, as :func:`icrlib.load_model` takes them.
         """
         about, _ = self._read()
-        if own is not None:
+        if own is not None and about["own"] and name in ("", about["name"]):
             return Own(own, about["name"])
-        if about["own"]:
-            raise ValueError(
-                f"{self.place} was made with {about['name']}, which is not of this library; hand over "
-                "what reads the captions, --encoder package.module:name"
-            )
+        if about["own"] or own is not None:
+            way = "hand over that, --encoder package.module:name" if about["own"] else "leave out --encoder"
+            raise ValueError(f"{self.place} was made with {about['name']}: {way}")
         return of_model(self.model, about["name"], about["backbone"] or None, about["regions"], **handed)
 
     def index(self, encoder: Encoder) -> Index:

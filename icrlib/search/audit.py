@@ -9,6 +9,7 @@ import torch
 
 from icrlib.data.karpathy import Photos
 from icrlib.data.splits import Split
+from icrlib.data.text import plain
 from icrlib.evaluation import measure
 from icrlib.models.base import join
 from icrlib.progress import bar
@@ -37,9 +38,10 @@ def audit(encoder: Encoder, photos: Photos, progress: bool = True, relevance: st
     every photo with a caption of the same text. Photos without a caption are distractors: candidates of the captions.
     ``ValueError`` for fewer than two photos with captions, and for pictures that cannot be read, by name.
     """
-    bare = [file for file, texts in zip(photos.files, photos.captions, strict=True) if not texts]
-    kept = [row for row, texts in enumerate(photos.captions) if texts]
-    photos = Photos(*([part[row] for row in kept] for part in (photos.files, photos.ids, photos.captions)))
+    told = [[text for text in texts if plain(text).split()] for texts in photos.captions]
+    bare = [file for file, texts in zip(photos.files, told, strict=True) if not texts]
+    kept = [row for row, texts in enumerate(told) if texts]
+    photos = Photos(*([part[row] for row in kept] for part in (photos.files, photos.ids, told)))
     if len(photos) < 2:
         raise ValueError(f"{len(photos)} photos with captions; an audit needs two or more")
     encoder.ready()

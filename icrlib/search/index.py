@@ -11,6 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from icrlib.data import precomputed
+from icrlib.data.text import tokenize
 from icrlib.errors import choose
 from icrlib.evaluation import all_scores
 from icrlib.models.base import Encodings, RetrievalModel, Sequences, inner_products, join
@@ -98,7 +99,7 @@ class Index:
         unknown = [] if os.path.isfile(query) else self.encoder.unknown(query)
         if not unknown:
             return ""
-        if len(unknown) >= len(query.split()):
+        if set(tokenize(query)) <= set(unknown):
             meaning = "it knows no word of this, so the answers mean nothing."
         else:
             meaning = "the answers go by the other words, and each unknown one is read as the same placeholder."

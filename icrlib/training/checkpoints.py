@@ -83,7 +83,7 @@ def resume(folder: Path | None, parts: dict[str, Any]) -> dict | None:
             part.load_state_dict(saved["parts"][name])
         torch.set_rng_state(saved["rng"]["cpu"])
         if "cuda" in saved["rng"] and torch.cuda.is_available():
-            torch.cuda.set_rng_state_all(saved["rng"]["cuda"])
+            torch.cuda.set_rng_state_all(saved["rng"]["cuda"][: torch.cuda.device_count()])
         return saved["state"]
     except (RuntimeError, KeyError, ValueError, TypeError) as err:
         raise ValueError(f"{path}: not a checkpoint of this run ({err}); {WAY_OUT}") from err

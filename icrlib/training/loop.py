@@ -167,7 +167,9 @@ def explained(recent: RunningLog, folder: Path | None) -> Iterator[None]:
     try:
         yield
     except NonFiniteScores as err:
-        kept = f"The last good checkpoint is kept in {folder}." if folder else "Give out=FOLDER to keep checkpoints."
+        kept = "There was no checkpoint yet." if folder else "Give out=FOLDER to keep checkpoints."
+        if folder and (folder / checkpoints.CHECKPOINT).exists():
+            kept = f"The last good checkpoint is kept in {folder}."
         raise Diverged(
             f"training stopped at update {recent.update + 1} (lr {recent.rate:g}): {err}. {kept} Lower lr=, "
             "or look for extreme values in the features."
@@ -176,7 +178,7 @@ def explained(recent: RunningLog, folder: Path | None) -> Iterator[None]:
 
 def look(model: RetrievalModel, criterion: Criterion, val: Split, step: Step, relevance: str = "own") -> dict:
     """What an evaluation notes: measures, twins or word order of ``val``; diagnosis and counts of the last batch."""
-    loss, scores = criterion.loss_at(step.update), step.scores.detach()
+    loss, scores = criterion.loss_at(step.update), step.scores.detach().float()
     encoded = embed(model, val)
     entry = {"val": measure(*encoded, val, relevance, model.similarity, model.scores_at_once)}
     if hasattr(val, "twin_accuracy"):

@@ -123,7 +123,9 @@ def start(values: Values, run: Context) -> None:
     if "warmup" not in run.given:
         usual = run.dictated.get("updates", values["updates"])
         values["warmup"] = values["warmup"] * values["updates"] // usual
-    elif not run.smoke and values["warmup"] >= values["updates"]:
+    if run.smoke:
+        values["warmup"] = min(values["warmup"], values["updates"] // 2)
+    elif values["warmup"] >= values["updates"]:
         raise ValueError(
             f"warmup={values['warmup']} of {values['updates']} updates: the loss itself would never be "
             "trained with; take fewer, or 0"

@@ -103,9 +103,11 @@ def train(
         )
     method, loss, settings = parts.named(method, loss, settings)
     config = resolve(data, method, loss, seed=seed, smoke=smoke, given=settings)
+    folder = None if out is None else Path(out)
+    if folder and record is not None and Path(record).resolve() == (folder / "record.json").resolve():
+        record = None  # which is written there anyway
     if record is not None:
         claim_path(record)
-    folder = None if out is None else Path(out)
     with checkpoints.claimed(folder, config), _threads(config.threads):
         if folder and (folder / "record.json").exists():
             return _finished(folder, config, record)
@@ -122,7 +124,7 @@ def train(
         for name, other in getattr(data.test, "others", {}).items():  # the same split in other forms, such as "stamped"
             tested[name] = evaluate(model, other, config.relevance)
         made = record_of_run.record(config, data, state, tested, model, criterion, commit)
-        run = Run(made, model, folder)
+        run = Run(made, model.eval(), folder)
         if folder:
             run.save(folder)
             write(made, folder / "record.json")

@@ -29,7 +29,8 @@ FORM = {"type": "object", "required": [*KINDS], "properties": KINDS}
 def save_model(model: RetrievalModel, method: str, folder: str | Path) -> Path:
     """Write ``model.safetensors`` and ``model.json`` (method, options, vocabulary, whose weights) to ``folder``."""
     folder = Path(folder)
-    weights = save_tensors({name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()})
+    # Copies, for safetensors takes no two names of one memory, which tied weights are.
+    weights = save_tensors({name: value.cpu().contiguous().clone() for name, value in model.state_dict().items()})
     about = {"method": method, "options": model.options, "words": model.vocabulary.words, "sha256": sha256_of(weights)}
     write_bytes(folder / WEIGHTS, weights)
     write_bytes(folder / ABOUT, json.dumps(about, ensure_ascii=False).encode())

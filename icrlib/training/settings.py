@@ -192,9 +192,7 @@ class Machine:
 
     device: str = text("auto", "auto, cpu, cuda or cuda:1")
     threads: int = integer(1, 1, "CPU threads; with one, results are exactly repeatable")
-    precision: str = one_of(
-        "float32", devices.PRECISIONS, "of the encoders; scores and losses stay in single precision"
-    )
+    precision: str = one_of("float32", devices.PRECISIONS, "of encoders and scores; losses stay in single precision")
 
 
 GROUPS = (Batches, Augment, Objective, Optim, Averaging, Selection, Machine)

@@ -14,7 +14,7 @@ from icrlib.auxiliary.tokens import TokenDecoder
 from icrlib.data import targets
 
 SIZE, WORDS = 6, 12
-MODEL = SimpleNamespace(options={"embed_dim": SIZE}, reads_words=True)
+MODEL = SimpleNamespace(options={"embed_dim": SIZE}, reads_words=True, vocabulary=range(WORDS))
 NUMBERS = torch.tensor([[1, 5, 7, 2, 0], [1, 4, 2, 0, 0], [1, 9, 9, 11, 2]])
 LENGTHS = torch.tensor([4, 3, 5])
 
@@ -44,7 +44,7 @@ def latent(monkeypatch):
 def written(softmax):
     torch.manual_seed(0)
     made = TokenDecoder(softmax, decoder_words=5)
-    made.prepare(SimpleNamespace(vocabulary=range(WORDS)), MODEL)
+    made.prepare(None, MODEL)
     return made.double()
 
 

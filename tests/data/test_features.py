@@ -83,6 +83,17 @@ def test_bad_photos_cost_nothing_but_themselves(root, tmp_path, monkeypatch):
         extract(root, tmp_path / "f")  # a folder without them does not pass for one of all photos
 
 
+def test_what_was_mended_around_a_photo_is_tried_again(root, tmp_path, monkeypatch):
+    """A package that was missing, a right to read: the file itself is as it was."""
+    with monkeypatch.context() as patch, pytest.raises(features.BadPicture, match="no decoder"):
+        patch.setattr(features, "open_picture", lambda path: (_ for _ in ()).throw(features.BadPicture("no decoder")))
+        extract(root, tmp_path / "f")
+    monkeypatch.chdir(root.parent)
+    extract(Path(root.name), tmp_path / "f")
+    files = (tmp_path / "f" / "train_files.txt").read_text().split()
+    assert len(files) == 12 and all(Path(file).is_absolute() for file in files)
+
+
 def test_a_part_without_any_good_photo(root, tmp_path, monkeypatch):
     monkeypatch.setattr(features, "PART", 2)
     for number in (0, 1):

@@ -56,6 +56,7 @@ IMAGE = "image 3: .*"
         (lambda images: images[3].update(split="dev"), f"{IMAGE}split"),
         (lambda images: [image.update(split="train") for image in images if image["split"] == "val"], "'val' is empty"),
         (lambda images: images[1].update(imgid=0), "'0' occurs twice"),
+        (lambda images: images[-1].update(filename=images[0]["filename"]), "named by 2 images"),
     ],
 )
 def test_a_fault_is_named(root, change, what):

@@ -148,6 +148,27 @@ def test_shares_and_numbers_of_pictures(root, options, sizes):
     assert [n for n, _ in make(root, **options).counts.values()] == [12 - sum(sizes), *sizes]
 
 
+def test_two_folders_of_equal_names_are_not_one(root):
+    """Captions of test/p01.jpg are none of train/p01.jpg, which is all that is here."""
+    rows = [(f"{part}/{name}", f"{part} {name}") for part in ("train", "test") for name in NAMES]
+    with pytest.raises(ValueError, match="train/ and of test/"):
+        make(root, [table(root, rows)])
+
+
+def test_a_column_that_counts_is_not_that_of_the_pictures(root):
+    names = renamed(root, lambda n, name: f"{n}.jpg")
+    make(root, [table(root, [(str(n), names[11 - n], f"a dog {n}") for n in range(12)], head=None)])
+    assert captions_of(root)["11.jpg"] == ["a dog 0"]
+
+
+def test_a_headless_table_whose_first_picture_is_missing(root):
+    (root / NAMES[0]).unlink()
+    with pytest.raises(ValueError, match="leave-out"):
+        make(root, [table(root, head=None)])
+    make(root, [root / "captions.csv"], leave_out=True)
+    assert len(captions_of(root)) == 11
+
+
 def test_the_seed_draws_the_same_split_for_ever(root):
     table(root)
     for seed, val, test in ((0, [2, 9], [4, 7]), (1, [8, 11], [4, 7])):

@@ -72,12 +72,12 @@ def test_a_search_by_rate_has_a_row_for_whatever_else_moved_and_other_draws_are_
 
 
 def test_a_winner_says_whether_anybody_looked_far_enough():
-    """An edge is the last of three numbers, but no zero, and nothing that goes with the updates or has no order."""
+    """An edge is the last of some numbers, but no zero, and nothing that goes with the updates or has no order."""
     rows = {  # loss: candidates on two draws, and what their winner has to say
         "triplet": ([(400, 0.1, 250), (410, 0.2, 500), (413.5, 0.4, 1000)], "largest margin", 3.5),
         "triplet_sh": ([(430, 0.0, 0), (420, 0.2, 0), (410, 0.4, 0)], "", None),
         "ntxent": ([(410, "max", 0), (405, "mean", 0), (400, "min", 0)], "", None),
-        "smoothap": ([(420, 0.1, 0), (410, 0.2, 0)], "", None),
+        "smoothap": ([(420, 0.1, 0), (410, 0.2, 0)], "smallest margin", 9.5),
         "dcl": ([(400, 0.1, 0), (420, 0.2, 0), (410, 0.4, 0)], "", None),
     }
     grids = [
@@ -87,7 +87,7 @@ def test_a_winner_says_whether_anybody_looked_far_enough():
     ]
     winners = search(*grids).winners.xs("vse++")
     assert winners.edge.to_dict() == {loss: edge for loss, (_, edge, _) in rows.items()}
-    assert winners.gained.dropna().to_dict() == {"triplet": 4.0}  # of the means: 414.5 less 410.5
+    assert winners.gained.dropna().to_dict() == {"triplet": 4.0, "smoothap": 9.5}  # of the means: 414.5 less 410.5
     assert winners.loc["triplet", ["moved", "candidates", "draws", "chosen", "val"]].tolist() == [
         "margin, warmup", 3, "100, 101", "margin 0.4, warmup 1000", 414.5
     ]  # fmt: skip

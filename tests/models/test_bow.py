@@ -88,6 +88,13 @@ def test_it_is_saved_and_read_with_its_runs(drawn, run, tmp_path):
     torch.testing.assert_close(again.encode_captions(words, lengths), run.model.eval().encode_captions(words, lengths))
 
 
+def test_word_order_does_not_ask_a_bag_of_runs_and_a_decoder_writes_its_runs(drawn, run):
+    """Numbers of runs would only be moved, so that any bag of pairs would seem to know no order."""
+    assert icrlib.evaluation.word_order(run.model, drawn.test)["n"] == 0
+    made = icrlib.train(drawn, "bow", ngrams=2, auxiliary="tokens", objective="dual", updates=2, progress=False)
+    assert made.history
+
+
 def test_one_is_the_bag_of_words_as_it_was(drawn):
     plain, one, two = (resolve(drawn, "bow", "ntxent", given=given) for given in ({}, {"ngrams": 1}, {"ngrams": 2}))
     assert one.identity() == plain.identity() != two.identity()

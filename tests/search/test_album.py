@@ -155,6 +155,18 @@ def test_an_encoder_of_ones_own(trained, pictures):
         assert file in result.output, result.output
     with pytest.raises(ValueError, match="--encoder"):
         Album(pictures).encoder()
+    result = icr("search", "red", "--index", pictures, "--encoder", "tests.own_parts:Bags")
+    assert result.exit_code == 1 and MINE in result.output, result.output
+    embed(pictures, trained)
+    result = icr("search", "red", "--index", pictures, "--encoder", MINE)
+    assert result.exit_code == 1 and "leave out --encoder" in result.output, result.output
+
+
+def test_a_killed_change_of_the_model_leaves_no_old_vectors(trained, pictures):
+    embed(pictures, trained)
+    with pytest.raises(KeyboardInterrupt):
+        embed(pictures, mine=Colours(stop_at=1))
+    assert not Album(pictures).begun
 
 
 @pytest.mark.parametrize(

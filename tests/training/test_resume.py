@@ -75,6 +75,8 @@ def test_a_finished_run_is_returned_and_writes_the_record_that_is_asked_for_late
     assert json.loads(path.read_text()) == json.loads((tmp_path / "run" / "record.json").read_text())
     with pytest.raises(ValueError, match="this record exists"):
         icrlib.train(tiny, out=tmp_path / "run", record=path, progress=False)
+    icrlib.train(tiny, out=tmp_path / "run", record=tmp_path / "run" / "record.json", progress=False)  # it is there
+    assert not run.model.training and not again.model.training
 
 
 def test_a_record_that_cannot_be_written_is_noticed_before_training(tiny, tmp_path, monkeypatch):
@@ -142,6 +144,8 @@ def test_models_round_trip_and_damage_is_named(tiny, tmp_path):
         weights.write_bytes(bad)
         with pytest.raises(ValueError, match="model is damaged.*save or train it again"):
             icrlib.load_model(folder)
+    run.model.twin = run.model.project  # tied weights: one memory under two names
+    assert (run.save(tmp_path / "tied") / "model.safetensors").is_file()
     with pytest.raises(FileNotFoundError, match="no model.json here"):
         icrlib.load_model(tmp_path)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import icrlib
+from icrlib.losses import TripletSH
 from icrlib.losses.build import options_of as options_of_loss
 from icrlib.names import LOSSES
 from icrlib.training import config as configs
@@ -50,6 +51,7 @@ def made(data, method="vse++", loss="ntxent", **given):
         ({}, {"updates": 3, "epochs": 3}, "not both"),
         ({}, {"negatives": "foils"}, "logical form"),
         ({"loss": "triplet_sh"}, {"updates": 50, "warmup": 50}, "warmup"),
+        ({"loss": TripletSH(margin=0.3)}, {"loss_margin": 0.5}, "given twice"),
     ],
 )
 def test_refusals(tiny, tmp_path, parts, given, word):

@@ -39,3 +39,9 @@ def test_a_published_row_has_the_updates_of_its_own_data(dataset, method, loss, 
     row = {"epochs": 150 if loss == "smoothap" else 30, "batch_size": 128}
     config, _ = unread.configuration(dataset, method, loss, given=row)
     assert config["updates"] == updates
+
+
+def test_a_published_start_does_not_fill_a_short_run():
+    """VSE∞'s first epoch has all negatives; in 500 updates nothing else would be left."""
+    with pytest.raises(ValueError, match="warmup"):
+        unread.configuration("flickr30k", "vse_infty", "triplet_sh", given={"updates": 500})
