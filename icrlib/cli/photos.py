@@ -105,7 +105,7 @@ def features(root: Path, folder: Path, **options) -> None:
     done = extraction.extract(root, folder, **options)
     counts = precomputed.noted(done).get("photos", {})
     if left_out := precomputed.noted(done).get("left_out"):
-        click.echo(f"{left_out:,} photos were left out, as they cannot be decoded; icr data check {root} names them")
+        click.echo(f"{left_out:,} photos were left out, as they cannot be read; icr data check {root} names them")
     if rest := counts.get(precomputed.REST):
         click.echo(f"{rest:,} photos have no caption: no training uses them, and a search does")
     if not counts or "train" in counts:

@@ -312,7 +312,7 @@ def _matched(
     lost, empty, named, notes = [], [], {}, []
     for one in listed:
         name, text = pictures.find(one.name, one.place), karpathy.one_line(one.text)
-        folder = posixpath.dirname(posixpath.normpath(one.name.strip().replace("\\", "/")))
+        folder = posixpath.dirname(posixpath.normpath(_folded(one.name.strip().replace("\\", "/"))))
         first = named.setdefault(name, folder) or folder
         if name is None:
             lost.append(one)

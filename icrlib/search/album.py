@@ -66,10 +66,6 @@ class Album:
             before, known = self._read() if self.begun else ({}, {})
             if before.get("key") != encoder.key:
                 known = {}
-                (self.place / FILE).unlink(missing_ok=True)  # a killed change leaves no old vectors beside a new model
-            if model is not None and model.resolve() != self.model.resolve():
-                for file in ("model.json", "model.safetensors"):
-                    write_bytes(self.model / file, (model / file).read_bytes())
             files, problems = self._files()
             rows = {name: row for name, row in known.items() if files.get(name) == row.state}
             todo, written = sorted(files.keys() - rows.keys()), time.monotonic()
@@ -78,9 +74,9 @@ class Album:
                 vectors = self._vectors(todo[first : first + TOGETHER], encoder, problems)
                 rows |= {name: Row(files[name], vector) for name, vector in vectors.items()}
                 if time.monotonic() - written > EVERY:
-                    self._write(encoder, model is None, rows)
+                    self._write(encoder, model, rows)
                     written = time.monotonic()
-            self._write(encoder, model is None, rows)
+            self._write(encoder, model, rows)
         changed = sum(name in files and files[name] != row.state for name, row in known.items())
         new, gone = len(files.keys() - known.keys()), len(known.keys() - files.keys())
         return {"new": new, "changed": changed, "gone": gone, "as before": len(files) - new - changed}, problems
@@ -143,8 +139,13 @@ class Album:
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as err:
             raise ValueError(f"{path}: damaged ({err}); delete it, and icr index {self.folder} makes it anew") from err
 
-    def _write(self, encoder: Encoder, own: bool, rows: dict[str, Row]) -> None:
-        about = {"key": encoder.key, "name": encoder.name, "own": own}
+    def _write(self, encoder: Encoder, model: Path | None, rows: dict[str, Row]) -> None:
+        if model is not None and model.resolve() != self.model.resolve():
+            if self.begun and self._read()[0]["key"] != encoder.key:
+                (self.place / FILE).unlink()  # never a new model beside old vectors
+            for file in ("model.json", "model.safetensors"):
+                write_bytes(self.model / file, (model / file).read_bytes())
+        about = {"key": encoder.key, "name": encoder.name, "own": model is None}
         about |= {"backbone": getattr(encoder, "backbone", ""), "regions": getattr(encoder, "regions", 0)}
         path, vectors = self.place / FILE, [row.vector for row in rows.values()]
         states = np.array([row.state for row in rows.values()], np.int64).reshape(-1, 2)

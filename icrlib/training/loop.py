@@ -167,9 +167,10 @@ def explained(recent: RunningLog, folder: Path | None) -> Iterator[None]:
     try:
         yield
     except NonFiniteScores as err:
-        kept = "There was no checkpoint yet." if folder else "Give out=FOLDER to keep checkpoints."
-        if folder and (folder / checkpoints.CHECKPOINT).exists():
-            kept = f"The last good checkpoint is kept in {folder}."
+        there = folder and (folder / checkpoints.CHECKPOINT).exists()
+        kept = (
+            f"The last good checkpoint is kept in {folder}." if there else "No checkpoint yet (out=FOLDER keeps one)."
+        )
         raise Diverged(
             f"training stopped at update {recent.update + 1} (lr {recent.rate:g}): {err}. {kept} Lower lr=, "
             "or look for extreme values in the features."

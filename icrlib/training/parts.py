@@ -29,7 +29,7 @@ def named(method: Any, loss: Any, settings: Mapping) -> tuple[str, str, dict]:
         names[owner], own = (part, {}) if part is None or isinstance(part, str) else _of(part, registry)
         options |= {f"{owner}_{name}": value for name, value in own.items()}
     if twice := sorted(settings.keys() & options.keys()):
-        raise ValueError(f"{', '.join(twice)}: given twice, by name and with the object")
+        raise ValueError(f"{', '.join(twice)}: given twice, by name and with the object; leave one out")
     return names["model"], names["loss"], {**settings, **options, "auxiliary": names["auxiliary"]}
 
 

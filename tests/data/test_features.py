@@ -18,6 +18,7 @@ from icrlib.data.precomputed import MARK
 from icrlib.files import write_bytes
 from icrlib.search import Index
 
+from ..test_cli import icr
 from .photos import edit, extract
 
 
@@ -76,6 +77,8 @@ def test_bad_photos_cost_nothing_but_themselves(root, tmp_path, monkeypatch):
     monkeypatch.setattr(features, "open_picture", lambda path: opened.append(path) or open_picture(path))
     data = load(extract(root, tmp_path / "f", skip_bad=True))
     assert opened == [], "what was done was done again"
+    said = icr("features", str(root), str(tmp_path / "f"), "--backbone", "scenes", "--skip-bad").output
+    assert "2 photos were left out" in said, said
     assert (len(data.train), len(data.test)) == (11, 5) and len(data.test.captions) == 10
     files = (tmp_path / "f" / "test_files.txt").read_text().split()
     assert [Path(f).name for f in files] == [f"test{i}.jpg" for i in (0, 2, 3, 4, 5)]

@@ -162,10 +162,19 @@ def test_an_encoder_of_ones_own(trained, pictures):
     assert result.exit_code == 1 and "leave out --encoder" in result.output, result.output
 
 
-def test_a_killed_change_of_the_model_leaves_no_old_vectors(trained, pictures):
+def test_a_killed_change_of_the_model_leaves_the_album_as_it_was_or_none(trained, pictures, tmp_path, monkeypatch):
+    """Never the new model beside the vectors of the old one."""
     embed(pictures, trained)
+    before, one = vectors(pictures), (pictures / ".icr" / "model" / "model.json").read_bytes()
+    shutil.copytree(trained / "run", tmp_path / "other")
+    (tmp_path / "other" / "model.json").write_bytes(one + b" ")
+    stopped = Own(Colours(stop_at=1), "mine")
     with pytest.raises(KeyboardInterrupt):
-        embed(pictures, mine=Colours(stop_at=1))
+        Album(pictures).update(stopped, tmp_path / "other", progress=False)
+    assert vectors(pictures) == before and (pictures / ".icr" / "model" / "model.json").read_bytes() == one
+    monkeypatch.setattr(albums.np, "savez", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        Album(pictures).update(Own(Colours(), "mine"), tmp_path / "other", progress=False)
     assert not Album(pictures).begun
 
 

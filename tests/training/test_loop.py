@@ -90,7 +90,7 @@ def test_a_non_finite_loss_stops_with_the_last_checkpoint_kept(tiny, tmp_path, m
     with pytest.raises(Diverged, match="update 15 .* kept in"):
         icrlib.train(tiny, out=tmp_path / "run", progress=False)
     calls["n"] = 14
-    with pytest.raises(Diverged, match="no checkpoint yet"):
+    with pytest.raises(Diverged, match="No checkpoint yet"):
         icrlib.train(tiny, out=tmp_path / "other", progress=False)
     monkeypatch.undo()
     assert icrlib.train(tiny, out=tmp_path / "run", progress=False).record["chosen"]  # it goes on from update 12
