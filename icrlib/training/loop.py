@@ -168,9 +168,7 @@ def explained(recent: RunningLog, folder: Path | None) -> Iterator[None]:
         yield
     except NonFiniteScores as err:
         there = folder and (folder / checkpoints.CHECKPOINT).exists()
-        kept = (
-            f"The last good checkpoint is kept in {folder}." if there else "No checkpoint yet (out=FOLDER keeps one)."
-        )
+        kept = f"The last good checkpoint is kept in {folder}." if there else "No checkpoint yet; out= keeps them."
         raise Diverged(
             f"training stopped at update {recent.update + 1} (lr {recent.rate:g}): {err}. {kept} Lower lr=, "
             "or look for extreme values in the features."
