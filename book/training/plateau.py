@@ -256,7 +256,7 @@ paper.styled(pd.DataFrame(lines), "Norm of the gradient before clipping, at eval
 # %% [markdown]
 # A gradient that is cut keeps its direction and loses its size: every step of Triplet enters Adam with the length 2, a large violation
 # no less than a small one. Clipping is not the same thing for different losses, and {numref}`Chapter {number} <ch-losses>` shows two
-# of which, at one rate, it decides who is ahead.
+# losses of which it decides, at one rate, which is ahead.
 #
 # ## What we found
 #
