@@ -142,14 +142,14 @@ class Search:
             for settings, value in reversed(ranked):
                 if name in settings:
                     values.setdefault(pair, {})[settings[name]] = value
-        return {pair: dict(sorted(one.items())) for pair, one in values.items()}
+        return {p: dict(sorted(one.items(), key=lambda of: (of[0] is not None, of[0]))) for p, one in values.items()}
 
 
 def search(*grids: str | Runs, **settings) -> Search:
     """Candidates, named as for :func:`runs`, or several grids of them: ``search(runs(…), runs(…))``.
 
-    What is best has the highest validation rsum, mean over the draws, of the best evaluation after its start. Test
-    numbers are not looked at. ``ValueError`` where settings were tried on different draws.
+    What is best has the highest validation rsum, mean over the draws, of the best evaluation. Test numbers are not
+    looked at. ``ValueError`` where settings were tried on different draws.
     """
     first, *more = grids
     candidates = sum(more, first) if isinstance(first, Runs) else runs(first, **settings)
@@ -165,25 +165,12 @@ def _tried(pair: Pair, tried: Runs) -> list[tuple[dict, np.ndarray]]:
     if len(draws) > 1:
         each = " and ".join(str(list(one)) for one in sorted(draws))
         raise ValueError(f"settings of {pair[0]} with {pair[1]} were tried on different draws, {each}: not comparable")
-    rows = [(dict(s), np.array([after_start(r) for r in sorted(group, key=seed)])) for s, group in groups.items()]
+    rows = [(dict(s), Runs(sorted(group, key=seed)).values("chosen.val_rsum")) for s, group in groups.items()]
     return sorted(rows, key=lambda row: -row[1].mean())
 
 
 def _text(value) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def after_start(record: Mapping) -> float:
-    """The best validation rsum of a run's own loss: within its start, all negatives count, and that is another loss.
-
-    On 400 photos the setting of Triplet-SH with the highest of all evaluations had it in its start, where Triplet was
-    trained. A run without any evaluation after its start counts with what it has.
-    """
-    start = record["config"].get("warmup", 0)
-    if record["chosen"]["update"] > start:
-        return record["chosen"]["val_rsum"]
-    later = [entry["val"]["rsum"] for entry in record["history"] if entry["update"] > start]
-    return max(later, default=record["chosen"]["val_rsum"])
 
 
 def write(searches: Mapping[str, Search], path: Path) -> None:

@@ -120,7 +120,7 @@ def fit(
             state["update"] = update + 1
             if (update + 1) % config.evaluate_every == 0 or update + 1 == config.updates:
                 entry = recent.summary(state["log"]) | look(model, criterion, data.val, step, config.relevance)
-                keep(state, entry, model)
+                keep(state, entry, model, config.warmup)
                 state["seconds"] += time.perf_counter() - clock
                 checkpoints.write(folder, state, parts)
                 clock = time.perf_counter()
@@ -189,10 +189,11 @@ def look(model: RetrievalModel, criterion: Criterion, val: Split, step: Step, re
     return entry | criterion.notes() | loss.notes(scores, step.positives)
 
 
-def keep(state: dict, entry: dict, model: RetrievalModel) -> None:
-    """Append the entry; keep the weights if they are the best so far (the first of equals)."""
+def keep(state: dict, entry: dict, model: RetrievalModel, start: int = 0) -> None:
+    """Append the entry; keep the weights if they are the best so far (the first of equals). Those of the first
+    ``start`` updates are no candidates: until its end another loss is trained."""
     state["history"].append(entry)
-    if state["best"] is None or entry["val"]["rsum"] > state["best"]["rsum"]:
+    if entry["update"] > start and (state["best"] is None or entry["val"]["rsum"] > state["best"]["rsum"]):
         weights = {name: value.cpu().clone() for name, value in model.state_dict().items()}
         state["best"] = {"update": entry["update"], "rsum": entry["val"]["rsum"], "model": weights}
 

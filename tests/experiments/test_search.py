@@ -41,17 +41,10 @@ def test_each_model_and_loss_is_searched_by_itself_and_the_best_mean_wins_whatev
     }
 
 
-def test_the_best_moment_of_a_start_is_another_losses():
-    """All negatives count within the start; of a run whose best evaluation lies there the best one after it counts."""
-    early = tried("triplet_sh", {100: 440.0}, lr=0.01, warmup=250)
-    first, last = early[0]["history"]
-    early[0]["chosen"]["update"], last["val"]["rsum"] = 200, 405.0
-    late = tried("triplet_sh", {100: 410.0}, lr=0.003, warmup=250)
-    assert search(early, late).best["vse++", "triplet_sh"]["lr"] == 0.003
-    last["val"]["rsum"] = 415.0
-    assert search(early, late).best["vse++", "triplet_sh"]["lr"] == 0.01
-    early[0]["history"] = [first]  # it ended within its start
-    assert search(early, late).best["vse++", "triplet_sh"]["lr"] == 0.01
+def test_what_a_method_sets_itself_stands_before_the_values_that_were_tried():
+    found = search(*(tried("triplet_sh", {100: 400.0 + index}, margin=m) for index, m in enumerate((0.4, None, 0.1))))
+    assert list(found.by("margin")["vse++", "triplet_sh"]) == [None, 0.1, 0.4]
+    assert found.winners["chosen"].tolist() == ["margin 0.1"]
 
 
 def test_a_search_by_rate_has_a_row_for_whatever_else_moved_and_other_draws_are_refused():

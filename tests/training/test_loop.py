@@ -136,6 +136,9 @@ def test_of_equal_evaluations_the_first_is_kept(tiny):
     for update in (10, 20, 30):
         keep(state, {"update": update, "val": {"rsum": 50.0 if update < 30 else 49.0}}, model)
     assert state["best"]["update"] == 10
+    for update in (10, 20, 30, 40):  # the start's own are of another loss
+        keep(state, {"update": update, "val": {"rsum": 90.0 - update}}, model, start=20)
+    assert state["best"]["update"] == 30
 
 
 def test_bfloat16_learns_about_as_well(tiny):
