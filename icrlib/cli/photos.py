@@ -61,7 +61,7 @@ def check(place: str, root: Path | None) -> None:
     "--val", type=float, help="Share of the pictures, or how many, to choose a model by; else 0.15, at most 1,000."
 )
 @click.option("--test", type=float, help="Pictures to measure it on, likewise.")
-@click.option("--seed", default=0, show_default=True, help="Which pictures these are.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Which pictures these are.")
 @click.option("--leave-out", is_flag=True, help="Go without pictures and captions that have no partner.")
 @click.option("--distractors", is_flag=True, help="Pictures without caption join the test split, as wrong answers.")
 @click.option("--force", is_flag=True, help="Write over the file that is there.")

@@ -158,7 +158,7 @@ def entries(place: str | os.PathLike) -> tuple[Path, list[dict]]:
 def _splits(root: Path, complete: bool) -> tuple[dict[str, Photos], list[str]]:
     """The splits, and what is wrong with them and with the images that are therefore in none."""
     path, listed = entries(root)
-    folder = images(root)
+    folder = images(path.parent)
     splits, problems = {name: Photos() for name in ("train", "val", "test")}, []
     for number, entry in enumerate(listed):
         wrong = parsing.misfit(entry, IMAGE, "image") or unusable(entry, number)
@@ -175,9 +175,10 @@ def _splits(root: Path, complete: bool) -> tuple[dict[str, Photos], list[str]]:
     for name, split in splits.items():
         twice = [id for id, n in Counter(split.ids).items() if n > 1]
         problems += [f"the id {id!r} occurs twice in {name!r}; ids must differ" for id in twice]
-        if complete and not len(split):
+        if complete and not any(map(any, split.captions)):
             problems.append(
-                f"the split {name!r} is empty; training needs train, val and test (icr data make draws them anew)"
+                f"the split {name!r} {'has no caption' if len(split) else 'is empty'}; training needs all three "
+                "(icr data make draws them anew)"
             )
     return splits, [f"{path}, {problem}" for problem in problems]
 

@@ -6,6 +6,8 @@ folder for each class, whose name is the caption.
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import csv
 import io
 import json
@@ -13,7 +15,7 @@ import os
 import posixpath
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -229,7 +231,11 @@ def _annotations(file: Path) -> Iterator[Caption]:
     if wrong := parsing.misfit(content, COCO, "the file"):
         way = "COCO's annotations of captions are wanted, captions_….json; Karpathy's are read as they are"
         raise parsing.BadFile(file, f"{wrong}. {way}")
-    names = {entry["id"]: entry["file_name"] for entry in content["images"]}
+    images = {(entry["id"], entry["file_name"]) for entry in content["images"]}
+    for what, values in zip(("id", "file_name"), zip(*images, strict=True), strict=False):
+        if twice := [value for value, count in Counter(values).items() if count > 1]:
+            raise parsing.BadFile(file, f"several images have the {what} {twice[0]!r}: whose captions are whose?")
+    names = dict(images)
     for number, one in enumerate(content["annotations"]):
         name = names.get(one["image_id"], f"id {one['image_id']}")
         yield Caption(name, one["caption"], f"{file}, annotation {number}")
@@ -252,12 +258,13 @@ def _table(file: Path, pictures: _Pictures, image: str | None, caption: str | No
 
 
 def _several(cell: str) -> list[str]:
-    """The captions of a cell: one, or a list of them as JSON, which some tables hold."""
-    try:
-        texts = json.loads(cell) if cell.startswith('["') else [cell]
-    except ValueError:
-        return [cell]
-    return [text for text in texts if isinstance(text, str)]
+    """The captions of a cell: one, or a list of them as JSON or Python writes it, which some tables hold."""
+    for read in (json.loads, ast.literal_eval):
+        with contextlib.suppress(ValueError, SyntaxError):
+            texts = read(cell) if cell.startswith("[") else [cell]
+            if all(isinstance(text, str | None) for text in texts):
+                return [text for text in texts if text is not None]
+    return [cell]
 
 
 def _rows(file: Path, text: str, delimiter: str) -> list[tuple[int, list[str]]]:
@@ -287,13 +294,16 @@ def _columns(
         if names and (columns := [column for column in texts if column != names[0]]):
             return by, names[0], columns, len(head), True
     if image is None and caption is None:
-        for by, head in heads.items():  # no header, as Flickr8k's own file: captions come last
-            for at, cell in sorted(enumerate(head[:-1]), key=lambda one: not PICTURE.search(one[1])):
-                if PICTURE.search(cell) or pictures.find(cell, f"{file}, line 1") is not None:
-                    return by, at, [len(head) - 1], len(head), False
+        for by, head in heads.items():  # no header, as Flickr8k's own file: captions come last, behind numbers at most
+            at = [place for place, cell in enumerate(head[:-1]) if PICTURE.search(cell)] or [
+                place for place, cell in enumerate(head[:-1]) if pictures.find(cell, f"{file}, line 1") is not None
+            ]
+            if len(at) == 1 and not re.search(r"[^\d\s]", "".join(head[at[0] + 1 : -1])):
+                return by, at[0], [len(head) - 1], len(head), False
     head = ", ".join(map(repr, max(heads.values(), key=len, default=[line])))  # one cell, in an empty file
-    way = f"name the columns of pictures and captions with --image and --caption; its first line has {head[:200]}"
-    raise parsing.BadFile(file, f"no {image or 'pictures'} and {caption or 'captions'} among its columns; {way}", 1)
+    way = "name them with --image and --caption, or, where no line has their names, in a first line, image,caption"
+    what = f"no {image or 'pictures'} and {caption or 'captions'} among its columns, {head[:200]}"
+    raise parsing.BadFile(file, f"{what}; {way}", 1)
 
 
 def _named(head: list[str], name: str | None, usual: Sequence[str]) -> list[int]:
@@ -313,7 +323,7 @@ def _matched(
     for one in listed:
         name, text = pictures.find(one.name, one.place), karpathy.one_line(one.text)
         folder = posixpath.dirname(posixpath.normpath(_folded(one.name.strip().replace("\\", "/"))))
-        first = named.setdefault(name, folder) or folder
+        first = named[name] = named.get(name) or folder
         if name is None:
             lost.append(one)
         elif folder and not _meant(first, folder):
@@ -322,7 +332,7 @@ def _matched(
             empty.append(one)
         else:
             captions_of[name].append(text)
-    bare = [name for name in captions_of if name not in named]
+    bare = [name for name, captions in captions_of.items() if not captions]
     if bare and distractors:
         notes.append(f"test: {len(bare):,} pictures without caption, as distractors")
     wrong = [
@@ -342,7 +352,7 @@ def _drawn(what: str, count: int, val: float | None, test: float | None, seed: i
     """The split of each of so many pictures."""
     sizes = {}
     for part, share in (("val", val), ("test", test)):
-        share = min(MOST, max(1, round(SHARE * count))) if share is None else share
+        share = min(MOST, max(min(2, count // 3), round(SHARE * count))) if share is None else share
         if not isinstance(share, (int, float)) or not (0 < share < 1 or share >= 1 and share % 1 == 0):
             raise ValueError(f"--{part} is a share of the pictures, such as 0.1, or a number, as 500; got {share!r}")
         sizes[part] = int(share) if share >= 1 else max(1, round(share * count))

@@ -73,13 +73,15 @@ class Album:
             for first in bar(range(0, len(todo), TOGETHER), title, progress, unit=" photos", unit_scale=TOGETHER):
                 vectors = self._vectors(todo[first : first + TOGETHER], encoder, problems)
                 rows |= {name: Row(files[name], vector) for name, vector in vectors.items()}
+                if len({row.vector.shape for row in rows.values()}) > 1:
+                    raise ValueError(f"{encoder.name} is not as it was when it made {self.place / FILE}; delete that")
                 if time.monotonic() - written > EVERY:
                     self._write(encoder, model, rows)
                     written = time.monotonic()
             self._write(encoder, model, rows)
         changed = sum(name in files and files[name] != row.state for name, row in known.items())
-        new, gone = len(files.keys() - known.keys()), len(known.keys() - files.keys())
-        return {"new": new, "changed": changed, "gone": gone, "as before": len(files) - new - changed}, problems
+        new, gone = len(rows.keys() - known.keys()), len(known.keys() - files.keys())
+        return {"new": new, "changed": changed, "gone": gone, "as before": len(rows) - new - changed}, problems
 
     def encoder(self, own: object | None = None, name: str = "", **handed: str | None) -> Encoder:
         """The encoder that the album was made with; ``own``: that object, where it is one of the reader's, of ``name``.
@@ -137,7 +139,7 @@ class Album:
                 rows = map(Row, zip(sizes, times, strict=True), file["vectors"])
                 return about, dict(zip(names, rows, strict=True))
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as err:
-            raise ValueError(f"{path}: damaged ({err}); delete it, and icr index {self.folder} makes it anew") from err
+            raise ValueError(f"{path}: damaged ({err}); delete it, and index anew with what made it") from err
 
     def _write(self, encoder: Encoder, model: Path | None, rows: dict[str, Row]) -> None:
         if model is not None and model.resolve() != self.model.resolve():

@@ -61,6 +61,10 @@ class Trained:
 
     def ready(self) -> None:
         """``ValueError`` for a network that nobody named, or whose features the model does not take."""
+        if not self.on_pictures and bool(self.regions) != (self.model.takes == "regions"):
+            raise ValueError(
+                f"the model takes features of another kind ({self.model.takes}); use those of its training"
+            )
         self._check_size(self._loaded().channels(), f"the network {self.backbone!r} makes")
 
     def _check_size(self, size: int, source: str) -> None:
@@ -104,7 +108,6 @@ class Own:
     """
 
     at_once = RetrievalModel.scores_at_once
-    similarity = staticmethod(inner_products)
 
     def __init__(self, encoder: object, name: str = "") -> None:
         self.encoder, self.name = encoder, name or type(encoder).__name__
@@ -121,6 +124,14 @@ class Own:
     def ready(self) -> None:
         """``ValueError`` where the object cannot encode pictures."""
         self._has("encode_images")
+
+    def similarity(self, images: Tensor, captions: Tensor) -> Tensor:
+        """Inner products; ``ValueError`` where a picture and a text do not have equally many numbers."""
+        if images.shape[-1] != captions.shape[-1]:
+            raise ValueError(
+                f"{self.name}: {images.shape[-1]} numbers of a picture, but {captions.shape[-1]} of a text"
+            )
+        return inner_products(images, captions)
 
     def texts(self, texts: Sequence[str]) -> Tensor:
         return _answers(self.encoder.encode_captions, list(texts), f"{self.name}.encode_captions")

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import icrlib
+from icrlib import parsing
 from icrlib.data import karpathy, precomputed
 from icrlib.data.making import make
 from icrlib.search import Index
@@ -83,13 +84,13 @@ def test_what_tables_hold(root):
         b"\xef\xbb\xbfnumber,image,caption\r\n"
         b'1,p00.jpg,"one, two"\r\n2,p01.jpg,three, four\r\n3,p02,"over\ntwo lines"\r\n4,P03.JPG,x,,\r\n'
         b'5,D:\\my photos\\p04.jpg#0,"[""five"", ""six""]"\r\n\r\n6,p05.jpg#3,x\r\n6,"C:\\photos\\p06.jpg",x\r\n'
-        + rest.encode()
+        b"7,p05.jpg,\"['it''s', None, 'y']\"\r\n8,p06.jpg,[z] 7\r\n" + rest.encode()
     )
     make(root)
     found = captions_of(root)
     assert found["p00.jpg"] == ["one, two"] and found["p01.jpg"] == ["three, four"]
     assert found["p02.jpg"] == ["over two lines"] and found["p04.jpg"] == ["five", "six"]
-    assert found["p03.jpg"] == found["p05.jpg"] == found["p06.jpg"] == ["x"]
+    assert found["p03.jpg"] == ["x"] and found["p05.jpg"] == ["x", "its", "y"] and found["p06.jpg"] == ["x", "[z] 7"]
 
 
 def test_named_columns_and_quotes_between_tabs(root):
@@ -122,6 +123,16 @@ def test_annotations_of_coco(root):
     assert captions_of(root)["val2017/p09.jpg"] == ["a cat 18", "a cat 19"]
 
 
+@pytest.mark.parametrize("twice", [{"id": 100}, {"file_name": NAMES[0]}])
+def test_annotations_of_two_images_in_one(root, twice):
+    file = coco(root / "captions.json", NAMES)
+    content = json.loads(file.read_text())
+    content["images"][1] |= twice
+    file.write_text(json.dumps(content))
+    with pytest.raises(parsing.BadFile, match=f"several images have the {[*twice][0]}"):
+        make(root, leave_out=True)
+
+
 def test_a_text_beside_each_picture(root):
     """As img2dataset leaves them, in folders of shards, with its own notes beside them; endings in capitals, too."""
     for n, name in enumerate(renamed(root, lambda _, name: f"00000/{name}".replace("jpg", "JPG"))):
@@ -149,16 +160,26 @@ def test_shares_and_numbers_of_pictures(root, options, sizes):
 
 
 def test_two_folders_of_equal_names_are_not_one(root):
-    """Captions of test/p01.jpg are none of train/p01.jpg, which is all that is here."""
-    rows = [(f"{part}/{name}", f"{part} {name}") for part in ("train", "test") for name in NAMES]
-    with pytest.raises(ValueError, match="train/ and of test/"):
-        make(root, [table(root, rows)])
+    """Captions of test/p01.jpg are none of train/p01.jpg, which alone is here; nor after bare names."""
+    for parts in (("train/", "test/"), ("", "train/", "test/")):
+        rows = [(f"{part}{name}", f"{part} {name}") for part in parts for name in NAMES]
+        with pytest.raises(ValueError, match="train/ and of test/"):
+            make(root, [table(root, rows)])
 
 
 def test_a_column_that_counts_is_not_that_of_the_pictures(root):
     names = renamed(root, lambda n, name: f"{n}.jpg")
-    make(root, [table(root, [(str(n), names[11 - n], f"a dog {n}") for n in range(12)], head=None)])
-    assert captions_of(root)["11.jpg"] == ["a dog 0"]
+    for row in ((lambda n: (str(n), names[11 - n])), (lambda n: (names[11 - n], str(n)))):
+        make(root, [table(root, [(*row(n), f"a dog {n}") for n in range(12)], head=None)], force=True)
+        assert captions_of(root)["11.jpg"] == ["a dog 0"]
+
+
+@pytest.mark.parametrize("row", ["{0}.jpg,a dog,a cat", "{0}.jpg,a dog, on grass", "{1};{0};a dog"])
+def test_a_headless_table_that_can_be_read_in_two_ways_is_asked_for_names(root, row):
+    renamed(root, lambda n, name: f"{n}.jpg")
+    (root / "captions.csv").write_text("\n".join(row.format(n, 11 - n) for n in range(12)))
+    with pytest.raises(parsing.BadFile, match="in a first line, image,caption"):
+        make(root)
 
 
 def test_a_headless_table_whose_first_picture_is_missing(root):
@@ -222,6 +243,9 @@ def test_what_has_no_partner_is_refused_and_left_out_when_asked(root, rows, mess
     result = icr("data", "make", str(root), "--leave-out")
     assert result.exit_code == 0 and f"left out: {message}" in result.output
     assert set(captions_of(root)) == {name for name, text in rows if text != "\xad" and name in NAMES}
+    assert ("1 pictures have no caption, such as 'p00.jpg'" in result.output) == (len(captions_of(root)) < 12)
+    icr("data", "make", str(root), "--leave-out", "--distractors", "--force")
+    assert set(captions_of(root)) == set(NAMES)
 
 
 def test_names_of_this_folder_and_of_two(root):

@@ -126,7 +126,7 @@ def test_what_cannot_be_read_is_named_and_tried_again_when_it_changes(trained, p
     (pictures / "broken.jpg").write_bytes(b"no")
     os.symlink(pictures / "nowhere.jpg", pictures / "link.jpg")
     output = icr("index", pictures, "--model", trained / "run", "--backbone", "scenes").output
-    assert "9 new" in output and output.count("left out: ") == 1 and "broken.jpg: cannot be decoded" in output
+    assert "8 new" in output and output.count("left out: ") == 1 and "broken.jpg: cannot be decoded" in output
     assert len(vectors(pictures)) == 8
     Image.new("RGB", (50, 50)).save(pictures / "broken.jpg")
     assert embed(pictures, trained)[1] == []
@@ -160,6 +160,18 @@ def test_an_encoder_of_ones_own(trained, pictures):
     embed(pictures, trained)
     result = icr("search", "red", "--index", pictures, "--encoder", MINE)
     assert result.exit_code == 1 and "leave out --encoder" in result.output, result.output
+
+
+def test_an_encoder_of_ones_own_that_has_changed(pictures, monkeypatch):
+    """Its name says nothing of that; the size of its vectors may."""
+    embed(pictures, mine=Colours())
+    Image.new("RGB", (40, 40), "red").save(pictures / "red.png")
+    monkeypatch.setattr(Colours, "encode_images", lambda self, pictures: np.ones((len(pictures), 4)))
+    with pytest.raises(ValueError, match="mine is not as it was .*delete that"):
+        embed(pictures, mine=Colours())
+    with pytest.raises(ValueError, match="mine: 3 numbers of a picture, but 2 of a text"):
+        monkeypatch.setattr(Colours, "encode_captions", lambda self, texts: np.ones((len(texts), 2)))
+        Album(pictures).index(Own(Colours(), "mine")).by_text("red")
 
 
 def test_a_killed_change_of_the_model_leaves_the_album_as_it_was_or_none(trained, pictures, tmp_path, monkeypatch):
@@ -206,6 +218,13 @@ def test_refused_before_anything_is_made(trained, pictures, words, what):
     command, *options = (str(trained / "run") if word == "RUN" else word for word in words)
     result = icr(command, *options, pictures)
     assert result.exit_code in (1, 2) and what in result.output, result.output
+    assert not (pictures / ".icr").exists()
+
+
+def test_features_of_another_form_than_the_models(trained, pictures, tmp_path):
+    extract(trained / "photos", tmp_path / "cells", regions=2)
+    result = icr("index", pictures, "--model", trained / "run", "--features", tmp_path / "cells")
+    assert result.exit_code == 1 and "of another kind (vector)" in result.output, result.output
     assert not (pictures / ".icr").exists()
 
 
