@@ -34,19 +34,18 @@ class Sampler:
 
     ``batches="pairs"``: ``batch_size`` (image, caption) pairs, as published for the losses on pairs; an image can
     come twice. ``positives="diagonal"`` then counts its other caption as a negative, as the published code does;
-    ``"image"`` uses the true mask. ``batches="images"``: ``batch_size`` images with all their captions.
+    ``"image"`` uses the true mask, but in a batch of one image alone. ``batches="images"``: ``batch_size`` images with
+    all their captions.
     ``positives="text"``, with either: an image is a positive of every caption whose text one of its own captions has,
     equal after the one normalisation (:func:`icrlib.data.text.plain`). A batch in which somebody has no negative then
     goes on with the items that follow, until everybody has one.
-    A last batch of fewer than two images joins the one before.
+    A last batch of one pair, or of one image, joins the one before.
     Since a batch depends on its number alone, (seed, update) is all the state there is to save.
     """
 
     def __init__(self, split: Split, seed: int, batch_size: int, batches: str = "pairs", positives: str = "diagonal"):
-        self.batches, self.positives = (
-            choose(batches, BATCHES, "batches"),
-            choose(positives, POSITIVES, "positives"),
-        )
+        self.batches = choose(batches, BATCHES, "batches")
+        self.positives = choose(positives, POSITIVES, "positives")
         if batch_size < 2:
             raise ValueError(f"batch_size must be at least 2 (a positive needs a negative); got {batch_size}")
         if len(split) < 2:

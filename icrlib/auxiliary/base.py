@@ -13,7 +13,7 @@ from icrlib.auxiliary.weighing import Fixed, LagrangeMultiplier
 from icrlib.losses.base import Loss
 from icrlib.losses.triplet import Triplet
 
-SHARPEST = math.log(100.0)  # CLIP keeps its learned scale below 100 (Radford et al. 2021)
+SHARPEST = math.log(100.0)  # CLIP keeps its learned scale at 100 or below (Radford et al. 2021)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Criterion(nn.Module):
     """A loss, Triplet in its place for the first ``warmup`` updates, and at most one auxiliary, weighed.
 
     ``learn``: which of the loss's ``tau`` and ``bias`` are parameters. They are learned as :math:`t = -\\log\\tau` and
-    b, from the loss's own values on, within the clipped norm and without weight decay; :math:`e^t` stays below 100.
+    b, from the loss's own values on, within the clipped norm and without weight decay; :math:`e^t` is 100 at most.
     """
 
     def __init__(

@@ -39,10 +39,10 @@ def check(sentence: str, *facts: bool | str, also: str = "") -> None:
 
 
 def live(text: str, *values: float) -> str:
-    """``text`` as a fact, if its numbers are the ``values`` of a training on the page, to a tenth and three units of
+    """``text`` as a fact, if its numbers are the ``values`` of a training on the page, to a tenth and one unit of
     the last digit: another processor rounds otherwise, and a training amplifies it. A smoke run is not asked."""
     wanted = [(float(token), 10.0 ** -len(token.partition(".")[2])) for token in printed(text)]
-    close = (abs(value - one) <= 0.1 * abs(one) + 3 * unit for value, (one, unit) in zip(values, wanted, strict=True))
+    close = (abs(value - one) <= 0.1 * abs(one) + unit for value, (one, unit) in zip(values, wanted, strict=True))
     return text if SMOKE.run or all(close) else ", ".join(f"{value:.4g}" for value in values)
 
 

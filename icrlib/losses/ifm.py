@@ -28,8 +28,7 @@ class IFM(Loss):
     The second term times :math:`2\tau` tends to :math:`[2\varepsilon + \max_j s_j - s_i]_+` for :math:`\tau \to 0`:
     Triplet-SH with a margin of :math:`2\varepsilon`. At 0.1, its default, that is the margin of VSE++.
 
-    ``tau``: where the release's learned temperature begins, 0.07. ``eps``: 0.1, as released; 0 gives NT-Xent. The
-    release weighs the two halves alike, and shifts the scores before it divides them by the temperature. Other
+    ``tau``: where the release's learned temperature begins, 0.07. ``eps``: 0.1, as released; 0 gives NT-Xent. Other
     positives of the query are left out of both halves; means over queries and directions, both as for NT-Xent.
 
     Weights: a negative gets its share :math:`e^{s_j/\tau} / \sum_{k \in N} e^{s_k/\tau}` of

@@ -134,7 +134,8 @@ class RetrievalModel(nn.Module):
 
 def arguments(given: dict[str, Any]) -> dict[str, Any]:
     """A constructor's arguments, from its ``locals()`` before it has others: what a model keeps as ``options``."""
-    return {name: value for name, value in given.items() if name not in ("self", "__class__")}
+    left = [("self", given["self"]), *given["self"].neutral.items()]
+    return {name: value for name, value in given.items() if name != "__class__" and (name, value) not in left}
 
 
 def xavier_linear(inputs: int, outputs: int) -> nn.Linear:

@@ -33,8 +33,6 @@ class BagOfWords(RetrievalModel):
     def __init__(self, feature_dim: int, words: int, embed_dim: int = 1024, ngrams: int = 1) -> None:
         super().__init__()
         self.options = arguments(locals())
-        if ngrams == 1:
-            del self.options["ngrams"]
         self.project = xavier_linear(feature_dim, embed_dim)
         self.bag = nn.EmbeddingBag(words, embed_dim, mode="mean", padding_idx=0)
         nn.init.uniform_(self.bag.weight, -0.1, 0.1)

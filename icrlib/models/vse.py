@@ -39,8 +39,6 @@ class VSE(RetrievalModel):
     ) -> None:
         super().__init__()
         self.options = arguments(locals())
-        if pool == "last":
-            del self.options["pool"]
         choose(pool, STATES, "pool")
         self.project = xavier_linear(feature_dim, embed_dim)
         self.embed = nn.Embedding(words, word_dim)

@@ -35,7 +35,8 @@ class VSEInfty(RetrievalModel):
       all with the published share; "masked": they do not.
 
     What differs from the release: of its changes of words (10 % ``<mask>``, 2 % another word, 8 % left out) the setting
-    ``drop_words`` does the first, with ``<unk>``, ``delete_words`` the last, and none the second; both spare the marks.
+    ``drop_words`` does the first, with ``<unk>``, ``delete_words`` the last, but of a caption's share, rounded down,
+    where the release throws dice for each word, and none the second; both spare the marks.
     A second batch norm that the release builds and never uses is not here.
     """
 

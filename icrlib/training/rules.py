@@ -182,6 +182,8 @@ def learned(values: Values, run: Context) -> None:
     for name, scalar in (("learn_tau", "tau"), ("learn_bias", "bias")):
         if values[name] and scalar not in run.loss.learnable:
             raise ValueError(f"{name}: {type(run.loss).__name__} has no {scalar} that can be learned")
+    if values["learn_tau"] and run.loss.tau < 0.01:
+        raise ValueError(f"learn_tau: a learned tau is kept at 0.01 or above, and tau={run.loss.tau} begins below")
     if values["learn_bias"] and not values["learn_tau"]:
         raise ValueError("learn_bias= goes with learn_tau=True: a bias is learned in units of the learned scale")
 

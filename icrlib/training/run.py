@@ -101,6 +101,9 @@ def train(
             f"data_seed={data_seed!r}, but this data was drawn with seed {drawn!r}; load it with that "
             "seed, or give its name and leave the loading to train"
         )
+    for split in (data.val, data.test):
+        if len(split) < 2:
+            raise ValueError(f"the split {split.name!r} has {len(split)} image; a search needs two or more")
     method, loss, settings = parts.named(method, loss, settings)
     config = resolve(data, method, loss, seed=seed, smoke=smoke, given=settings)
     folder = None if out is None else Path(out)

@@ -104,7 +104,7 @@ class Augment:
     """What training changes about its inputs, each time anew."""
 
     drop_words: float = number(0.0, "share of the words of a caption that become <unk>", zero=True, most=1.0)
-    delete_words: float = number(0.0, "share of the words of a caption that are left out", zero=True, most=0.9)
+    delete_words: float = number(0.0, "share of a caption's words left out, rounded down", zero=True, most=0.9)
     erase: float = number(0.0, "share of the pictures that lose a rectangle; on pictures only", zero=True, most=1.0)
 
 
@@ -178,9 +178,7 @@ class Selection:
     relevance: str = one_of(
         "own", ("own", "text"), "what counts as right in evaluations: own pairs; text: equal texts, too"
     )
-    evaluate_every: int | None = integer(
-        None, 1, "updates between evaluations; None: an epoch, or a twelfth of updates="
-    )
+    evaluate_every: int | None = integer(None, 1, "updates between evaluations; None: an epoch, or updates= // 12")
     rerank: int | None = integer(
         None, 1, "candidates of each query that the model's matching head puts in order, once, after the choice"
     )

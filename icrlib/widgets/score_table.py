@@ -116,13 +116,8 @@ def explorer_on_circle(
     ``pictures`` and ``captions``: angles in degrees, equally many, those at the same place belong together; a score is
     the cosine between two points. Each loss descends on its own value, both directions reduced as it is called, at a
     rate that lets its first step move one point by four degrees. Dragging a point in one circle moves it in all and
-    begins anew. ``about``: as for :func:`explorer`. ``ValueError`` for unequal numbers, fewer than two pairs, no loss.
+    begins anew. ``about``: as for :func:`explorer`.
     """
-    if len(pictures) != len(captions) or len(pictures) < 2 or not losses:
-        raise ValueError(
-            f"explorer_on_circle: wants two pairs or more and one loss or more; got {len(pictures)} "
-            f"pictures, {len(captions)} captions and {len(losses)} losses"
-        )
     preset = {
         "angles": {"pictures": [*map(float, pictures)], "captions": [*map(float, captions)]},
         "losses": [described(name, one) for name, one in losses.items()],

@@ -45,5 +45,7 @@ def test_numbers_of_a_training_on_the_page_may_be_a_little_off_and_a_smoke_run_i
     check("it rises by 39 points, to 0.8", live("39 points, to 0.8", 40.6, 0.82))
     with pytest.raises(Untrue, match="47"):
         check("it rises by 39 points", live("by 39", 47.0))
+    with pytest.raises(Untrue, match="4"):
+        check("the query hears 2 negatives", live("hears 2", 4))
     monkeypatch.setattr(SMOKE, "run", True)
     check("it rises by 39 points", live("by 39", float("nan")))

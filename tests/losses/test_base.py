@@ -38,39 +38,6 @@ from icrlib.losses.build import kind_of
 from . import slow
 from .slow import GM, OWN3, OWN_GM, S3
 
-ALL = [
-    Triplet(),
-    TripletSH(),
-    NTXent(),
-    NTXent(tau=0.05),
-    NTXent(denominator="negatives"),
-    NTXent(denominator="candidates"),
-    SmoothAP(),
-    SmoothAP(tau=0.1),
-    IFM(),
-    IFM(tau=0.2, eps=0.0),
-    IFM(tau=0.5, eps=0.3),
-    SigLIP(),
-    SigLIP(scale=3.0, bias=-0.5),
-    SigLIP(scale=0.4, bias=2.0),
-    DCL(),
-    DCL(tau=0.3),
-    SparseNTXent(),
-    SparseNTXent(tau=0.02),
-    SparseNTXent(tau=1.5),
-    Alignment(),
-    HardNTXent(),
-    HardNTXent(tau=0.5),
-]
-for number in ("all", "hardest"):
-    ALL += [
-        Circle(margin=0.25, gamma=6.0, negatives=number),
-        Circle(margin=0.4, gamma=4.0, detach=False, negatives=number),
-        BinomialDeviance(negatives=number),
-        BinomialDeviance(alpha=1.5, beta=4.0, lam=0.2, scaled=True, negatives=number),
-        MultiSimilarity(beta=10.0, negatives=number),
-        MultiSimilarity(alpha=1.0, lam=0.1, eps=0.4, beta=5.0, negatives=number),
-    ]
 SLOW = {
     Triplet: slow.triplet,
     TripletSH: slow.triplet_sh,
@@ -86,6 +53,23 @@ SLOW = {
     BinomialDeviance: slow.deviance,
     MultiSimilarity: slow.multi,
 }
+ALL = [
+    *(kind() for kind in SLOW),
+    *(NTXent(denominator=which) for which in ("negatives", "candidates")),
+    *(kind(tau=tau) for kind, tau in ((NTXent, 0.05), (SmoothAP, 0.1), (DCL, 0.3), (HardNTXent, 0.5))),
+    *(SparseNTXent(tau=tau) for tau in (0.02, 1.5)),
+    *(IFM(tau=tau, eps=eps) for tau, eps in ((0.2, 0.0), (0.5, 0.3))),
+    *(SigLIP(scale=scale, bias=bias) for scale, bias in ((3.0, -0.5), (0.4, 2.0))),
+    BinomialDeviance(negatives="hardest"),
+]
+for number in ("all", "hardest"):
+    ALL += [
+        Circle(margin=0.25, gamma=6.0, negatives=number),
+        Circle(margin=0.4, gamma=4.0, detach=False, negatives=number),
+        BinomialDeviance(alpha=1.5, beta=4.0, lam=0.2, scaled=True, negatives=number),
+        MultiSimilarity(beta=10.0, negatives=number),
+        MultiSimilarity(alpha=1.0, lam=0.1, eps=0.4, beta=5.0, negatives=number),
+    ]
 
 
 def options(loss):

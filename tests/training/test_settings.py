@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+import torch
 
 import icrlib
 from icrlib.losses import TripletSH
@@ -43,6 +46,7 @@ def made(data, method="vse++", loss="ntxent", **given):
         ({}, {"schedule": "cosine", "lr_update": 3}, "lr_update"),
         ({"loss": "smoothap"}, {"positives": "image"}, "positives"),
         ({"loss": "triplet"}, {"learn_tau": True}, "learn_tau"),
+        ({}, {"learn_tau": True, "tau": 0.005}, "0.01 or above"),
         ({}, {"learn_bias": True}, "learn_bias"),
         ({}, {"batch_norm": "eval"}, "batch_norm"),
         ({}, {"finetune_lr": 1e-4}, "finetune_lr"),
@@ -59,6 +63,11 @@ def test_refusals(tiny, tmp_path, parts, given, word):
     with pytest.raises(ValueError, match=word):
         icrlib.train(tiny, **parts, **given, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_split_in_which_nothing_can_be_searched(tiny):
+    with pytest.raises(ValueError, match="'val' has 1 image"):
+        icrlib.train(replace(tiny, val=tiny.val.images_only(torch.tensor([0]))), updates=4)
 
 
 def test_a_default_given_explicitly_is_never_refused_and_is_the_same_run(tiny, tmp_path):

@@ -5,9 +5,8 @@ The shortcut is a number stamped on the picture and written behind the caption, 
 reads the number can tell 2^bits groups of pairs apart without a look at the scene. The network has to see the stamped
 picture (:class:`icrlib.models.on_pictures.OnPictures`).
 
-What differs from the release: its digits are MNIST's, ours are drawn here; and it draws a number whenever a pair is
-used, while here each picture has ``rounds`` numbers, each with all of the picture's captions, and the order in which
-the pairs come is drawn.
+What differs from the release: its digits are MNIST's; and it draws a number whenever a pair is used, while here each
+picture has ``rounds`` numbers, each with all of the picture's captions.
 """
 
 from __future__ import annotations
