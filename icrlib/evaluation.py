@@ -110,6 +110,7 @@ def evaluate(
     images have captions. ``distractors`` (D, …): features of images that no caption describes, such as
     :func:`icrlib.data.precomputed.distractors` reads; they are candidates of captions beside the split's images.
     """
+    at_least("batch_size", batch_size, 1)
     if distractors is not None and rerank is not None:
         raise ValueError("rerank= knows no distractors; leave one of both out")
     if distractors is not None and (len(distractors) == 0 or distractors.shape[-1] != split.features.shape[-1]):

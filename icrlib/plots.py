@@ -60,13 +60,7 @@ def marker(name: str) -> str:
 
 
 def matrix(
-    ax: Axes,
-    values: Tensor,
-    positives: Tensor,
-    *,
-    title: str = "",
-    weights: bool = False,
-    limit: float | None = None,
+    ax: Axes, values: Tensor, positives: Tensor, *, title: str = "", weights: bool = False, limit: float | None = None
 ) -> None:
     """A score matrix (sequential colours) or a weight matrix (red pushes down, blue pulls up) with positives framed.
 

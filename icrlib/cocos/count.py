@@ -13,13 +13,7 @@ CONVENTIONS = ("definition", "published", "exact")
 
 
 def count(
-    loss: Loss,
-    scores: Tensor,
-    positives: Tensor,
-    *,
-    convention: str,
-    eps: float = exact.EPS,
-    direction: str = "i2t",
+    loss: Loss, scores: Tensor, positives: Tensor, *, convention: str, eps: float = exact.EPS, direction: str = "i2t"
 ) -> dict[str, float]:
     r"""Count one direction: rows of ``scores`` are the queries. The package's text explains the conventions.
 

@@ -119,13 +119,7 @@ def dataset(name: str, splits: dict[str, Split], digest: list[str], options: dic
             f"no word occurs {options['min_count']} times in the captions that the vocabulary is made of, so every "
             "word would be unknown. Take a lower min_count=, or more captions"
         )
-    return Dataset(
-        name,
-        **splits,
-        vocabulary=words,
-        fingerprint=sha256_of(*digest, repr(options)),
-        options=options,
-    )
+    return Dataset(name, **splits, vocabulary=words, fingerprint=sha256_of(*digest, repr(options)), options=options)
 
 
 def assign(rows: int, captions: int, ids: list[str] | None, equal_to_previous: np.ndarray | None) -> np.ndarray:

@@ -13,6 +13,8 @@ from typing import Any
 import regex  # knows scripts, which Python's own re does not; nltk brings it
 import torch
 
+from icrlib.errors import at_least
+
 PAD, START, END, UNKNOWN = "<pad>", "<start>", "<end>", "<unk>"
 SPECIAL = (PAD, START, END, UNKNOWN)
 
@@ -139,6 +141,7 @@ class Vocabulary:
         Four is the published threshold. Pass the training captions; the published vocabularies also counted
         test captions (``load_dataset(..., vocabulary="all")`` repeats that).
         """
+        at_least("min_count", min_count, 1)
         counts = Counter(word for caption in captions for word in tokenize(caption))
         return cls([*SPECIAL, *(w for w, n in counts.items() if n >= min_count and w not in SPECIAL)])
 

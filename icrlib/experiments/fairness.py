@@ -51,6 +51,8 @@ def paired(a: Runs, b: Runs, factors: Sequence[str]) -> tuple[list, list]:
     mine, theirs = (_searched(one) for one in (a, b))
     short = set(map(records.short, free))
     _none_favoured(first, second, mine - short, theirs - short)
+    if "loss" in factors and first["loss"] != second["loss"]:
+        _both_or_neither(first, second, mine, theirs)
     free |= {name for name in first if records.short(name) in mine | theirs}
     _only_in(" and ".join(factors), first, second, free)
     about_data = any(name.startswith("data") and first.get(name) != second.get(name) for name in free)
@@ -115,6 +117,16 @@ def _none_favoured(first: Mapping, second: Mapping, mine: set, theirs: set) -> N
         left = second[name] if searched[0] else first[name]
         if first[name] != second[name] and searched[0] != searched[1] and not records.is_neutral(name, left):
             raise ValueError(f"{name} was searched for one side, and {left} unsearched on the other")
+
+
+def _both_or_neither(first: Mapping, second: Mapping, mine: set, theirs: set) -> None:
+    """The constants of two losses are both as published or both searched; a loss without one has nothing to search."""
+    names = {records.short(name) for name in first if name.startswith("loss_options.")}
+    searched = [sorted(names & some) for some in (mine, theirs)]
+    numbers = [any(isinstance(of.get(f"loss_options.{n}"), float) for n in names) for of in (first, second)]
+    if all(numbers) and bool(searched[0]) != bool(searched[1]):
+        one = ", ".join(searched[0] or searched[1])
+        raise ValueError(f"{one} was searched for one side, and no constant for the other: search both, or neither")
 
 
 def _same_data(ours: Sequence[Mapping], other: Sequence[Mapping], about_data: bool) -> None:

@@ -31,7 +31,7 @@ class VSE(RetrievalModel):
     neutral: ClassVar[dict] = {"pool": "last"}
     # ECIR's job files (Table 1, rows 1.1 to 1.4 and 2.1 to 2.4): 30 epochs over captions, a tenth of the rate after 15.
     published = {
-        "*": {"embed_dim": 1024, "word_dim": 300, "lr": 2e-4, "epochs": 30, "lr_update": 15, "batch_size": 128},
+        "*": {"embed_dim": 1024, "word_dim": 300, "lr": 2e-4, "epochs": 30, "lr_update": 15, "batch_size": 128}
     }
 
     def __init__(

@@ -20,12 +20,7 @@ from icrlib.widgets.score_table import static
 
 
 def frames_slider(
-    draw: Callable[[Any], Figure],
-    values: Sequence[Any],
-    *,
-    label: str,
-    alt: Callable[[Any], str],
-    start: int = 0,
+    draw: Callable[[Any], Figure], values: Sequence[Any], *, label: str, alt: Callable[[Any], str], start: int = 0
 ) -> HTML:
     """A slider over figures that are drawn beforehand, one frame a value (5 to 15 kB each).
 

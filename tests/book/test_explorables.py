@@ -17,13 +17,7 @@ from score_tables import example, loop, on_circle, one_row
 
 PICTURES = np.random.default_rng(0).integers(0, 255, (4, 64, 64, 3), np.uint8)
 TOLD = {"pictures": PICTURES, "captions": ["a small red ring above a large blue box"] * 4, "invitation": "</b>"}
-MAKERS = {
-    "table": partial(example, **TOLD),
-    "list": one_row,
-    "circle": on_circle,
-    "loop": loop,
-    "wind-up": toy.wind_up,
-}
+MAKERS = {"table": partial(example, **TOLD), "list": one_row, "circle": on_circle, "loop": loop, "wind-up": toy.wind_up}
 EACH = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 

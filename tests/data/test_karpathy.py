@@ -122,10 +122,7 @@ def test_names_as_other_systems_write_them(tmp_path):
             {"train": [["A dog.", "a cat"], ["a dog ."], ["a cow", "a cow"]]},
             ["train: 41.7 %", "train: 1 texts stand with several photos each (2 captions)"],
         ),
-        (
-            {"train": [["a dog"]] * 2, "val": [["A  dog", "a cow"]]},
-            ["train: 0.0 %", "train: 1 texts", "val: 0"],
-        ),
+        ({"train": [["a dog"]] * 2, "val": [["A  dog", "a cow"]]}, ["train: 0.0 %", "train: 1 texts", "val: 0"]),
     ],
 )
 def test_notes_on_captions(splits, notes):

@@ -93,6 +93,13 @@ def test_what_tables_hold(root):
     assert found["p03.jpg"] == ["x"] and found["p05.jpg"] == ["x", "its", "y"] and found["p06.jpg"] == ["x", "[z] 7"]
 
 
+@pytest.mark.parametrize("name, by", [("t.csv", ","), ("t.tsv", "\t")])
+def test_a_quotation_mark_left_open_swallows_no_pictures(root, name, by):
+    rows = [(one, {2: '"a dog', 5: 'a pizza"'}.get(n, f"a dog {n}")) for n, one in enumerate(NAMES)]
+    with pytest.raises(parsing.BadFile, match=f"{name}, line 4: .*quotation mark left open"):
+        make(root, [table(root, rows, name, by)], leave_out=True)
+
+
 def test_named_columns_and_quotes_between_tabs(root):
     """And several columns of captions, some of whose cells are empty."""
     rows = [(name, "7", f'"Hi", says a dog {n}', "") for n, name in enumerate(NAMES)]

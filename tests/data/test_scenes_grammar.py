@@ -41,10 +41,7 @@ def crowded() -> tuple[list[dict], list[Scene]]:
 
 
 def test_truth_and_its_matrix_agree_with_the_slow_twin(drawn):
-    for (forms, scenes), least, most in (
-        ((drawn.forms[:700], drawn.graphs[:130]), 0.001, 0.2),
-        (crowded(), 0.1, 0.95),
-    ):
+    for (forms, scenes), least, most in (((drawn.forms[:700], drawn.graphs[:130]), 0.001, 0.2), (crowded(), 0.1, 0.95)):
         expected = np.array([[slow_truth(form, scene) for scene in scenes] for form in forms])
         assert (grammar.truth_matrix(forms, scenes) == expected).all() and least < expected.mean() < most
         assert [[grammar.truth(form, scene) for scene in scenes[:40]] for form in forms] == expected[:, :40].tolist()

@@ -9,22 +9,7 @@ import torch
 from hypothesis import given, settings
 
 from icrlib import agreement
-from icrlib.losses import (
-    DCL,
-    IFM,
-    LOSSES,
-    BinomialDeviance,
-    Circle,
-    HardNTXent,
-    MultiSimilarity,
-    NTXent,
-    SigLIP,
-    SmoothAP,
-    SparseNTXent,
-    Triplet,
-    TripletSH,
-    by_name,
-)
+from icrlib.losses import DCL, IFM, LOSSES, Circle, NTXent, SigLIP, SmoothAP, SparseNTXent, Triplet, TripletSH, by_name
 from icrlib.losses.sparse import sparsemax
 
 from . import slow
@@ -136,7 +121,7 @@ def test_the_sparse_slope_where_one_stands_at_the_threshold():
 def test_multi_similarity_without_a_negative_near_enough():
     """The miner keeps nothing of such a row: no loss, no weight, and no NaN on the way through autograd."""
     scores = torch.tensor([[0.9, 0.1, 0.2], [0.3, 0.35, 0.4], [0.1, 0.2, 0.3]], requires_grad=True)
-    loss = MultiSimilarity()
+    loss = by_name("multi_similarity")
     values = loss.per_query(scores, OWN3)
     (gradient,) = torch.autograd.grad(values.sum(), scores)
     assert values[0] == 0 and not gradient[0].any() and gradient[1].any()
@@ -150,7 +135,9 @@ def test_a_detached_pace_is_not_the_derivative_of_the_value():
     assert result["autograd"] < 1e-12 and result["differences"] > 0.1
 
 
-@pytest.mark.parametrize(("loss", "name", "factor"), [(TripletSH(), "con", 1), (HardNTXent(tau=0.1), "nca", 10)])
+@pytest.mark.parametrize(
+    ("loss", "name", "factor"), [(TripletSH(), "con", 1), (by_name("ntxent_hard", tau=0.1), "nca", 10)]
+)
 def test_a_constant_pair_weight_is_the_hardest_negative_of_a_loss(loss, name, factor):
     for scores, mask in ((S3, OWN3), (GM, OWN_GM)):
         expected = factor * by_name(f"goal:{name} x con").weights(scores, mask)
@@ -170,13 +157,13 @@ def test_circle_in_full_is_goals_cir_x_lin_times_two_gamma():
 
 
 def test_binomial_deviance_is_goals_con_x_sig_inside_the_margin():
-    scaled = BinomialDeviance(scaled=True, negatives="hardest").weights(S8, OWN8)
+    scaled = by_name("binomial_deviance", scaled=True, negatives="hardest").weights(S8, OWN8)
     torch.testing.assert_close(scaled, by_name("goal:con x sig", convention="released").weights(S8, OWN8))
     inside = by_name("goal:con x sig").weights(S8, OWN8)
     active = inside.abs().sum(1) > 0
     assert 0 < int(active.sum()) < 8
     torch.testing.assert_close(scaled[active], inside[active])
-    unscaled = BinomialDeviance(negatives="hardest").weights(S8, OWN8)
+    unscaled = by_name("binomial_deviance", negatives="hardest").weights(S8, OWN8)
     ratios = (unscaled / scaled)[scaled != 0]
     assert {round(float(r), 9) for r in ratios} == {2.0, 10.0}  # two constants, so no common one
 
