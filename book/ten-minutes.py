@@ -74,7 +74,8 @@ ax.set(xlabel="answered, %", xlim=(45, 101), ylim=(len(SYSTEMS) - 0.5, -0.5));
 # %% [markdown]
 # - Pairs of neighbouring words suffice for most plain questions. Told apart, the bag of pairs and VSE++ are left at 52 %, and the
 #   modular scorer answers 89 %. ({numref}`Chapter {number} <ch-reading>`)
-# - Maxima keep 64 %; the same model with means in their place guesses. ({numref}`Chapter {number} <ch-pooling>`)
+# - Maxima keep 64 %; the same model with means in their place guesses. ({numref}`Chapter {number} <ch-pooling>`; longer trainings keep
+#   more, {numref}`Chapter {number} <ch-modular>`)
 # - Left and right are told by a score that compares two places, and by no two towers of ours. ({numref}`Chapter {number}
 #   <ch-modular>`)
 # - A head that sees words and regions together reads more than towers where facts are told apart, but not places; on plain

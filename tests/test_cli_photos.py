@@ -51,6 +51,7 @@ def test_search_by_words_and_by_picture(place, tmp_path):
     assert "<h1>test0.jpg</h1>" in page.read_text()
     for query, warning in (
         ("a red zebra", "never read “zebra”"),
+        ("a red zebra", "go by the other words"),
         ("zebra", "it knows no word of this"),
         ("zebra zebra", "it knows no word of this"),
     ):

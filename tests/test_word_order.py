@@ -100,3 +100,4 @@ def test_captions_without_two_different_words_are_no_end_of_a_training():
     run = icrlib.train(tiny, method="vse++", embed_dim=8, word_dim=8, epochs=1, batch_size=8, progress=False)
     nothing = {"own": None, "other": None, "gain": None, "n": 0}
     assert run.record["test"]["order"] == run.record["history"][0]["order"] == nothing
+    assert evaluation.word_order(run.model.train(), tiny.test) == nothing and run.model.training

@@ -55,7 +55,7 @@
 #
 # `ecir/1.3` is a row of ECIR's Table 1: the first number is the data, 1 for Flickr30k and 2 for MS-COCO, and the second
 # is the row, 1 to 4 for VSE++ and 5 to 8 for VSRN. `icrlib.paper.experiments()` lists all names, also of LTD's rows
-# (`ltd/1.1`). Rows that the library cannot train as they were are refused with the reason. Of GOAL's rows the paper
+# (`ltd/1.1`, with `-p root=… -p images=published`). Rows that the library cannot train as they were are refused with the reason. Of GOAL's rows the paper
 # states too little to run them as they were; {doc}`tables` comes closest.
 #
 # `loss` may also be `ntxent_hard`, `ntxent_sparse`, `dcl`, `ifm`, `siglip`, `circle`, `multi_similarity`,
@@ -123,10 +123,10 @@ smoke = chapter.start(smoke)
 source = {"regions": True} if regions else {}
 if dataset in icrlib.data.DRAWN:
     source["seed"] = seed if data_seed is None else data_seed
-else:
+if features or dataset not in icrlib.data.DRAWN:
     source["features"] = features or None
-    if root:
-        source |= {"root": root, "images": images, "backbone": backbone}
+if root:
+    source |= {"root": root, "images": images, "backbone": backbone}
 more = chapter.data_options(globals(), dataset)
 data = icrlib.load_dataset(dataset, smoke=smoke, **source, **more)
 splits = (data.train, data.val, data.test)

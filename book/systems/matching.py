@@ -240,8 +240,8 @@ pd.DataFrame({title: {
 # **It is the shapes.** Of exchanged shapes the head tells +15.4 [+9.2, +21.5] points more than towers twice as wide, which tell 56 %; of
 # exchanged colours, of which those tell three in four, +2.1 [−4.7, +8.8], undecided. A word's row can ask what “the second” is, take
 # the region that fits, and bring it to the first row, which a maximum over rows does not. (Learned weights, VSE∞, tell 70 % of the shapes,
-# with draws far apart: {numref}`Chapter {number} <ch-reading>`.) **Places neither tells**, although each region holds its
-# box. In all, of swap twins the head answers 69.8 % and its own towers 59.8 %.
+# with draws far apart: {numref}`Chapter {number} <ch-reading>`. Maxima of another size come there, too, with four times the updates:
+# {numref}`Chapter {number} <ch-modular>`.) **Places neither tells**, although each region holds its box. In all, of swap twins the head answers 69.8 % and its own towers 59.8 %.
 #
 # **Recall does not follow.** The head less towers twice as wide is −14.6 [−38.9, +9.8] rsum, and less its own towers +0.4 [−21.6, +22.5]:
 # on some draws reordering 128 candidates loses more than it wins. (Five draws; one rate.)

@@ -53,7 +53,7 @@ plots.gallery(split.images[images], [split.captions[c], "the same caption"], fra
 # **It can, and the relation does it: the scorer answers 87 % of the questions in which two things have exchanged their places, and
 # 51 % without its relation.** Whose colour and whose shape it is, the two mentions alone tell. Where a caption tells colours apart
 # from their shapes, the mentions still do; the relation still tells places at a lower learning rate, 83 % of them, and hardly at the
-# rate that recall on plain captions had chosen, 57 %. VSE++ and the towers on boxes guess places in any case.
+# rate that recall on plain captions had chosen, 57 %. VSE++ and the towers on boxes guess places, or nearly do.
 #
 # *You will be able to* say what a score of mentions and a relation computes, which part tells what, and how to see whether they find
 # what they should · ten minutes to read · half a minute to run.
@@ -103,8 +103,8 @@ print("places told, %:", modular().values(PLACES).round())
 
 # %%
 def towers(seed=range(5), **more):
-    return runs("scenes", method="vse_infty", loss="ntxent", seed=seed, updates=1000,
-                at="searched, maxima", **more)
+    return runs("scenes", method="vse_infty", loss="ntxent", seed=seed,
+                at="searched, maxima", **{"updates": 1000} | more)
 
 
 def less(a, b, factor="relation", of=PLACES):
@@ -162,8 +162,7 @@ axes[0].set(ylim=(len(ORDER) - 0.5, -0.5), xlim=(170, 550), xticks=[200, 500]);
 #   [−3.5, +2.0] rsum, and +3.6 [−0.5, +7.8] points on places. At 0.003 the scorer answers 83.2 % of them, in single draws 59 to 99:
 #   +26.2 [+5.9, +46.4] points more than at 0.01. Recall does not show that, with −3.9 [−25.9, +18.2] rsum, and it was recall that chose
 #   the rate. Foils help at 0.01, too: +32.7 [+22.3, +43.0] points.
-# - **Two towers do not get there.** Foils are worth +4.3 [−0.6, +9.2] points on places to them, and leave them at 55.7 %; even
-#   colours stay below 80 %.
+# - **Two towers do not get there.** Foils are worth +4.3 [−0.6, +9.2] points on places to them, and leave them at 55.7 %.
 
 # %% tags=["hide-input"]
 # checked by machine
@@ -183,14 +182,13 @@ check("the rsum changes by −210.5 [−225.7, −195.3] on plain captions; told
 check("−0.7 [−3.5, +2.0] rsum, and +3.6 [−0.5, +7.8] points on places.", less(apart[WHOLE], apart[NONE]),
       less(apart[WHOLE], apart[NONE], of=RSUM))
 check("+290.5 [+264.2, +316.9] rsum.", less(apart[NONE], apart["… nor a second mention"], "mentions", RSUM))
-check("Foils are worth +4.3 [−0.6, +9.2] points on places to them, and leave them at 55.7 %; even colours stay below "
-      "80 %.", less(TOWERS, apart["two towers"], "negatives"), f"{TOWERS.mean(PLACES):.1f} %", TOWERS.mean(COLOURS) < 80,
-      also="80")
+check("Foils are worth +4.3 [−0.6, +9.2] points on places to them, and leave them at 55.7 %.",
+      less(TOWERS, apart["two towers"], "negatives"), f"{TOWERS.mean(PLACES):.1f} %")
 
 # %% [markdown]
 # ## 400 pictures and 6,000
 #
-# Do more pictures do what foils do? Three draws each, as many updates as before:
+# Do more pictures do what foils do? Three draws each, as many updates as before; two towers, told apart, get 4,000:
 
 # %%
 few, many = ([modular(range(3), train=n, **PARTS[name]) for name in (WHOLE, NONE)]
@@ -198,13 +196,15 @@ few, many = ([modular(range(3), train=n, **PARTS[name]) for name in (WHOLE, NONE
 for n, (full, none) in {400: few, 6000: many}.items():
     print(f"{n:,}: rsum {full.mean(RSUM):.1f}, places {full.values(PLACES).round()}; less",
           f"without relation {less(full, none, of=RSUM)} rsum, places {less(full, none)}")
-helped = towers(range(3), train=6000, **FOILS)
-print(f"with foils: {helped.mean(RSUM):.1f} rsum, {helped.values(PLACES).round()} places")
+longer = [towers(range(3), updates=4000, **of)
+          for of in ({"phrasing": "apart"}, {"train": 6000, **FOILS})]
+print(*(f"{k} {[round(one.mean(of), 1) for one in longer]}" for k, of in KINDS.items()))
 
 # %% [markdown]
 # **The relation pays with few pictures and with many.** With 400 the relation is worth +37.7 [+9.4, +66.1] rsum, and 63 to 76 % of the places
 # are told. With 6,000 it is +20.4 [+14.2, +26.6]; two of three draws have 95 % of the places or more, and one has 63, as it had
-# with 1,500: more pictures did not mend that start. (On three draws places are undecided at both sizes.) Two towers with foils stay at 51 %.
+# with 1,500: more pictures did not mend that start. (On three draws places are undecided at both sizes.) With four times the
+# updates two towers tell 82 % of the colours and 71 of the shapes, with foils and 6,000 pictures 88 and 80; of places 50 and 57 %.
 
 # %% [markdown]
 # ## Is its attention right?
@@ -305,16 +305,14 @@ for ten, one in zip(tens, kept_of, strict=True):
           "| kept:", round(one["test"]["twins"]["swap_cell"]))
 
 # %% [markdown]
-# We see: of twenty starts 9 answer more than 90 % of the place twins, and 8 fewer than 70 %. **Validation recall finds good ones**:
+# We see: of twenty starts 9 answer more than 90 % of the place twins, and some fewer than 70 %. **Validation recall finds good ones**:
 # on both draws the kept one answers at least 98 %. So train several starts and keep that one. Each run above was one start, so the
-# long intervals of places hold other starts, too. Told apart at 0.01, five of five starts guess or nearly do; why none finds the order
-# there, we do not know.
+# long intervals of places hold other starts, too. Told apart at 0.01, five of five starts guess or nearly do; nobody knows why.
 
 # %% tags=["hide-input"]
 # checked by machine
 told = np.concatenate([ten.values(PLACES) for ten in tens])
 check("of twenty starts 9 answer more than 90 % of the place twins", f"starts {(told > 90).sum()}", also="90")
-check("and 8 fewer than 70 %.", f"{(told < 70).sum()} fewer", also="70")
 check("on both draws the kept one answers at least 98 %.",
       f"{np.floor(min(run['test']['twins']['swap_cell'] for run in kept_of)):.0f} %")
 draws = "draws {:.0f} to {:.0f}".format(*np.sort(apart[SLOW].values(PLACES))[[0, -1]])
@@ -332,8 +330,11 @@ large = np.sort(many[0].values(PLACES))
 check("With 6,000 it is +20.4 [+14.2, +26.6]; two of three draws have 95 % of the places or more, and one has 63,",
       less(*many, of=RSUM), f"{large[1]:.0f} %", f"{large[0]:.0f},",
       round(plain[WHOLE].values(PLACES)[1]) == round(many[0].values(PLACES)[1]), also="6,000")
-check("(On three draws places are undecided at both sizes.) Two towers with foils stay at 51 %.",
-      *(compare(*size, "relation", PLACES).word == "undecided" for size in (few, many)), f"{helped.mean(PLACES):.0f} %")
+check("places are undecided at both sizes.", *(compare(*n, "relation", PLACES).word == "undecided" for n in (few, many)))
+check("two towers tell 82 % of the colours and 71 of the shapes, with foils and 6,000 pictures 88 and 80; of places 50 "
+      "and 57 %.", f"tell {longer[0].mean(COLOURS):.0f} % of the colours and {longer[0].mean(SHAPES):.0f} of",
+      f"{longer[1].mean(COLOURS):.0f} and {longer[1].mean(SHAPES):.0f};",
+      "places {:.0f} and {:.0f} %.".format(*(one.mean(PLACES) for one in longer)), also="6,000")
 
 # %% [markdown]
 # ## What we found
@@ -341,8 +342,7 @@ check("(On three draws places are undecided at both sizes.) Two towers with foil
 # - The relation: the scorer answers 87 % of the questions in which two things have exchanged their places, and 51 % without its relation.
 # - The two mentions bind: with attention colours and shapes are told without a relation, too.
 # - Told apart, the learning rate decides whether places are told. Recall, which chose the rate, does not show it.
-# - No term of the loss asks which mention is the subject, and the start decides: of twenty starts 9 answer more than 90 % of the
-#   place twins. Validation recall finds one of the best.
+# - The start decides: of twenty starts 9 answer more than 90 % of the place twins. Validation recall finds one of the best.
 # - It is built for our captions: no setting follows "the ring between two stars", and searching needs every picture's regions.
 
 # %% [markdown]
@@ -387,9 +387,8 @@ check_find(mine)
 
 # %%
 def find(regions, centres, mention, sharp):
-    alike = regions @ mention
-    weights = (sharp * alike).softmax(0)
-    return weights @ alike, weights @ centres
+    weights = (sharp * regions @ mention).softmax(0)
+    return weights @ (regions @ mention), weights @ centres
 
 check_find(find)
 

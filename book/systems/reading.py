@@ -309,9 +309,9 @@ check("VSE∞ keeps 73 and 70, but its draws lie far apart, from 53 to 85 for co
 # What makes the difference? Not the boxes alone: means see the same boxes as maxima, and told apart maxima are +13.0 [+10.3, +15.8]
 # points ahead of them. The two differ only in how they make one vector of many. So it matters how a score is built (next chapters).
 #
-# **Not known:** other rates, told apart (all were searched on plain captions), and whether large models hear neighbours. They, too, can do
-# without word order {cite:p}`thrush2022winoground,yuksekgonul2023bags`, and some such tests can be passed without seeing the picture
-# {cite:p}`hsieh2023sugarcrepe`.
+# **Longer trainings** give maxima, told apart, most colours and shapes, too, and hardly places ({numref}`Chapter {number} <ch-modular>`).
+# **Not known:** other rates, told apart, and whether large models hear neighbours. They, too, can do without word order
+# {cite:p}`thrush2022winoground,yuksekgonul2023bags`, and some such tests without seeing the picture {cite:p}`hsieh2023sugarcrepe`.
 #
 # ## What we found
 #

@@ -254,8 +254,7 @@ def _table(file: Path, pictures: _Pictures, image: str | None, caption: str | No
             raise parsing.BadFile(file, why, number)
         lines = [line.partition(delimiter)[0].strip() for cell in row for line in LINE.split(cell)[1:]]
         if any(line in pictures.texts for line in lines):
-            why = "a cell of several lines, of which one begins with a picture; is a quotation mark left open?"
-            raise parsing.BadFile(file, why, number)
+            raise parsing.BadFile(file, "a cell holds other pictures' lines; is a quotation mark left open?", number)
         cells = [row[column] for column in columns]
         filled = [cell for cell in cells if cell.strip()] or cells[:1]
         yield from (Caption(row[at], one, f"{file}, line {number}") for cell in filled for one in _several(cell))

@@ -197,10 +197,7 @@ def finished(folder: Path) -> dict:
     """What the folder notes of its making, if anything; one whose making was cut off is refused."""
     about = noted(folder) or {}
     if about.get(UNFINISHED):
-        raise ValueError(
-            f"{folder}: the features here are unfinished; finish them with the same command, icr features PHOTOS "
-            f"{folder}"
-        )
+        raise ValueError(f"{folder}: the features here are unfinished; finish them, icr features PHOTOS {folder}")
     return about
 
 

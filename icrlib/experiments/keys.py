@@ -75,7 +75,8 @@ def stages_before(one: Mapping) -> list[dict]:
 def source_of(one: Mapping) -> dict:
     """Those of the arguments that are options of the data."""
     drawn = DRAWN.get(one["dataset"])
-    names = [name for name in inspect.signature(drawn).parameters if name not in NAMES] if drawn else OF_PHOTOS
+    other = (*NAMES, "smoke", "progress")
+    names = [name for name in inspect.signature(drawn).parameters if name not in other] if drawn else OF_PHOTOS
     return {name: one[name] for name in names if name in one}
 
 

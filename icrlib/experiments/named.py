@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -112,11 +113,13 @@ class Runs(Sequence):
         """What trains one of these runs on the command line; photos' features lie in ``folder``."""
         self._one_setting()
         config, given = self[0]["config"], dict(self.given[self[0]["key"]])
-        source = {} if config["dataset"] in DRAWN else {"features": folder}
+        seed, draw, regions = config["seed"], config["data_seed"], config["data_options"].get("regions")
+        more = {"regions": regions or None, "seed": seed or None, "data_seed": draw if draw != seed else None}
+        more |= {} if config["dataset"] in DRAWN else {"regions": None, "features": folder}
         parts = {name: config[name] for name in ("dataset", "method", "loss")}
-        given = parts | {name: value for name, value in given.items() if value is not None} | source
+        given = {name: value for name, value in (parts | given | more).items() if value is not None}
         given |= {"start_from": "FIRST_STAGE"} if "start_from" in given else {}
-        return "icr run book/reproduce/run.ipynb " + " ".join(f"-p {name}={value}" for name, value in given.items())
+        return "icr run book/reproduce/run.ipynb " + " ".join(f"-p {shlex.quote(f'{n}={v}')}" for n, v in given.items())
 
     def _of(self, chosen: Iterable[Mapping]) -> Runs:
         return Runs(chosen, self.given, self.searched)
@@ -126,9 +129,7 @@ class Runs(Sequence):
         if len(groups) != 1:
             first, *more = (group.settings for group in groups) if groups else [{}]
             names = [name for name in first if any(one[name] != first[name] for one in more)]
-            raise ValueError(
-                f"runs of {len(groups)} settings ({', '.join(names)}), where one is wanted; select with only(...)"
-            )
+            raise ValueError(f"runs of {len(groups)} settings ({', '.join(names)}), where one is wanted; use only(...)")
 
 
 def runs(dataset: str, *, method="vse++", loss="ntxent", seed=0, at=None, missing: str = "error", **settings) -> Runs:
@@ -190,7 +191,7 @@ def setting(record: Mapping, name: str):
         if name in part:
             return part[name]
     known = (row["options"] for row in keys.photos() if row["fingerprint"] == config["data_hash"])
-    return next(known, {}).get(name)
+    return next(known, {}).get(name, METHODS.find(config["method"]).neutral.get(name))
 
 
 def listed(value) -> list:

@@ -51,6 +51,8 @@ class Run:
 
     def save(self, folder: str | Path) -> Path:
         """Write the model with its vocabulary to ``folder``; :func:`icrlib.load_model` reads it."""
+        if (there := Path(folder) / "record.json").exists() and load(there)["identity"] != self.record["identity"]:
+            raise ValueError(f"{there} is of another run; choose another folder")
         return save_model(self.model, self.record["config"]["method"], folder)
 
 

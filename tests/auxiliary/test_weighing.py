@@ -41,7 +41,7 @@ def test_the_rules_part_where_the_constraint_was_met_for_long():
     for value in [0.1] * 2000 + [0.3] * 300:
         for multiplier in both.values():
             multiplier.step(value)
-    assert float(both["published"].value) == 0.0 and float(both["published"].raw) < -2
+    assert float(both["published"].notes()["lambda"]) == 0.0 and float(both["published"].raw) < -2
     assert float(both["projected"].value) > 0.5
 
 

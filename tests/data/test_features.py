@@ -110,8 +110,10 @@ def test_a_part_without_any_good_photo(root, tmp_path, monkeypatch):
 
 def test_a_killed_extraction_goes_on(root, tmp_path, monkeypatch):
     """What it had done is not done again, and the result is the same."""
+    whole = content(extract(root, tmp_path / "whole"))
     monkeypatch.setattr(features, "PART", 2)
     new, real, opened, left = content(extract(root, tmp_path / "new")), features.write_arrays, [], [None] * 3
+    assert new == whole
 
     def write(path, arrays):
         real(path, arrays)

@@ -93,13 +93,6 @@ def test_what_tables_hold(root):
     assert found["p03.jpg"] == ["x"] and found["p05.jpg"] == ["x", "its", "y"] and found["p06.jpg"] == ["x", "[z] 7"]
 
 
-@pytest.mark.parametrize("name, by", [("t.csv", ","), ("t.tsv", "\t")])
-def test_a_quotation_mark_left_open_swallows_no_pictures(root, name, by):
-    rows = [(one, {2: '"a dog', 5: 'a pizza"'}.get(n, f"a dog {n}")) for n, one in enumerate(NAMES)]
-    with pytest.raises(parsing.BadFile, match=f"{name}, line 4: .*quotation mark left open"):
-        make(root, [table(root, rows, name, by)], leave_out=True)
-
-
 def test_named_columns_and_quotes_between_tabs(root):
     """And several columns of captions, some of whose cells are empty."""
     rows = [(name, "7", f'"Hi", says a dog {n}', "") for n, name in enumerate(NAMES)]
@@ -128,16 +121,6 @@ def test_annotations_of_coco(root):
     coco(root / "annotations" / "captions_val2017.json", NAMES[8:], 8)
     make(root)
     assert captions_of(root)["val2017/p09.jpg"] == ["a cat 18", "a cat 19"]
-
-
-@pytest.mark.parametrize("twice", [{"id": 100}, {"file_name": NAMES[0]}])
-def test_annotations_of_two_images_in_one(root, twice):
-    file = coco(root / "captions.json", NAMES)
-    content = json.loads(file.read_text())
-    content["images"][1] |= twice
-    file.write_text(json.dumps(content))
-    with pytest.raises(parsing.BadFile, match=f"several images have the {[*twice][0]}"):
-        make(root, leave_out=True)
 
 
 def test_a_text_beside_each_picture(root):
@@ -287,6 +270,7 @@ def test_names_that_the_format_cannot_hold(root, name, word):
 
 
 TEXT = "image,caption\np00.jpg,a café\n"
+TWICE = b'{"images": [{"id": 7, "file_name": "p00.jpg"}, {"id": %s, "file_name": "%s"}], "annotations": []}'
 
 
 @pytest.mark.parametrize(
@@ -294,6 +278,9 @@ TEXT = "image,caption\np00.jpg,a café\n"
     [
         *(("t.csv", content, "line 1: .*--image") for content in (b"", b"a line\n", b"x," + b"y" * 140_000)),
         ("t.csv", b'image,caption\np00.jpg,"a dog\np01.jpg,x\n', "line 2: .*quotation mark"),
+        ("t.csv", b'image,caption\np00.jpg,"a dog\np01.jpg,a pizza"\n', "line 2: .*quotation mark"),
+        ("t.tsv", b'image\tcaption\np00.jpg\t"a dog\np01.jpg\ta pizza"\n', "line 2: .*quotation mark"),
+        ("t.csv", b"image,caption_1,caption_2\np00.jpg,a dog, brown,a cat\n", "line 2: 4 columns.*quotes"),
         ("t.csv", b"image,caption\np00.jpg," + b"x" * 140_000 + b"\n", "line 2: "),
         ("t.csv", b"image,votes,caption\np00.jpg,x\n", "line 2: 2 columns where the first line has 3"),
         ("t.csv", b"image,caption,votes\np00.jpg,a,7\np01.jpg,a dog, it runs,7\n", "line 3: 4 columns.*quotes"),
@@ -304,6 +291,8 @@ TEXT = "image,caption\np00.jpg,a café\n"
         ("c.json", b'{"images": [{"id": 1}], "annotations": []}', "file_name"),
         ("c.json", b'{"images": [], "annotations": [{"image_id": 1, "category_id": 3}]}', "caption"),
         ("c.json", b'{"images": [], "annotations": [{"image_id": 1, "caption": "x"}]}', "id 1"),
+        ("c.json", TWICE % (b"7", b"p01.jpg"), "several images have the id 7"),
+        ("c.json", TWICE % (b"8", b"p00.jpg"), "several images have the file_name 'p00.jpg'"),
     ],
 )
 def test_broken_files(root, name, content, word):

@@ -12,6 +12,7 @@ import probe_runs
 from icrlib import probes, records
 from icrlib.data.targets import teacher, vectors
 from icrlib.experiments import probed, runs
+from icrlib.training.saved import save_model
 
 DATA = {"train": 60, "val": 20, "test": 30}
 SHORT = {"method": "ltd", "loss": "ntxent", "seed": 3, "updates": 20, "evaluate_every": 10} | DATA
@@ -58,7 +59,8 @@ def test_what_is_gone_is_trained_again_and_another_model_is_refused(place):
     _, (run, _) = place
     folder = Path(run["path"]).parent
     other = icrlib.load_dataset("scenes", seed=3, **DATA)
-    icrlib.train(other, "ltd", "ntxent", seed=9, updates=1, evaluate_every=1, progress=False).save(folder)
+    model = icrlib.train(other, "ltd", "ntxent", seed=9, updates=1, evaluate_every=1, progress=False).model
+    save_model(model, "ltd", folder)
     refused = probe([run])
     assert refused.exit_code == 1 and run["key"] in refused.output and probed.lines() == []
     (folder / "model.safetensors").unlink()

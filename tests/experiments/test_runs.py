@@ -57,7 +57,7 @@ def test_photos_are_named_by_what_the_records_know(tmp_path):
         named.train_one({"dataset": "flickr8k", "method": "bow", "loss": "ntxent", "seed": 77}, tmp_path)
 
 
-@pytest.mark.parametrize("wrong", [{"updats": 3}, {"loss": "ntxnt"}, {"missing": "maybe"}, {"margin": 0.1}])
+@pytest.mark.parametrize("wrong", [{"updats": 3}, {"loss": "ntxnt"}, {"missing": "x"}, {"margin": 1}, {"smoke": True}])
 def test_what_no_run_takes_is_refused(wrong):
     with pytest.raises(ValueError, match=str(next(iter(wrong)))[:4]):
         runs("scenes", **wrong)
@@ -112,3 +112,11 @@ def test_a_plan_takes_the_median_of_like_records_and_guesses_nothing():
     assert missing.plan([large]) == "1 runs to train: of unknown length, for no record is of models of their size"
     both = missing.plan([known, large])
     assert both == f"2 runs to train: about {1000 * rate / 60:.1f} core-minutes, and 1 of unknown length"
+
+
+def test_a_command_trains_the_run_that_it_is_of():
+    vsrn = runs("scenes", method="vsrn", loss="ntxent", seed=3, at="searched").command()
+    assert vsrn.endswith("-p regions=True -p seed=3")
+    assert [*runs("scenes", loss="ntxent", at="searched").by("pool")] == ["last"]  # by its usual value
+    goal = runs("scenes", loss="goal:cir x con", at="searched, GOAL", convention="paper").command()
+    assert "-p 'loss=goal:cir x con'" in goal and "seed" not in goal

@@ -39,6 +39,8 @@ def made(name: str) -> RetrievalModel:
             torch.nn.init.uniform_(layer.weight, 0.5, 1.5)
             layer.running_mean.uniform_(-0.5, 0.5)
             layer.running_var.uniform_(0.5, 2)
+        elif isinstance(layer, torch.nn.Linear) and layer.bias is not None:  # they begin at zero, which pads with zero
+            torch.nn.init.uniform_(layer.bias, -0.5, 0.5)
     return model
 
 

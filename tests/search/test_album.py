@@ -163,7 +163,6 @@ def test_an_encoder_of_ones_own(trained, pictures):
 
 
 def test_an_encoder_of_ones_own_that_has_changed(pictures, monkeypatch):
-    """Its name says nothing of that; the size of its vectors may."""
     embed(pictures, mine=Colours())
     Image.new("RGB", (40, 40), "red").save(pictures / "red.png")
     monkeypatch.setattr(Colours, "encode_images", lambda self, pictures: np.ones((len(pictures), 4)))

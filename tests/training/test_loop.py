@@ -115,7 +115,7 @@ def test_the_published_schedule(published):
     assert [published(epochs=n).drops for n in (1, 15)] == [[6], [90]], "halfway, of odd numbers of epochs, too"
 
 
-def test_the_best_weights_are_tested_not_the_last(tiny):
+def test_the_best_weights_are_tested_not_the_last(tiny, tmp_path):
     """A run whose best evaluation is not its last: that one is chosen, tested and handed back."""
     for seed in range(6):  # at such a rate it is chance, and the processor's rounding, which evaluation is the best
         run = icrlib.train(
@@ -128,6 +128,9 @@ def test_the_best_weights_are_tested_not_the_last(tiny):
     assert run.record["chosen"] == {"update": run.history[sums.index(max(sums))]["update"], "val_rsum": max(sums)}
     assert icrlib.evaluate(run.model, tiny.test)["rsum"] == pytest.approx(run.record["test"]["rsum"], abs=1e-4)
     assert icrlib.evaluate(run.model, tiny.val)["rsum"] == pytest.approx(max(sums), abs=1e-4)
+    icrlib.train(tiny, updates=2, out=tmp_path / "other", progress=False)
+    with pytest.raises(ValueError, match="is of another run"):
+        run.save(tmp_path / "other")
 
 
 def test_of_equal_evaluations_the_first_is_kept(tiny):
