@@ -79,7 +79,7 @@ class Album:
                     self._write(encoder, model, rows)
                     written = time.monotonic()
             self._write(encoder, model, rows)
-        changed = sum(name in files and files[name] != row.state for name, row in known.items())
+        changed = sum(name in rows and rows[name].state != row.state for name, row in known.items())
         new, gone = len(rows.keys() - known.keys()), len(known.keys() - files.keys())
         return {"new": new, "changed": changed, "gone": gone, "as before": len(rows) - new - changed}, problems
 

@@ -119,9 +119,7 @@ def test_what_was_searched_for_both_may_differ_and_no_side_is_favoured():
 
 
 def test_constants_are_searched_for_both_losses_or_for_neither():
-    ours, other = (
-        side(loss, sums, ["lr", name]) for loss, sums, name in (("triplet", OURS, "margin"), ("dcl", OTHER, "tau"))
-    )
+    ours, other = side("triplet", OURS, ["lr", "margin"]), side("ntxent", OTHER, ["lr", "tau"])
     assert compare(ours, other).word == compare(ours, side("none", OTHER, ["lr"])).word == "ahead"
     for one, two in ((ours, side("ntxent", OTHER, ["lr"])), (side("smoothap", OURS, ["lr"]), ours)):
         with pytest.raises(ValueError, match="margin was searched for one side, and no constant for the other"):

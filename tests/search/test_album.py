@@ -130,6 +130,8 @@ def test_what_cannot_be_read_is_named_and_tried_again_when_it_changes(trained, p
     assert len(vectors(pictures)) == 8
     Image.new("RGB", (50, 50)).save(pictures / "broken.jpg")
     assert embed(pictures, trained)[1] == []
+    (pictures / "broken.jpg").write_bytes(b"no")
+    assert embed(pictures, trained)[0] == {"new": 0, "changed": 0, "gone": 0, "as before": 8}
 
 
 def test_odd_names(trained, pictures):
